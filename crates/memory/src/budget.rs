@@ -1,0 +1,148 @@
+//! The byte budget of the engine: who wants to hold memory reserves it first, and what is reserved gives itself
+//! back when it is dropped. The budget cannot be exceeded, not even for a moment.
+
+use std::fmt;
+
+use crate::sync::{Arc, AtomicUsize, Ordering};
+
+/// A number of bytes that may be held at once, shared by all queries of an engine.
+#[derive(Debug)]
+pub struct Budget {
+    limit_bytes: usize,
+    /// Bytes reserved now. Changed by compare-and-swap (up) and subtraction (down); Relaxed, because it guards
+    /// no other memory: a reservation is a permission, not a message.
+    used_bytes: AtomicUsize,
+    /// The most that was ever reserved. Relaxed, for reports only.
+    peak_bytes: AtomicUsize,
+}
+
+/// A reservation that does not fit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BudgetExceeded {
+    /// What was asked for.
+    pub wanted_bytes: usize,
+    /// What was reserved already.
+    pub used_bytes: usize,
+    /// What may be reserved in all.
+    pub limit_bytes: usize,
+}
+
+impl fmt::Display for BudgetExceeded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} bytes do not fit: {} of {} bytes of the memory budget are in use; raise the budget or run fewer queries",
+            self.wanted_bytes, self.used_bytes, self.limit_bytes
+        )
+    }
+}
+
+impl std::error::Error for BudgetExceeded {}
+
+impl Budget {
+    /// A budget of `limit_bytes`.
+    pub fn new(limit_bytes: usize) -> Arc<Self> {
+        Arc::new(Budget { limit_bytes, used_bytes: AtomicUsize::new(0), peak_bytes: AtomicUsize::new(0) })
+    }
+
+    /// Bytes that may be reserved in all.
+    pub fn limit_bytes(&self) -> usize {
+        self.limit_bytes
+    }
+
+    /// Bytes reserved now.
+    pub fn used_bytes(&self) -> usize {
+        self.used_bytes.load(Ordering::Relaxed)
+    }
+
+    /// The most bytes that were ever reserved at once.
+    pub fn peak_bytes(&self) -> usize {
+        self.peak_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Reserves `bytes`, or nothing.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] if they do not fit.
+    pub fn reserve(self: &Arc<Self>, bytes: usize) -> Result<Reservation, BudgetExceeded> {
+        self.take(bytes)?;
+        Ok(Reservation { budget: Arc::clone(self), bytes })
+    }
+
+    fn take(&self, bytes: usize) -> Result<(), BudgetExceeded> {
+        let mut used = self.used_bytes.load(Ordering::Relaxed);
+        loop {
+            let refused =
+                BudgetExceeded { wanted_bytes: bytes, used_bytes: used, limit_bytes: self.limit_bytes };
+            let after = used.checked_add(bytes).filter(|&after| after <= self.limit_bytes).ok_or(refused)?;
+            match self.used_bytes.compare_exchange_weak(used, after, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => {
+                    self.peak_bytes.fetch_max(after, Ordering::Relaxed);
+                    return Ok(());
+                }
+                Err(now) => used = now,
+            }
+        }
+    }
+
+    fn give_back(&self, bytes: usize) {
+        let before = self.used_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(before >= bytes, "budget gave back {bytes} bytes of {before} reserved");
+    }
+}
+
+/// Reserved bytes; dropping it gives them back.
+#[derive(Debug)]
+pub struct Reservation {
+    budget: Arc<Budget>,
+    bytes: usize,
+}
+
+impl Reservation {
+    /// The bytes held.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Grows or shrinks to `bytes`.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] if the growth does not fit; the reservation is then as it was.
+    pub fn resize(&mut self, bytes: usize) -> Result<(), BudgetExceeded> {
+        if bytes > self.bytes {
+            self.budget.take(bytes - self.bytes)?;
+        } else {
+            self.budget.give_back(self.bytes - bytes);
+        }
+        self.bytes = bytes;
+        Ok(())
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        self.budget.give_back(self.bytes);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reservations_fit_or_fail_whole_and_give_themselves_back() {
+        let budget = Budget::new(100);
+        let mut first = budget.reserve(60).unwrap();
+        let refused = budget.reserve(41).unwrap_err();
+        assert_eq!(refused, BudgetExceeded { wanted_bytes: 41, used_bytes: 60, limit_bytes: 100 });
+        let second = budget.reserve(40).unwrap();
+        assert!(first.resize(61).is_err());
+        assert_eq!((first.bytes(), budget.used_bytes()), (60, 100));
+        drop(second);
+        first.resize(10).unwrap();
+        assert_eq!((budget.used_bytes(), budget.peak_bytes()), (10, 100));
+        assert!(budget.reserve(usize::MAX).is_err());
+        drop(first);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+}

@@ -1,0 +1,171 @@
+//! How far each end of an edge has come: the words that writer and readers exchange, and that schedulers look at.
+//!
+//! Each end has cache lines of its own, written by that end alone, so that the two do not take a line away from
+//! each other with every record (Enjima keeps both positions in the block's preamble, where they bounce).
+//! Positions count records since the edge was made: 64 bits do not wrap.
+
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, CacheAligned, Ordering};
+
+/// No chunk is on its way.
+pub(crate) const GROWTH_NONE: u8 = 0;
+/// The pool was asked for a chunk.
+pub(crate) const GROWTH_REQUESTED: u8 = 1;
+/// A chunk lies in the mailbox.
+pub(crate) const GROWTH_READY: u8 = 2;
+
+/// The cursors of one edge. Anyone may look; only the ends of the edge write.
+#[derive(Debug)]
+pub struct Cursors {
+    pub(crate) writer: CacheAligned<WriterLine>,
+    pub(crate) readers: Box<[CacheAligned<ReaderLine>]>,
+    /// When the oldest record of a block came in, by block sequence number modulo the ring; an opaque number of
+    /// the caller's. Stored Relaxed by the writer before it publishes, loaded Relaxed by anyone: a hint.
+    stamps: Box<[AtomicU64]>,
+    block_records: u64,
+    /// Marks that fit before ordinary ones are held back.
+    ordinary_marks: u64,
+}
+
+/// Written by the writer, except for `growth`, which the pool sets once per request.
+#[derive(Debug)]
+pub(crate) struct WriterLine {
+    /// Records published (B2). Stored with Release after slots, ring entries and marks are filled; loaded with
+    /// Acquire by readers. This pair makes all three visible.
+    pub(crate) written: AtomicU64,
+    /// Marks published. Stored with Release after the mark is in the ring and before any later `written`;
+    /// loaded with Acquire by readers after `written`, so that they miss no mark below what they may read.
+    pub(crate) marks_written: AtomicU64,
+    /// Block sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
+    pub(crate) recycled: AtomicU64,
+    /// Blocks that the edge owns. Relaxed: a hint for schedulers.
+    pub(crate) blocks_owned: AtomicU64,
+    /// Marks dropped because the ring was full. Relaxed: a counter.
+    pub(crate) marks_dropped: AtomicU64,
+    /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
+    pub(crate) mark_held: AtomicBool,
+    /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
+    /// writer loads with Acquire before it looks inside.
+    pub(crate) growth: AtomicU8,
+}
+
+/// Written by one reader.
+#[derive(Debug)]
+pub(crate) struct ReaderLine {
+    /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded
+    /// with Acquire by the writer before it recycles a block. This pair keeps B4.
+    pub(crate) read: AtomicU64,
+    /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
+    pub(crate) marks_read: AtomicU64,
+    /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
+    /// with Acquire by the writer.
+    pub(crate) closed: AtomicBool,
+}
+
+impl Cursors {
+    pub(crate) fn new(block_records: u32, blocks_max: usize, readers: usize, ordinary_marks: u64) -> Self {
+        let writer = WriterLine {
+            written: AtomicU64::new(0),
+            marks_written: AtomicU64::new(0),
+            recycled: AtomicU64::new(0),
+            blocks_owned: AtomicU64::new(0),
+            marks_dropped: AtomicU64::new(0),
+            mark_held: AtomicBool::new(false),
+            growth: AtomicU8::new(GROWTH_NONE),
+        };
+        let reader = || ReaderLine {
+            read: AtomicU64::new(0),
+            marks_read: AtomicU64::new(0),
+            closed: AtomicBool::new(false),
+        };
+        Cursors {
+            writer: CacheAligned(writer),
+            readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
+            stamps: (0..blocks_max).map(|_| AtomicU64::new(0)).collect(),
+            block_records: u64::from(block_records),
+            ordinary_marks,
+        }
+    }
+
+    /// Records published by the writer since the edge was made.
+    pub fn written(&self) -> u64 {
+        self.writer.written.load(Ordering::Relaxed)
+    }
+
+    /// Records taken by reader `index` since the edge was made.
+    pub fn read(&self, index: usize) -> u64 {
+        self.readers[index].read.load(Ordering::Relaxed)
+    }
+
+    /// Records that reader `index` has not taken yet. A snapshot; exact while both ends stand still.
+    pub fn pending(&self, index: usize) -> u64 {
+        // The reader's cursor first: read after the writer's, it could have passed the older value of that.
+        let read = self.read(index);
+        self.written().saturating_sub(read)
+    }
+
+    /// Marks that reader `index` has not taken yet.
+    pub fn pending_marks(&self, index: usize) -> u64 {
+        let read = self.readers[index].marks_read.load(Ordering::Relaxed);
+        self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
+    }
+
+    /// Marks dropped because the ring was full.
+    pub fn marks_dropped(&self) -> u64 {
+        self.writer.marks_dropped.load(Ordering::Relaxed)
+    }
+
+    /// The stamp of the block that reader `index` reads next: when its oldest unread record came in, to within
+    /// the span of one block. Of no meaning while nothing is pending.
+    pub fn head_stamp(&self, index: usize) -> u64 {
+        self.stamps[self.ring_index(self.read(index) / self.block_records)].load(Ordering::Relaxed)
+    }
+
+    /// Whether the writer could publish a record now, or soon as it looks: it has a free slot, or a chunk waits
+    /// in its mailbox, and no mark is held back.
+    pub fn has_room(&self) -> bool {
+        let writer = &self.writer;
+        if writer.mark_held.load(Ordering::Relaxed) {
+            let unread =
+                writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
+            if unread >= self.ordinary_marks {
+                return false;
+            }
+        }
+        let written = self.written();
+        let in_use = written.div_ceil(self.block_records)
+            - self.read_min(written, Ordering::Relaxed) / self.block_records;
+        !written.is_multiple_of(self.block_records)
+            || in_use < writer.blocks_owned.load(Ordering::Relaxed)
+            || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
+    }
+
+    /// Whether every reader is gone.
+    pub fn is_abandoned(&self) -> bool {
+        self.readers.iter().all(|reader| reader.closed.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn block_records(&self) -> u64 {
+        self.block_records
+    }
+
+    pub(crate) fn ring_index(&self, sequence: u64) -> usize {
+        (sequence % self.stamps.len() as u64) as usize
+    }
+
+    pub(crate) fn stamp(&self, sequence: u64, stamp: u64) {
+        self.stamps[self.ring_index(sequence)].store(stamp, Ordering::Relaxed);
+    }
+
+    /// The position of the slowest open reader; `written` if all are gone.
+    pub(crate) fn read_min(&self, written: u64, ordering: Ordering) -> u64 {
+        let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
+        open.map(|reader| reader.read.load(ordering)).min().unwrap_or(written).min(written)
+    }
+
+    /// The mark position of the slowest open reader; that of the writer if all are gone.
+    pub(crate) fn marks_read_min(&self, ordering: Ordering) -> u64 {
+        let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
+        let written = self.writer.marks_written.load(Ordering::Relaxed);
+        open.map(|reader| reader.marks_read.load(ordering)).min().unwrap_or(written).min(written)
+    }
+}

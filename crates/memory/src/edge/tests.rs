@@ -1,0 +1,357 @@
+//! Edges against a plain queue: whatever the block size, the order of steps and the marks, what goes in comes
+//! out, in order, once, with each mark at its place; and every block is free, in use or back in the pool.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::budget::Budget;
+use crate::marks::{Admission, RESERVED_MARKS};
+use crate::reader::{Next, SharedNext};
+
+/// Marks of the tests: `W(n)` ordinary and replaceable, `L` droppable, `E` reserved.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum TestMark {
+    W(u64),
+    L,
+    E,
+}
+
+struct Rules;
+
+impl MarkRules for Rules {
+    type Mark = TestMark;
+    fn admission(mark: &TestMark) -> Admission {
+        match mark {
+            TestMark::W(_) => Admission::Ordinary,
+            TestMark::L => Admission::Droppable,
+            TestMark::E => Admission::Reserved,
+        }
+    }
+    fn replaces(newer: &TestMark, older: &TestMark) -> bool {
+        matches!((newer, older), (TestMark::W(_), TestMark::W(_)))
+    }
+}
+
+fn options(block_records: u32, chunk_blocks: u32, chunks_max: u32, marks_max: u32) -> EdgeOptions {
+    EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max }
+}
+
+fn pool() -> Arc<Pool> {
+    Pool::new(Budget::new(1 << 24))
+}
+
+/// Takes everything there is as text: values, and marks in brackets.
+fn drain_text(reader: &mut Reader<u64, Rules>) -> String {
+    let mut shown = Vec::new();
+    loop {
+        match reader.next(usize::MAX) {
+            Next::Values(mut run) => {
+                let count = run.remaining();
+                run.take_each(count, |value| shown.push(value.to_string()));
+            }
+            Next::Mark(mark) => shown.push(format!("[{mark:?}]")),
+            Next::Empty => return shown.join(" "),
+        }
+    }
+}
+
+fn push(writer: &mut Writer<u64, Rules>, values: std::ops::Range<u64>) {
+    let mut out = writer.open(0);
+    values.for_each(|value| out.push(value));
+}
+
+#[test]
+fn marks_stand_where_they_were_set() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    writer.mark(TestMark::W(0));
+    push(&mut writer, 0..3);
+    writer.mark(TestMark::W(1));
+    writer.mark(TestMark::L);
+    push(&mut writer, 3..5);
+    writer.mark(TestMark::E);
+    assert_eq!(drain_text(&mut reader), "[W(0)] 0 1 2 [W(1)] [L] 3 4 [E]");
+    assert_eq!(writer.cursors().pending(0), 0);
+}
+
+/// Nothing is published before the appender is dropped, and all of it then.
+#[test]
+fn what_is_appended_is_published_at_once() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    let mut out = writer.open(0);
+    out.push(1);
+    out.push_if(2, false);
+    out.push_if(3, true);
+    assert!(matches!(reader.next(9), Next::Empty));
+    drop(out);
+    assert_eq!(drain_text(&mut reader), "1 3");
+}
+
+/// A full ring holds ordinary marks back and the records behind them, drops latency markers and counts them,
+/// and lets reserved marks pass.
+#[test]
+fn a_full_mark_ring_holds_back_drops_and_reserves() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 2)).unwrap();
+    writer.mark(TestMark::W(1));
+    writer.mark(TestMark::W(2));
+    writer.mark(TestMark::L);
+    assert_eq!(writer.cursors().marks_dropped(), 1);
+    writer.mark(TestMark::E);
+    assert!(!writer.is_held());
+    writer.mark(TestMark::W(3));
+    assert!(writer.is_held());
+    assert_eq!(writer.room(), 0);
+    assert!(!writer.cursors().has_room());
+    writer.mark(TestMark::W(4));
+    assert!(catch_unwind(AssertUnwindSafe(|| writer.open(0).push(9))).is_err(), "records may not overtake");
+    assert_eq!(drain_text(&mut reader), "[W(1)] [W(2)] [E]");
+    assert!(writer.cursors().has_room());
+    push(&mut writer, 0..1);
+    assert_eq!(drain_text(&mut reader), "[W(4)] 0", "the newer watermark has replaced the older");
+}
+
+#[test]
+fn reserved_slots_outlast_a_full_ring() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 1)).unwrap();
+    (0..1 + RESERVED_MARKS).for_each(|_| writer.mark(TestMark::E));
+    assert!(!writer.is_held());
+    writer.mark(TestMark::E);
+    assert!(writer.is_held());
+    assert_eq!(drain_text(&mut reader).matches('E').count(), 5);
+    assert!(!writer.is_held());
+    assert_eq!(drain_text(&mut reader), "[E]");
+}
+
+/// An edge never owns more than its limit, asks for chunks one at a time, and gives them back after the burst.
+#[test]
+fn growth_is_asked_for_bounded_and_given_back() {
+    let pool = pool();
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool, options(2, 2, 4, 8)).unwrap();
+    let mut next = 0;
+    let mut fill = |writer: &mut Writer<u64, Rules>| {
+        let room = writer.room() as u64;
+        push(writer, next..next + room);
+        next += room;
+        room
+    };
+    assert_eq!(fill(&mut writer), 8, "two chunks of two blocks of two records are there at once");
+    assert!(!writer.cursors().has_room());
+    assert!(pool.grow_step());
+    assert!(!pool.grow_step(), "one request at a time");
+    assert!(writer.cursors().has_room(), "a chunk in the mailbox is room");
+    assert_eq!(fill(&mut writer), 4);
+    assert!(pool.grow_step());
+    assert_eq!(fill(&mut writer), 4);
+    assert!(!pool.grow_step(), "four chunks are the limit");
+    assert_eq!((fill(&mut writer), writer.cursors().written()), (0, 16));
+
+    let expected: Vec<String> = (0..16).map(|value| value.to_string()).collect();
+    assert_eq!(drain_text(&mut reader), expected.join(" "));
+    let grown = pool.budget().used_bytes();
+    for value in 0..2_000 {
+        push(&mut writer, value..value + 1);
+        assert_eq!(drain_text(&mut reader), value.to_string());
+    }
+    assert_eq!(writer.room(), 8, "two chunks are kept");
+    assert_eq!(pool.budget().used_bytes(), grown, "and two lie spare in the pool, still paid for");
+    drop((writer, reader));
+}
+
+/// A refused request leaves backpressure, not a broken edge; the writer asks again later.
+#[test]
+fn growth_that_the_budget_refuses_is_asked_for_again() {
+    let pool = Pool::new(Budget::new(3 * 4096));
+    let held = pool.budget().reserve(4096).unwrap();
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool, options(1, 1, 4, 8)).unwrap();
+    assert!(edge::<u64, Rules>(&pool, options(1, 1, 4, 8)).is_err(), "reserved chunks are not lent");
+    push(&mut writer, 0..2);
+    assert!(pool.grow_step());
+    assert!(!writer.cursors().has_room());
+    drop(held);
+    assert_eq!(drain_text(&mut reader), "0 1");
+    push(&mut writer, 2..4);
+    assert!(pool.grow_step());
+    assert!(writer.cursors().has_room());
+    push(&mut writer, 4..5);
+    assert_eq!(drain_text(&mut reader), "2 3 4");
+}
+
+#[test]
+fn the_head_stamp_is_that_of_the_oldest_unread_block() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    writer.open(10).push(0);
+    writer.open(11).push(1);
+    writer.open(12).push(2);
+    assert_eq!(writer.cursors().head_stamp(0), 10);
+    drain_text(&mut reader);
+    writer.open(13).push(3);
+    assert_eq!(writer.cursors().head_stamp(0), 13, "the edge was empty, so its head is new");
+}
+
+/// Each reader of a shared edge sees everything; the slowest holds the blocks; values are dropped once.
+#[test]
+fn shared_edges_lend_and_wait_for_the_slowest() {
+    let token = Arc::new(());
+    let (mut writer, mut readers) = shared_edge::<Arc<()>, Rules>(&pool(), options(1, 1, 2, 8), 2).unwrap();
+    let mut slow = readers.pop().unwrap();
+    let mut fast = readers.pop().unwrap();
+    let take = |reader: &mut SharedReader<Arc<()>, Rules>| match reader.next(9) {
+        SharedNext::Values(mut run) => {
+            let count = run.remaining();
+            (0..count).for_each(|offset| run.inspect(offset, |value| assert!(Arc::ptr_eq(value, &token))));
+            run.pass(count);
+            count
+        }
+        _ => 0,
+    };
+    for _ in 0..2 {
+        writer.open(0).push(Arc::clone(&token));
+    }
+    assert_eq!((take(&mut fast), take(&mut fast), take(&mut fast)), (1, 1, 0));
+    assert_eq!(writer.room(), 0, "the slow reader has seen nothing");
+    assert_eq!(take(&mut slow), 1);
+    assert_eq!(writer.room(), 1);
+    assert_eq!(Arc::strong_count(&token), 2, "the recycled block's value was dropped");
+    drop(slow);
+    assert_eq!(writer.room(), 2, "a reader that is gone holds nothing");
+    writer.open(0).push(Arc::clone(&token));
+    drop(writer);
+    assert_eq!(take(&mut fast), 1);
+    drop(fast);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+/// A panic in user code loses the value at hand and no other, and nothing is dropped twice.
+#[test]
+fn a_panic_while_taking_drops_nothing_twice() {
+    let tokens: Vec<Arc<()>> = (0..6).map(|_| Arc::new(())).collect();
+    let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(4, 2, 2, 8)).unwrap();
+    let mut out = writer.open(0);
+    tokens.iter().for_each(|token| out.push(Arc::clone(token)));
+    drop(out);
+    let taken = catch_unwind(AssertUnwindSafe(|| {
+        let Next::Values(mut run) = reader.next(9) else { unreachable!() };
+        run.take_each(4, |token| {
+            if Arc::ptr_eq(&token, &tokens[1]) {
+                panic!("user code")
+            }
+        });
+    }));
+    assert!(taken.is_err());
+    assert_eq!(reader.cursors().pending(0), 4, "the two that user code saw are gone, the others are not");
+    drop((writer, reader));
+    assert!(tokens.iter().all(|token| Arc::strong_count(token) == 1));
+}
+
+#[test]
+fn a_writer_whose_reader_is_gone_drops_what_it_appends() {
+    let token = Arc::new(());
+    let (mut writer, reader) = edge::<Arc<()>, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
+    writer.open(0).push(Arc::clone(&token));
+    drop(reader);
+    for _ in 0..20 {
+        assert!(writer.room() > 0);
+        writer.open(0).push(Arc::clone(&token));
+    }
+    assert!(Arc::strong_count(&token) <= 1 + 4, "at most what two chunks hold");
+    drop(writer);
+    assert_eq!(Arc::strong_count(&token), 1);
+}
+
+#[test]
+fn selections_take_what_they_name_and_drop_the_rest() {
+    let tokens: Vec<Arc<()>> = (0..5).map(|_| Arc::new(())).collect();
+    let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(8, 1, 2, 8)).unwrap();
+    let mut out = writer.open(0);
+    tokens.iter().for_each(|token| out.push(Arc::clone(token)));
+    drop(out);
+    let mut kept = Vec::new();
+    let Next::Values(mut run) = reader.next(9) else { unreachable!() };
+    run.take_selected(4, &[0, 3], |token| kept.push(token));
+    assert_eq!(run.remaining(), 1);
+    drop(run);
+    let counts: Vec<usize> = tokens.iter().map(Arc::strong_count).collect();
+    assert_eq!(counts, [2, 1, 1, 2, 2]);
+    for wrong in [&[1, 1][..], &[2, 1], &[5]] {
+        let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(8, 1, 2, 8)).unwrap();
+        push(&mut writer, 0..4);
+        let Next::Values(mut run) = reader.next(9) else { unreachable!() };
+        assert!(catch_unwind(AssertUnwindSafe(|| run.take_selected(4, wrong, |_| ()))).is_err(), "{wrong:?}");
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Push(u64),
+    Mark,
+    Take(usize),
+    Grow,
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = prop_oneof![
+        3 => (0..20u64).prop_map(Step::Push),
+        1 => Just(Step::Mark),
+        3 => (1..20usize).prop_map(Step::Take),
+        1 => Just(Step::Grow),
+    ];
+    proptest::collection::vec(step, 0..200)
+}
+
+proptest! {
+    /// The master property: an edge is a bounded queue of values and marks, whatever its shape.
+    #[test]
+    fn an_edge_is_a_bounded_queue(
+        block_records in 1..9u32, chunk_blocks in 1..4u32, chunks_max in 1..5u32, steps in steps(),
+    ) {
+        #[derive(PartialEq, Debug)]
+        enum Item { Value(u64), Mark(TestMark) }
+        let pool = pool();
+        let (mut writer, mut reader) =
+            edge::<u64, Rules>(&pool, options(block_records, chunk_blocks, chunks_max, 3)).unwrap();
+        let mut oracle = VecDeque::new();
+        let mut next = 0;
+        for step in steps {
+            match step {
+                Step::Push(count) => {
+                    let mut out = writer.open(0);
+                    for _ in 0..count.min(out.room() as u64) {
+                        out.push(next);
+                        oracle.push_back(Item::Value(next));
+                        next += 1;
+                    }
+                }
+                Step::Mark => {
+                    if !writer.is_held() {
+                        writer.mark(TestMark::W(next));
+                        oracle.push_back(Item::Mark(TestMark::W(next)));
+                    }
+                }
+                Step::Take(max) => {
+                    let mut got = Vec::new();
+                    match reader.next(max) {
+                        Next::Values(mut run) => {
+                            prop_assert!(run.remaining() <= max.min(block_records as usize));
+                            let count = run.remaining();
+                            run.take_each(count, |value| got.push(Item::Value(value)));
+                        }
+                        Next::Mark(mark) => got.push(Item::Mark(mark)),
+                        // A held mark is not published yet: only that may be missing.
+                        Next::Empty => prop_assert!(oracle.len() <= usize::from(writer.is_held())),
+                    }
+                    for item in got {
+                        prop_assert_eq!(Some(item), oracle.pop_front());
+                    }
+                }
+                Step::Grow => { pool.grow_step(); }
+            }
+            let in_edge = oracle.iter().filter(|item| matches!(item, Item::Value(_))).count();
+            prop_assert_eq!(writer.cursors().pending(0), in_edge as u64);
+            let blocks_max = u64::from(chunks_max.max(CHUNKS_RESERVED) * chunk_blocks);
+            prop_assert!(in_edge as u64 <= blocks_max * u64::from(block_records));
+            prop_assert_eq!(writer.cursors().has_room(), writer.room() > 0);
+        }
+    }
+}

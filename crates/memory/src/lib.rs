@@ -1,0 +1,52 @@
+//! The memory that records live in while they travel: chunks cut into blocks, edges made of blocks, the pool
+//! that makes chunks ahead of need, and the byte budget of the whole engine.
+//!
+//! This room knows no streams, no time and no operators: an edge carries values of one type, and marks of one
+//! type beside them whose rules the caller gives ([`MarkRules`]). Read the modules in this order:
+//!
+//! 1. [`sync`]: atomics, locks and slots, from std or, under `--cfg loom`, from loom.
+//! 2. [`budget`]: bytes that may be held, and reservations that give themselves back.
+//! 3. [`chunk`]: one populated mapping, cut into blocks of a preamble and N slots.
+//! 4. [`pool`]: chunks made and taken back by a thread of its own, away from the data path.
+//! 5. [`cursors`]: how far the writer and each reader of an edge have come; what schedulers look at.
+//! 6. [`marks`]: the ring of marks that travels beside the data.
+//! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
+//!
+//! `README.md` beside this room tells the protocols, the races that they close and why they hold.
+//!
+//! # Invariants
+//!
+//! All unsafe code of the project lives here and refers to these by number:
+//!
+//! * **B1** Each end of an edge is one value, neither `Clone` nor `Sync`, and acts through `&mut self`: there is
+//!   one writer, and one reader per reader index. Whoever hands an end to another thread synchronises.
+//! * **B2** For every open reader, `read <= written <= (first block not recycled + blocks owned) * block
+//!   capacity`; `read` and `written` never go back.
+//! * **B3** The slots of positions from `max(read, recycled)` up to `written` are initialised on an edge with one
+//!   reader; on a shared edge those from `recycled` up to `written` are. `written` is stored with Release after
+//!   they are filled and loaded with Acquire before they are read.
+//! * **B4** The ring entry of a block sequence number is written before `written` passes the block's first
+//!   position and does not change until every open reader has passed its last one; only then is the block
+//!   recycled.
+//! * **B5** A block pointer stays valid while its edge lives: chunks belong to the writer, which hands them to
+//!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
+#![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
+
+pub mod budget;
+pub mod chunk;
+pub mod cursors;
+pub mod edge;
+pub mod marks;
+pub mod pool;
+pub mod reader;
+pub mod sync;
+pub mod writer;
+
+pub use budget::{Budget, BudgetExceeded, Reservation};
+pub use chunk::{BlockShape, ShapeError};
+pub use cursors::Cursors;
+pub use edge::{EdgeOptions, edge, shared_edge};
+pub use marks::{Admission, MarkRules};
+pub use pool::Pool;
+pub use reader::{Drain, Lent, Next, Reader, SharedNext, SharedReader};
+pub use writer::{Appender, Writer};

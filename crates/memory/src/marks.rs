@@ -1,0 +1,75 @@
+//! Marks beside the data: a small ring of (position, mark), so that the record loop tests no record's type.
+//!
+//! What a mark means is the caller's business; here it has a position and an [`Admission`], which says what
+//! happens when the ring is full.
+
+use crate::sync::Slot;
+
+/// What happens to a mark that finds the ring full.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Admission {
+    /// It is held back, and with it every record behind it, until a reader makes room.
+    Ordinary,
+    /// It is dropped and counted.
+    Droppable,
+    /// It takes one of the slots that are kept for such marks.
+    Reserved,
+}
+
+/// The rules for the marks of an edge; a unit struct of the caller's.
+pub trait MarkRules: Send + Sync + 'static {
+    /// The marks.
+    type Mark: Copy + Send + 'static;
+
+    /// What happens to `mark` when the ring is full.
+    fn admission(mark: &Self::Mark) -> Admission;
+
+    /// Whether `newer`, set at the same position as `older`, says all that `older` says. Asked only while
+    /// `older` is still held back.
+    fn replaces(newer: &Self::Mark, older: &Self::Mark) -> bool;
+}
+
+/// Slots kept for [`Admission::Reserved`] marks.
+pub(crate) const RESERVED_MARKS: u64 = 4;
+
+/// The ring. Index `n` is the n-th mark of the edge; who may touch it follows from the mark cursors as for
+/// blocks: the writer fills `n` before it stores `marks_written > n`, and uses the slot again when every open
+/// reader has stored `marks_read > n`.
+pub(crate) struct MarkRing<M> {
+    slots: Box<[Slot<(u64, M)>]>,
+}
+
+impl<M: Copy> MarkRing<M> {
+    /// A ring for `ordinary` marks and the reserved ones.
+    pub(crate) fn new(ordinary: u64) -> Self {
+        let count = usize::try_from(ordinary + RESERVED_MARKS).expect("a bounded number of marks");
+        MarkRing { slots: (0..count).map(|_| Slot::new()).collect() }
+    }
+
+    pub(crate) fn capacity(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Fills slot `index`.
+    ///
+    /// # Safety
+    /// The caller is the writer, `index` was never published, and the mark `capacity` places before it was read
+    /// by every open reader (Acquire).
+    pub(crate) unsafe fn set(&self, index: u64, position: u64, mark: M) {
+        let slot = &self.slots[(index % self.capacity()) as usize];
+        // SAFETY: by contract no reader looks at this slot now: its old mark is read, its new one unpublished.
+        unsafe { slot.write((position, mark)) };
+    }
+
+    /// The position and the mark at `index`.
+    ///
+    /// # Safety
+    /// The caller is a reader that loaded `marks_written > index` with Acquire and has not published
+    /// `marks_read > index` yet.
+    pub(crate) unsafe fn get(&self, index: u64) -> (u64, M) {
+        let slot = &self.slots[(index % self.capacity()) as usize];
+        // SAFETY: initialised before `marks_written` passed it; the writer leaves it alone until we have
+        // published that we read it. Marks are `Copy`, so reading twice would be fine.
+        unsafe { slot.inspect(|&entry| entry) }
+    }
+}

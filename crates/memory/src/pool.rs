@@ -1,0 +1,135 @@
+//! The pool: chunks made ahead of need by a thread of its own, and surplus chunks taken back, so that neither
+//! mapping nor unmapping falls into the data path (Enjima, section 3.1.1, "eager memory allocation").
+//!
+//! The pool has no thread: whoever owns it calls [`Pool::wait_for_request`] and [`Pool::grow_step`], a thread in
+//! production, the seeded scheduler in simulation.
+
+use std::collections::VecDeque;
+
+use crate::budget::{Budget, BudgetExceeded};
+use crate::chunk::{Chunk, ChunkLayout, Mapping};
+use crate::sync::{Arc, Condvar, Mutex};
+
+/// Someone who has asked for a chunk.
+pub(crate) trait Grow: Send + Sync {
+    /// Makes the chunk, or notes that there is none to be had.
+    fn grow(&self, pool: &Pool);
+}
+
+/// Makes chunks within a budget, and keeps those that come back for the next who asks.
+pub struct Pool {
+    budget: Arc<Budget>,
+    state: Mutex<State>,
+    requested: Condvar,
+}
+
+struct State {
+    /// At most one request per edge waits here (the mailbox protocol of [`crate::edge`] sees to that).
+    requests: VecDeque<Arc<dyn Grow>>,
+    /// Pages without an edge, still paid for; given up first when the budget is short.
+    spare: Vec<Mapping>,
+    closed: bool,
+}
+
+impl Pool {
+    /// A pool that holds at most what `budget` allows.
+    pub fn new(budget: Arc<Budget>) -> Arc<Self> {
+        let state =
+            State { requests: VecDeque::with_capacity(64), spare: Vec::with_capacity(64), closed: false };
+        Arc::new(Pool { budget, state: Mutex::new(state), requested: Condvar::new() })
+    }
+
+    /// The budget that pays for the chunks.
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Serves one request, if one waits; answers whether it did.
+    pub fn grow_step(&self) -> bool {
+        let request = self.state.lock().requests.pop_front();
+        match request {
+            Some(edge) => {
+                edge.grow(self);
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Waits until a request is there (`true`) or the pool is closed (`false`).
+    pub fn wait_for_request(&self) -> bool {
+        let mut state = self.state.lock();
+        loop {
+            if state.closed {
+                return false;
+            }
+            if !state.requests.is_empty() {
+                return true;
+            }
+            state = self.requested.wait(state);
+        }
+    }
+
+    /// Ends [`wait_for_request`](Self::wait_for_request), now and for ever. Requests stay unanswered.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.requests.clear();
+        self.requested.notify_all();
+    }
+
+    pub(crate) fn request(&self, edge: Arc<dyn Grow>) {
+        let mut state = self.state.lock();
+        if !state.closed {
+            state.requests.push_back(edge);
+            self.requested.notify_one();
+        }
+    }
+
+    /// A chunk, from spare pages of the right size or from new ones. Spare pages of other sizes are given up if
+    /// the budget is short.
+    pub(crate) fn chunk<T>(&self, layout: ChunkLayout) -> Result<Chunk<T>, BudgetExceeded> {
+        let given_up = {
+            let mut state = self.state.lock();
+            if let Some(index) = state.spare.iter().position(|spare| spare.bytes() == layout.chunk_bytes) {
+                return Ok(Chunk::new(state.spare.swap_remove(index), layout));
+            }
+            let free = self.budget.limit_bytes().saturating_sub(self.budget.used_bytes());
+            if free < layout.chunk_bytes { std::mem::take(&mut state.spare) } else { Vec::new() }
+        };
+        drop(given_up);
+        Ok(Chunk::new(Mapping::new(&self.budget, layout.chunk_bytes)?, layout))
+    }
+
+    pub(crate) fn take_back<T>(&self, chunk: Chunk<T>) {
+        self.state.lock().spare.push(chunk.into_mapping());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::chunk::BlockShape;
+
+    fn layout(block_records: u32) -> ChunkLayout {
+        ChunkLayout::new::<u64>(BlockShape { block_records, chunk_blocks: 1 }).unwrap()
+    }
+
+    /// A chunk that came back serves the next of its size; pages of another size are given up for the budget.
+    #[test]
+    fn spare_pages_are_used_again_or_given_up() {
+        let pool = Pool::new(Budget::new(3 * 4096));
+        let small = pool.chunk::<u64>(layout(1)).unwrap();
+        let block = small.blocks().next().unwrap().as_ptr();
+        pool.take_back(small);
+        assert_eq!(pool.budget().used_bytes(), 4096, "spare pages stay paid for");
+        let again = pool.chunk::<u64>(layout(2)).unwrap();
+        assert_eq!(again.blocks().next().unwrap().as_ptr(), block);
+        pool.take_back(again);
+        let large = pool.chunk::<u64>(layout(1500)).unwrap();
+        assert_eq!(pool.budget().used_bytes(), 3 * 4096, "the spare page was given up for the large chunk");
+        assert!(pool.chunk::<u64>(layout(1)).is_err());
+        pool.take_back(large);
+        assert!(pool.chunk::<u64>(layout(1)).is_ok());
+    }
+}

@@ -1,0 +1,361 @@
+//! The reading ends of an edge.
+//!
+//! A reader asks for what comes next: a run of values, which never leaves a block and never spans a mark, or a
+//! mark, or nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are cloned out
+//! of it ([`Lent`]). What was taken is published when the run is dropped, also if user code panics.
+
+use crate::chunk::BlockRef;
+use crate::cursors::Cursors;
+use crate::edge::Shared;
+use crate::marks::MarkRules;
+use crate::sync::{Arc, Ordering};
+
+/// What comes next on an edge.
+pub enum Next<'a, T: Send + 'static, R: MarkRules> {
+    /// Values, at least one.
+    Values(Drain<'a, T, R>),
+    /// A mark, which counts as read now.
+    Mark(R::Mark),
+    /// Nothing yet.
+    Empty,
+}
+
+/// What comes next on a shared edge.
+pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
+    /// Values, at least one.
+    Values(Lent<'a, T, R>),
+    /// A mark, which counts as read now.
+    Mark(R::Mark),
+    /// Nothing yet.
+    Empty,
+}
+
+/// What both kinds of reader are made of.
+struct ReadEnd<T, R: MarkRules> {
+    shared: Arc<Shared<T, R>>,
+    index: usize,
+    /// Values taken; published.
+    read: u64,
+    /// `written` as last loaded.
+    written_seen: u64,
+    marks_read: u64,
+    /// `marks_written` as last loaded, after `written_seen` was: covers every mark below that.
+    marks_seen: u64,
+}
+
+/// A run of slots in one block: `next..end` are initialised and ours to read.
+struct Run<T> {
+    block: BlockRef<T>,
+    next: usize,
+    end: usize,
+}
+
+enum Found<T, M> {
+    Run(Run<T>),
+    Mark(M),
+    Nothing,
+}
+
+impl<T, R: MarkRules> ReadEnd<T, R> {
+    fn new(shared: Arc<Shared<T, R>>, index: usize) -> Self {
+        ReadEnd { shared, index, read: 0, written_seen: 0, marks_read: 0, marks_seen: 0 }
+    }
+
+    #[inline]
+    fn find(&mut self, max: usize) -> Found<T, R::Mark> {
+        loop {
+            let mut limit = self.written_seen;
+            if self.marks_read < self.marks_seen {
+                // SAFETY: `marks_read < marks_seen`, which was loaded with Acquire, and not published as read.
+                let (position, mark) = unsafe { self.shared.marks.get(self.marks_read) };
+                if position == self.read {
+                    self.marks_read += 1;
+                    let line = &self.shared.cursors.readers[self.index];
+                    // Release: the writer may use the slot again.
+                    line.marks_read.store(self.marks_read, Ordering::Release);
+                    return Found::Mark(mark);
+                }
+                limit = limit.min(position);
+            }
+            if self.read < limit {
+                return Found::Run(self.run(limit, max));
+            }
+            // All that is known is read: look again. First `written`, then `marks_written`: the writer stores
+            // them the other way round, so every mark below what we may read is seen.
+            let writer = &self.shared.cursors.writer;
+            let written = writer.written.load(Ordering::Acquire);
+            let marks = writer.marks_written.load(Ordering::Acquire);
+            assert!(written >= self.written_seen && marks >= self.marks_seen, "cursors never go back (B2)");
+            if written == self.written_seen && marks == self.marks_seen {
+                return Found::Nothing;
+            }
+            (self.written_seen, self.marks_seen) = (written, marks);
+        }
+    }
+
+    #[inline]
+    fn run(&self, limit: u64, max: usize) -> Run<T> {
+        let block_records = self.shared.cursors.block_records();
+        let (sequence, next) = (self.read / block_records, (self.read % block_records) as usize);
+        let block = self.shared.block(sequence);
+        block.check(sequence);
+        let count = (limit - self.read).min(block_records - next as u64);
+        let count = usize::try_from(count).expect("at most a block").min(max.max(1));
+        Run { block, next, end: next + count }
+    }
+
+    #[inline(always)]
+    fn advance(&mut self, count: u64) {
+        self.read += count;
+        // Release: the writer may recycle what we have passed.
+        self.shared.cursors.readers[self.index].read.store(self.read, Ordering::Release);
+    }
+
+    fn close(&self) {
+        self.shared.cursors.readers[self.index].closed.store(true, Ordering::Release);
+    }
+}
+
+/// The only reader of an edge; takes values out of it.
+pub struct Reader<T: Send + 'static, R: MarkRules> {
+    end: ReadEnd<T, R>,
+}
+
+impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
+    pub(crate) fn new(shared: Arc<Shared<T, R>>) -> Self {
+        Reader { end: ReadEnd::new(shared, 0) }
+    }
+
+    /// The cursors of the edge; ours has index 0.
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.end.shared.cursors
+    }
+
+    /// What comes next: at most `max` values, but never none for want of `max`.
+    #[inline]
+    pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
+        match self.end.find(max) {
+            Found::Run(run) => Next::Values(Drain { first: run.next, run, end: &mut self.end }),
+            Found::Mark(mark) => Next::Mark(mark),
+            Found::Nothing => Next::Empty,
+        }
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
+    fn drop(&mut self) {
+        if const { std::mem::needs_drop::<T>() } {
+            while let Found::Run(mut run) = self.find_values() {
+                while run.next < run.end {
+                    run.next += 1;
+                    self.end.advance(1);
+                    // SAFETY: below `end`, passed just now, so it is moved out once only.
+                    drop(unsafe { run.take_out(run.next - 1) });
+                }
+            }
+        }
+        self.end.close();
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
+    fn find_values(&mut self) -> Found<T, R::Mark> {
+        loop {
+            match self.end.find(usize::MAX) {
+                Found::Mark(_) => {}
+                found => return found,
+            }
+        }
+    }
+}
+
+impl<T> Run<T> {
+    /// Moves the value at `index` out.
+    ///
+    /// # Safety
+    /// `index` lies in the run as it was found, and no value is moved out twice.
+    #[inline(always)]
+    unsafe fn take_out(&self, index: usize) -> T {
+        // SAFETY: inside the block; the edge lives, since its reader does (B5).
+        let slot = unsafe { self.block.slot(index) };
+        // SAFETY: below `written` as loaded with Acquire, hence initialised (B3); not recycled before we publish
+        // that we passed it (B4); once only, by contract.
+        unsafe { slot.read() }
+    }
+
+    #[inline(always)]
+    fn look<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        assert!(offset < self.end - self.next, "offset {offset} lies behind the run");
+        // SAFETY: inside the block by the assertion; the edge lives, since its reader does (B5).
+        let slot = unsafe { self.block.slot(self.next + offset) };
+        // SAFETY: in `next..end`: initialised (B3), not moved out yet, not recycled before we pass it (B4).
+        unsafe { slot.inspect(look) }
+    }
+}
+
+/// A run of values that are taken out one by one, in order. Those not taken stay in the edge.
+pub struct Drain<'a, T: Send + 'static, R: MarkRules> {
+    run: Run<T>,
+    /// Where the run began.
+    first: usize,
+    end: &'a mut ReadEnd<T, R>,
+}
+
+impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
+    /// Values not yet taken.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.run.end - self.run.next
+    }
+
+    /// Looks at the value `offset` places ahead.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        self.run.look(offset, look)
+    }
+
+    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
+    /// value, but never leads to it being seen or dropped twice.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let start = self.run.next;
+        if const { !std::mem::needs_drop::<T>() } {
+            // Passing them all first keeps the loop free of bookkeeping; nothing can leak.
+            self.run.next += count;
+            for index in start..start + count {
+                // SAFETY: in the run by the assertion; passed above, each index once.
+                each(unsafe { self.run.take_out(index) });
+            }
+        } else {
+            for index in start..start + count {
+                self.run.next = index + 1;
+                // SAFETY: in the run by the assertion; passed above, each index once.
+                each(unsafe { self.run.take_out(index) });
+            }
+        }
+    }
+
+    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
+    ///
+    /// # Panics
+    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
+    #[inline(always)]
+    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let start = self.run.next;
+        if const { !std::mem::needs_drop::<T>() } {
+            self.run.next += count;
+            let mut least = 0;
+            for &offset in selection {
+                let offset = usize::from(offset);
+                assert!(least <= offset && offset < count, "a selection rises within its run");
+                least = offset + 1;
+                // SAFETY: in the run, and each offset once, by the assertions; passed above.
+                each(unsafe { self.run.take_out(start + offset) });
+            }
+        } else {
+            let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
+            for offset in 0..count {
+                self.run.next = start + offset + 1;
+                // SAFETY: in the run by the assertion; passed above, each offset once.
+                let value = unsafe { self.run.take_out(start + offset) };
+                if selection.next_if_eq(&offset).is_some() {
+                    each(value);
+                }
+            }
+            assert!(selection.peek().is_none(), "a selection rises within its run");
+        }
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for Drain<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.end.advance((self.run.next - self.first) as u64);
+    }
+}
+
+/// One of several readers of a shared edge; values are lent to it.
+pub struct SharedReader<T: Send + Sync + 'static, R: MarkRules> {
+    end: ReadEnd<T, R>,
+}
+
+impl<T: Send + Sync + 'static, R: MarkRules> SharedReader<T, R> {
+    pub(crate) fn new(shared: Arc<Shared<T, R>>, index: usize) -> Self {
+        SharedReader { end: ReadEnd::new(shared, index) }
+    }
+
+    /// The cursors of the edge.
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.end.shared.cursors
+    }
+
+    /// The index of our cursor.
+    pub fn index(&self) -> usize {
+        self.end.index
+    }
+
+    /// What comes next: at most `max` values, but never none for want of `max`.
+    #[inline]
+    pub fn next(&mut self, max: usize) -> SharedNext<'_, T, R> {
+        match self.end.find(max) {
+            Found::Run(run) => SharedNext::Values(Lent { first: run.next, run, end: &mut self.end }),
+            Found::Mark(mark) => SharedNext::Mark(mark),
+            Found::Nothing => SharedNext::Empty,
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static, R: MarkRules> Drop for SharedReader<T, R> {
+    fn drop(&mut self) {
+        self.end.close();
+    }
+}
+
+/// A run of values that are lent. Those not passed are lent again.
+pub struct Lent<'a, T: Send + Sync + 'static, R: MarkRules> {
+    run: Run<T>,
+    first: usize,
+    end: &'a mut ReadEnd<T, R>,
+}
+
+impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
+    /// Values not yet passed.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.run.end - self.run.next
+    }
+
+    /// Looks at the value `offset` places ahead.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        self.run.look(offset, look)
+    }
+
+    /// Passes `count` values.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    pub fn pass(&mut self, count: usize) {
+        assert!(count <= self.remaining(), "{count} values are passed of a shorter run");
+        self.run.next += count;
+    }
+}
+
+impl<T: Send + Sync + 'static, R: MarkRules> Drop for Lent<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.end.advance((self.run.next - self.first) as u64);
+    }
+}

@@ -1,0 +1,179 @@
+//! Atomics, locks, threads and slots: std's in builds, loom's under `--cfg loom`, so that the code which is
+//! shipped is the code whose interleavings are searched.
+//!
+//! Every other room takes its atomics from here. `Arc` is std's in both cases: loom's cannot hold trait
+//! objects, and no protocol of ours leans on the order in which clones of an `Arc` are dropped.
+//!
+//! Locks ignore poisoning: what they guard here is whole at every point where user code may panic.
+
+use std::mem::MaybeUninit;
+use std::ops::Deref;
+
+#[cfg(loom)]
+pub use loom::{
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    thread,
+};
+#[cfg(not(loom))]
+pub use std::{
+    sync::atomic::{AtomicBool, AtomicPtr, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering},
+    thread,
+};
+
+#[cfg(loom)]
+use loom::sync as inner;
+#[cfg(not(loom))]
+use std::sync as inner;
+
+pub use inner::MutexGuard;
+pub use std::sync::Arc;
+
+/// A lock without poisoning.
+#[derive(Debug, Default)]
+pub struct Mutex<T>(inner::Mutex<T>);
+
+impl<T> Mutex<T> {
+    /// A lock around `value`.
+    pub fn new(value: T) -> Self {
+        Mutex(inner::Mutex::new(value))
+    }
+
+    /// Waits for the lock.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+/// A condition to wait for under a [`Mutex`].
+#[derive(Debug, Default)]
+pub struct Condvar(inner::Condvar);
+
+impl Condvar {
+    /// A condition nobody waits for yet.
+    pub fn new() -> Self {
+        Condvar(inner::Condvar::new())
+    }
+
+    /// Gives the lock up, waits to be notified, and takes the lock again.
+    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    /// Like [`wait`](Self::wait), but for `timeout` at most.
+    #[cfg(not(loom))]
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        timeout: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        self.0.wait_timeout(guard, timeout).unwrap_or_else(std::sync::PoisonError::into_inner).0
+    }
+
+    /// Like [`wait`](Self::wait): under loom no time passes.
+    #[cfg(loom)]
+    pub fn wait_timeout<'a, T>(
+        &self,
+        guard: MutexGuard<'a, T>,
+        _timeout: std::time::Duration,
+    ) -> MutexGuard<'a, T> {
+        self.wait(guard)
+    }
+
+    /// Wakes one waiter.
+    pub fn notify_one(&self) {
+        self.0.notify_one();
+    }
+
+    /// Wakes all waiters.
+    pub fn notify_all(&self) {
+        self.0.notify_all();
+    }
+}
+
+/// A value on cache lines of its own. Two lines, since the hardware fetches lines in pairs.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+pub struct CacheAligned<T>(pub T);
+
+impl<T> Deref for CacheAligned<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+/// Room for one value, initialised or not, which one side writes and another reads when a protocol says so.
+/// Under loom every access is checked against every other.
+#[cfg_attr(not(loom), repr(transparent))]
+pub(crate) struct Slot<T>(Cell<MaybeUninit<T>>);
+
+#[cfg(loom)]
+use loom::cell::UnsafeCell as Cell;
+
+/// std's cell with loom's shape.
+#[cfg(not(loom))]
+#[repr(transparent)]
+struct Cell<T>(std::cell::UnsafeCell<T>);
+
+#[cfg(not(loom))]
+impl<T> Cell<T> {
+    fn new(value: T) -> Self {
+        Cell(std::cell::UnsafeCell::new(value))
+    }
+    #[inline(always)]
+    fn with<Q>(&self, f: impl FnOnce(*const T) -> Q) -> Q {
+        f(self.0.get())
+    }
+    #[inline(always)]
+    fn with_mut<Q>(&self, f: impl FnOnce(*mut T) -> Q) -> Q {
+        f(self.0.get())
+    }
+}
+
+impl<T> Slot<T> {
+    pub(crate) fn new() -> Self {
+        Slot(Cell::new(MaybeUninit::uninit()))
+    }
+
+    /// Fills the slot; what was in it is forgotten, not dropped.
+    ///
+    /// # Safety
+    /// Nobody else touches the slot meanwhile.
+    #[inline(always)]
+    pub(crate) unsafe fn write(&self, value: T) {
+        self.0.with_mut(|slot| {
+            // SAFETY: the pointer comes from the cell itself, so it is valid and aligned; that nobody else
+            // uses it meanwhile is this function's contract.
+            let slot = unsafe { &mut *slot };
+            slot.write(value);
+        });
+    }
+
+    /// Moves the value out; the slot counts as uninitialised afterwards.
+    ///
+    /// # Safety
+    /// The slot is initialised, nobody writes it meanwhile, and the value is not used through it again.
+    #[inline(always)]
+    pub(crate) unsafe fn read(&self) -> T {
+        self.0.with(|slot| {
+            // SAFETY: valid and aligned as above; no writer, by contract.
+            let slot = unsafe { &*slot };
+            // SAFETY: initialised and not used again, by contract.
+            unsafe { slot.assume_init_read() }
+        })
+    }
+
+    /// Looks at the value.
+    ///
+    /// # Safety
+    /// The slot is initialised and nobody writes it, or moves the value out, before `look` returns.
+    #[inline(always)]
+    pub(crate) unsafe fn inspect<Q>(&self, look: impl FnOnce(&T) -> Q) -> Q {
+        self.0.with(|slot| {
+            // SAFETY: valid and aligned as above; no writer, by contract.
+            let slot = unsafe { &*slot };
+            // SAFETY: initialised, by contract.
+            look(unsafe { slot.assume_init_ref() })
+        })
+    }
+}

@@ -1,0 +1,334 @@
+//! The writing end of an edge.
+//!
+//! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once, so
+//! that the loop between holds its length in a register and touches nothing that is shared.
+
+use crate::chunk::{BlockRef, Chunk};
+use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
+use crate::edge::{CHUNKS_RESERVED, Shared};
+use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
+use crate::pool::Pool;
+use crate::sync::{Arc, Ordering};
+
+/// Blocks taken in a row with no more than one chunk's worth in use, after which a surplus chunk goes back to
+/// the pool. Ours: long enough that a burst every few blocks keeps its chunks, short enough to be over in 2 ms
+/// at 10 M records/s.
+const SURPLUS_AFTER_BLOCKS: u32 = 64;
+
+/// The writing end of an edge: the only one (B1).
+pub struct Writer<T: Send + 'static, R: MarkRules> {
+    shared: Arc<Shared<T, R>>,
+    pool: Arc<Pool>,
+    /// Records appended; published up to here whenever no appender is open.
+    written: u64,
+    /// Block sequence numbers below this one are recycled.
+    recycled: u64,
+    /// Blocks of ours that are not in use; the last one was freed last.
+    free: Vec<BlockRef<T>>,
+    chunks: Vec<Chunk<T>>,
+    marks_written: u64,
+    /// A mark that found the ring full, with its position, which is `written`: nothing is appended behind it.
+    held: Option<R::Mark>,
+    /// Blocks taken in a row while little was in use.
+    calm_blocks: u32,
+}
+
+impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
+    pub(crate) fn new(shared: Arc<Shared<T, R>>, pool: Arc<Pool>, chunks: Vec<Chunk<T>>) -> Self {
+        let capacity = shared.chunks_max * shared.layout.shape.chunk_blocks as usize;
+        let mut writer = Writer {
+            shared,
+            pool,
+            written: 0,
+            recycled: 0,
+            free: Vec::with_capacity(capacity),
+            chunks: Vec::with_capacity(chunks.capacity()),
+            marks_written: 0,
+            held: None,
+            calm_blocks: 0,
+        };
+        chunks.into_iter().for_each(|chunk| writer.adopt(chunk));
+        writer
+    }
+
+    /// The cursors of the edge.
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.shared.cursors
+    }
+
+    /// Opens the edge for appending. `stamp` is an opaque number that tells when these values came in, see
+    /// [`Cursors::head_stamp`].
+    #[inline]
+    pub fn open(&mut self, stamp: u64) -> Appender<'_, T, R> {
+        let is_empty = self.reclaim();
+        self.flush_held();
+        let block_records = self.shared.cursors.block_records();
+        let len = (self.written % block_records) as usize;
+        // A full block, or none yet, is not the current one: the next push takes another.
+        let block = if len > 0 { Some(self.shared.block(self.written / block_records)) } else { None };
+        if is_empty && len > 0 {
+            self.shared.cursors.stamp(self.written / block_records, stamp);
+        }
+        let end = if len > 0 && self.held.is_none() { block_records as usize } else { len };
+        let base = self.written - len as u64;
+        Appender { block: block.unwrap_or(BlockRef::dangling()), len, end, base, stamp, writer: self }
+    }
+
+    /// Sets a mark behind all that was appended.
+    ///
+    /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
+    /// record behind it: [`Appender::room`] is zero until readers have made room.
+    ///
+    /// # Panics
+    /// If another mark is held back already that the new one does not replace: callers check
+    /// [`is_held`](Self::is_held) first.
+    pub fn mark(&mut self, mark: R::Mark) {
+        self.flush_held();
+        let room = self.mark_room();
+        match (R::admission(&mark), self.held) {
+            (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
+            (Admission::Reserved, None) if room > 0 => self.publish_mark(mark),
+            (Admission::Droppable, _) => {
+                self.cursors().writer.marks_dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            (_, None) => self.hold(Some(mark)),
+            (_, Some(older)) => {
+                assert!(R::replaces(&mark, &older), "a mark is set while another is held back");
+                self.hold(Some(mark));
+            }
+        }
+    }
+
+    /// Whether a mark is still held back; tries to set it first.
+    pub fn is_held(&mut self) -> bool {
+        self.flush_held();
+        self.held.is_some()
+    }
+
+    /// Records that could be appended now.
+    pub fn room(&mut self) -> usize {
+        self.open(0).room()
+    }
+
+    fn hold(&mut self, mark: Option<R::Mark>) {
+        self.held = mark;
+        self.cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
+    }
+
+    fn flush_held(&mut self) {
+        if let Some(mark) = self.held {
+            let reserved = matches!(R::admission(&mark), Admission::Reserved);
+            if self.mark_room() > if reserved { 0 } else { RESERVED_MARKS } {
+                self.hold(None);
+                self.publish_mark(mark);
+            }
+        }
+    }
+
+    /// Free slots of the mark ring, reserved ones included.
+    fn mark_room(&self) -> u64 {
+        // Acquire: pairs with the reader's Release of `marks_read`, so that its slot may be written again.
+        let unread = self.marks_written - self.cursors().marks_read_min(Ordering::Acquire);
+        self.shared.marks.capacity() - unread
+    }
+
+    fn publish_mark(&mut self, mark: R::Mark) {
+        // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
+        // the mark which had its slot was read.
+        unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };
+        self.marks_written += 1;
+        self.cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
+    }
+
+    /// Takes back every block that all readers have passed; answers whether the edge is empty.
+    #[inline]
+    fn reclaim(&mut self) -> bool {
+        // Acquire: pairs with the readers' Release of `read`: they are done with what we are about to reuse.
+        let read = self.cursors().read_min(self.written, Ordering::Acquire);
+        let block_records = self.cursors().block_records();
+        let passed = read / block_records;
+        while self.recycled < passed {
+            let (sequence, block) = (self.recycled, self.shared.block(self.recycled));
+            let end = (sequence + 1) * block_records;
+            let from = self.shared.first_live(sequence).min(end);
+            // First on record, then dropped: a panic in a value's drop may leak the rest, but drops none twice.
+            self.recycled += 1;
+            self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
+            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so
+            // nobody touches them any more.
+            unsafe { self.shared.drop_values(from, end) };
+            self.free.push(block);
+        }
+        if self.cursors().writer.growth.load(Ordering::Acquire) == GROWTH_READY {
+            let chunk = self.shared.mailbox.lock().take();
+            self.cursors().writer.growth.store(GROWTH_NONE, Ordering::Relaxed);
+            self.adopt(chunk.expect("growth is ready, so a chunk lies in the mailbox"));
+        }
+        read == self.written
+    }
+
+    fn adopt(&mut self, chunk: Chunk<T>) {
+        // Under the hot blocks, so that new, cold ones are used last.
+        let hot = self.free.len();
+        self.free.extend(chunk.blocks());
+        self.free.rotate_left(hot);
+        self.chunks.push(chunk);
+        self.count_blocks();
+    }
+
+    fn count_blocks(&self) {
+        let blocks = self.chunks.len() * self.shared.layout.shape.chunk_blocks as usize;
+        self.cursors().writer.blocks_owned.store(blocks as u64, Ordering::Relaxed);
+    }
+
+    /// Begins the block that position `written` falls into.
+    #[cold]
+    #[inline(never)]
+    fn next_block(&mut self, written: u64, stamp: u64) -> BlockRef<T> {
+        assert!(
+            self.held.is_none(),
+            "a record is pushed behind a mark that is held back: check room() first"
+        );
+        let block = self.free.pop().expect("a record is pushed without room: check room() first");
+        self.grow_or_shrink();
+        self.written = written;
+        let sequence = written / self.cursors().block_records();
+        block.begin_life(sequence);
+        self.shared.set_block(sequence, block);
+        self.cursors().stamp(sequence, stamp);
+        block
+    }
+
+    /// Asks for a chunk when the last free one is begun, gives one back when a burst is over.
+    fn grow_or_shrink(&mut self) {
+        let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
+        if self.free.len() < chunk_blocks {
+            self.calm_blocks = 0;
+            let growth = &self.shared.cursors.writer.growth;
+            if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
+                // Relaxed: the request itself travels under the pool's lock.
+                growth.store(GROWTH_REQUESTED, Ordering::Relaxed);
+                let edge: Arc<Shared<T, R>> = Arc::clone(&self.shared);
+                self.pool.request(edge);
+            }
+            return;
+        }
+        let in_use = self.chunks.len() * chunk_blocks - self.free.len();
+        self.calm_blocks = if in_use <= chunk_blocks { self.calm_blocks + 1 } else { 0 };
+        if self.calm_blocks >= SURPLUS_AFTER_BLOCKS && self.chunks.len() > CHUNKS_RESERVED as usize {
+            self.calm_blocks = 0;
+            self.give_back_surplus(chunk_blocks);
+        }
+    }
+
+    fn give_back_surplus(&mut self, chunk_blocks: usize) {
+        let is_free =
+            |chunk: &Chunk<T>| self.free.iter().filter(|&&block| chunk.owns(block)).count() == chunk_blocks;
+        if let Some(index) = self.chunks.iter().position(is_free) {
+            let chunk = self.chunks.swap_remove(index);
+            self.free.retain(|&block| !chunk.owns(block));
+            self.count_blocks();
+            self.pool.take_back(chunk);
+        }
+    }
+
+    #[inline]
+    fn publish(&mut self, written: u64) {
+        self.written = written;
+        // Release: slots, ring entries and marks before this become visible to readers (B3, B4).
+        self.cursors().writer.written.store(written, Ordering::Release);
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for Writer<T, R> {
+    fn drop(&mut self) {
+        // Readers may still read: the edge keeps the chunks (B5).
+        *self.shared.kept.lock() = std::mem::take(&mut self.chunks);
+    }
+}
+
+/// An open edge: values pushed here are published when it is dropped.
+///
+/// Its fields live in registers while everything around it is inlined: what is called out of line gets copies
+/// of them, never a reference to the appender.
+pub struct Appender<'a, T: Send + 'static, R: MarkRules> {
+    /// The current block; dangling while `len == end == 0`.
+    block: BlockRef<T>,
+    /// Slots of it that are filled.
+    len: usize,
+    /// Its capacity, or `len` if nothing may be appended to it.
+    end: usize,
+    /// Position of its first slot.
+    base: u64,
+    stamp: u64,
+    writer: &'a mut Writer<T, R>,
+}
+
+impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
+    /// How many values may be pushed.
+    #[inline]
+    pub fn room(&self) -> usize {
+        if self.writer.held.is_some() {
+            return 0;
+        }
+        let block_records = self.writer.shared.cursors.block_records() as usize;
+        (self.end - self.len) + self.writer.free.len() * block_records
+    }
+
+    /// Appends a value.
+    ///
+    /// # Panics
+    /// If there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, value: T) {
+        self.make_slot();
+        self.fill(value);
+        self.len += 1;
+    }
+
+    /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
+    /// counted only if it is kept.
+    ///
+    /// # Panics
+    /// If there is no room, whatever `keep` says.
+    #[inline(always)]
+    pub fn push_if(&mut self, value: T, keep: bool) {
+        self.make_slot();
+        if const { std::mem::needs_drop::<T>() } {
+            if keep {
+                self.fill(value);
+                self.len += 1;
+            }
+        } else {
+            self.fill(value);
+            self.len += usize::from(keep);
+        }
+    }
+
+    #[inline(always)]
+    fn make_slot(&mut self) {
+        if self.len == self.end {
+            let written = self.base + self.len as u64;
+            self.block = self.writer.next_block(written, self.stamp);
+            self.base = written;
+            self.len = 0;
+            self.end = self.writer.shared.cursors.block_records() as usize;
+        }
+    }
+
+    #[inline(always)]
+    fn fill(&mut self, value: T) {
+        // SAFETY: `make_slot` has left `len < end`, the block's capacity; the block is in use (B5).
+        let slot = unsafe { self.block.slot(self.len) };
+        // SAFETY: the position `base + len` is at or above `written`, where by B3 nobody else looks; the writer
+        // is ours (B1).
+        unsafe { slot.write(value) };
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for Appender<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.writer.publish(self.base + self.len as u64);
+    }
+}

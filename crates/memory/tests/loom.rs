@@ -1,0 +1,244 @@
+//! Loom models of the protocols of this room: every interleaving, up to a bound on preemptions, of tiny edges on
+//! which full, empty and wrap-around are reached. What each model closes stands in the room's README.md.
+//!
+//! Run by `cargo xtask check` with `--cfg loom`; without it this file is empty.
+#![cfg(loom)]
+
+use loom::thread;
+use thalweg_memory::sync::Arc;
+use thalweg_memory::{
+    Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, SharedNext, edge, shared_edge,
+};
+
+struct Rules;
+
+impl MarkRules for Rules {
+    type Mark = u32;
+    fn admission(_: &u32) -> Admission {
+        Admission::Ordinary
+    }
+    fn replaces(_: &u32, _: &u32) -> bool {
+        false
+    }
+}
+
+fn options(block_records: u32, chunks_max: u32) -> EdgeOptions {
+    EdgeOptions { shape: BlockShape { block_records, chunk_blocks: 1 }, chunks_max, marks_max: 1 }
+}
+
+fn pool() -> Arc<Pool> {
+    Pool::new(Budget::new(1 << 20))
+}
+
+fn model(body: impl Fn() + Send + Sync + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(2));
+    builder.check(body);
+}
+
+/// Hand-over of values and reuse of blocks (B2 to B4): two blocks of one record carry four records, so that every
+/// block is written again while the reader may still be in it.
+#[test]
+fn values_cross_and_blocks_are_used_again() {
+    model(|| {
+        let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(1, 2)).unwrap();
+        let writing = thread::spawn(move || {
+            let mut next = 0;
+            while next < 4 {
+                let mut out = writer.open(0);
+                if out.room() > 0 {
+                    out.push(next);
+                    next += 1;
+                } else {
+                    drop(out);
+                    thread::yield_now();
+                }
+            }
+        });
+        let mut expected = 0;
+        while expected < 4 {
+            match reader.next(9) {
+                Next::Values(mut run) => run.take_each(run_len(&run), |value| {
+                    assert_eq!(value, expected);
+                    expected += 1;
+                }),
+                _ => thread::yield_now(),
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+fn run_len<T: Send + 'static, R: MarkRules>(run: &thalweg_memory::Drain<'_, T, R>) -> usize {
+    run.remaining()
+}
+
+/// A block is read while it is being filled: the reader sees a prefix, never a slot that is not filled.
+#[test]
+fn a_block_is_read_while_it_is_filled() {
+    model(|| {
+        let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(3, 2)).unwrap();
+        let writing = thread::spawn(move || {
+            writer.open(0).push(0);
+            let mut out = writer.open(0);
+            out.push(1);
+            out.push(2);
+        });
+        let mut seen = 0;
+        for _ in 0..3 {
+            if let Next::Values(mut run) = reader.next(9) {
+                run.take_each(run_len(&run), |value| {
+                    assert_eq!(value, seen);
+                    seen += 1;
+                });
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+/// Marks keep their place: the reader never takes a record behind a mark before the mark, and the ring's slots
+/// are used again only when they were read.
+#[test]
+fn marks_keep_their_place() {
+    model(|| {
+        let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(2, 2)).unwrap();
+        let writing = thread::spawn(move || {
+            let mut next = 0;
+            while next < 3 {
+                if writer.is_held() || writer.room() == 0 {
+                    thread::yield_now();
+                    continue;
+                }
+                writer.open(0).push(next);
+                next += 1;
+                writer.mark(next);
+            }
+            while writer.is_held() {
+                thread::yield_now();
+            }
+        });
+        let (mut values, mut marks) = (0, 0);
+        while marks < 3 {
+            match reader.next(9) {
+                Next::Values(mut run) => run.take_each(run_len(&run), |value| {
+                    assert_eq!((value, value), (values, marks), "record {value} overtook its mark");
+                    values += 1;
+                }),
+                Next::Mark(mark) => {
+                    marks += 1;
+                    assert_eq!((mark, values), (marks, marks), "mark {mark} overtook its record");
+                }
+                Next::Empty => thread::yield_now(),
+            }
+        }
+        writing.join().unwrap();
+    });
+}
+
+/// The mailbox: a chunk made by the pool's thread reaches the writer whole, once.
+#[test]
+fn a_chunk_reaches_the_writer_through_the_mailbox() {
+    model(|| {
+        let pool = pool();
+        let (mut writer, reader) = edge::<u32, Rules>(&pool, options(1, 3)).unwrap();
+        let growing = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                while !pool.grow_step() {
+                    thread::yield_now();
+                }
+            })
+        };
+        for value in 0..3 {
+            while writer.room() == 0 {
+                thread::yield_now();
+            }
+            writer.open(0).push(value);
+        }
+        growing.join().unwrap();
+        assert_eq!(reader.cursors().pending(0), 3);
+    });
+}
+
+/// The pool's thread waits for requests and misses none, nor the pool's end.
+#[test]
+fn a_waiting_pool_misses_neither_requests_nor_its_end() {
+    model(|| {
+        let pool = pool();
+        let (mut writer, _reader) = edge::<u32, Rules>(&pool, options(1, 3)).unwrap();
+        let growing = {
+            let pool = Arc::clone(&pool);
+            thread::spawn(move || {
+                let mut served = 0;
+                while pool.wait_for_request() {
+                    served += u32::from(pool.grow_step());
+                }
+                served
+            })
+        };
+        writer.open(0).push(0);
+        writer.open(0).push(1);
+        while writer.room() == 0 {
+            thread::yield_now();
+        }
+        pool.close();
+        assert_eq!(growing.join().unwrap(), 1);
+    });
+}
+
+/// Two readers of one edge: a block is used again only when both have passed it. Each side tries a bounded number
+/// of times, so that the model stays small: every prefix of the run is searched, not only whole ones.
+#[test]
+fn a_shared_block_waits_for_both_readers() {
+    model(|| {
+        let (mut writer, mut readers) = shared_edge::<u32, Rules>(&pool(), options(1, 2), 2).unwrap();
+        let second = readers.pop().unwrap();
+        let first = readers.pop().unwrap();
+        let read = |mut reader: thalweg_memory::SharedReader<u32, Rules>| {
+            let mut expected = 0;
+            for _ in 0..3 {
+                if let SharedNext::Values(mut run) = reader.next(9) {
+                    run.inspect(0, |&value| assert_eq!(value, expected));
+                    run.pass(1);
+                    expected += 1;
+                }
+            }
+        };
+        writer.open(0).push(0);
+        writer.open(0).push(1);
+        let reading = thread::spawn(move || read(first));
+        let also_reading = thread::spawn(move || read(second));
+        let mut next = 2;
+        for _ in 0..2 {
+            let mut out = writer.open(0);
+            if out.room() > 0 {
+                out.push(next);
+                next += 1;
+            }
+        }
+        reading.join().unwrap();
+        also_reading.join().unwrap();
+    });
+}
+
+/// The budget under contention: never exceeded, and nothing of it is lost.
+#[test]
+fn reservations_never_exceed_the_budget() {
+    model(|| {
+        let budget = Budget::new(3);
+        let reserve = |budget: Arc<Budget>| {
+            let held = budget.reserve(2);
+            assert!(budget.used_bytes() <= 3);
+            held.is_ok()
+        };
+        let other = {
+            let budget = Arc::clone(&budget);
+            thread::spawn(move || reserve(budget))
+        };
+        let mine = reserve(Arc::clone(&budget));
+        let theirs = other.join().unwrap();
+        assert!(mine || theirs);
+        assert_eq!(budget.used_bytes(), 0);
+    });
+}

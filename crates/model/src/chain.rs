@@ -1,0 +1,217 @@
+//! Chains: operators that follow each other inside one task and compile to one loop.
+//!
+//! [`Then`] is an operator made of two; [`Piped`] is the output that stands between them. Since each knows the
+//! types of its neighbours, the compiler sees one loop from the input of the first to the output of the last.
+//!
+//! Only one operator of a chain may emit more than one record per record taken: what stands before it takes
+//! records one at a time while it has room, what stands behind it emits at most one for one.
+
+use crate::entropy::Entropy;
+use crate::mark::Mark;
+use crate::operator::{Counts, Flow, Input, Operator, Output};
+use crate::record::Record;
+use crate::state::{StateError, StateReader, StateWriter};
+
+/// Two operators, the second fed by the first.
+#[derive(Debug)]
+pub struct Then<A, B> {
+    first: A,
+    second: B,
+    /// A mark that did not get through yet, and who holds it up.
+    held_up: Option<(Place, Mark)>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    First,
+    Second,
+}
+
+impl<A, B> Then<A, B> {
+    /// `first`, then `second`.
+    pub fn new(first: A, second: B) -> Self {
+        Then { first, second, held_up: None }
+    }
+}
+
+/// The output of an operator whose neighbour in the chain is `operator`, which writes to `output`.
+pub struct Piped<'a, P, In, O>
+where
+    P: Operator<In>,
+    O: Output<P::Out>,
+{
+    operator: &'a mut P,
+    output: &'a mut O,
+    /// Records handed on one by one; reported when this is dropped, so that the loop counts in a register.
+    handed_on: u64,
+    input: std::marker::PhantomData<fn(In)>,
+}
+
+impl<'a, P, In, O> Piped<'a, P, In, O>
+where
+    P: Operator<In>,
+    O: Output<P::Out>,
+{
+    /// What is pushed here goes through `operator` to `output`.
+    #[inline(always)]
+    pub fn new(operator: &'a mut P, output: &'a mut O) -> Self {
+        Piped { operator, output, handed_on: 0, input: std::marker::PhantomData }
+    }
+}
+
+impl<P, In, O> Output<In> for Piped<'_, P, In, O>
+where
+    P: Operator<In>,
+    O: Output<P::Out>,
+{
+    #[inline(always)]
+    fn room(&self) -> usize {
+        match (P::EXPANDS, self.output.room()) {
+            (false, room) => room,
+            // One record at a time, so that the rest of an emission is never more than that record's.
+            (true, room) => usize::from(room > 0 && !self.operator.is_stalled()),
+        }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<In>) {
+        self.handed_on += 1;
+        self.operator.process_one(record, self.output);
+    }
+
+    #[inline(always)]
+    fn push_all<I: Input<In>>(&mut self, input: &mut I) {
+        self.operator.process(input, self.output);
+    }
+}
+
+impl<P, In, O> Drop for Piped<'_, P, In, O>
+where
+    P: Operator<In>,
+    O: Output<P::Out>,
+{
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.handed_on > 0 {
+            self.operator.note_read(self.handed_on);
+        }
+    }
+}
+
+impl<A, B> Then<A, B> {
+    /// Gives the second a mark that the first is done with.
+    fn mark_second<In, O>(&mut self, mark: Mark, output: &mut O) -> Flow
+    where
+        A: Operator<In>,
+        B: Operator<A::Out>,
+        O: Output<B::Out>,
+    {
+        if self.second.is_stalled() {
+            // What the first emitted for this mark is not through yet.
+            self.held_up = Some((Place::First, mark));
+            return Flow::More;
+        }
+        let flow = self.second.on_mark(mark, output);
+        self.held_up = if flow == Flow::More { Some((Place::Second, mark)) } else { None };
+        flow
+    }
+}
+
+impl<In, A, B> Operator<In> for Then<A, B>
+where
+    A: Operator<In>,
+    B: Operator<A::Out>,
+{
+    type Out = B::Out;
+
+    const EXPANDS: bool = {
+        assert!(!(A::EXPANDS && B::EXPANDS), "only one operator of a chain may expand");
+        A::EXPANDS || B::EXPANDS
+    };
+
+    #[inline(always)]
+    fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let mut piped = Piped::new(&mut self.second, output);
+        if B::EXPANDS {
+            // What the second makes of one record may fill the output, so the first gets one at a time.
+            while input.remaining() > 0 && piped.room() > 0 {
+                if let Some(record) = input.take() {
+                    self.first.process_one(record, &mut piped);
+                    self.first.note_read(1);
+                }
+            }
+        } else {
+            self.first.process(input, &mut piped);
+        }
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O) {
+        self.first.process_one(record, &mut Piped::new(&mut self.second, output));
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.first.note_read(count);
+    }
+
+    fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        let flow = self.first.on_mark(mark, &mut Piped::new(&mut self.second, output));
+        if flow == Flow::More {
+            self.held_up = Some((Place::First, mark));
+            return Flow::More;
+        }
+        self.mark_second::<In, O>(mark, output)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.held_up.is_none() && (self.first.is_stalled() || self.second.is_stalled())
+    }
+
+    fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
+        if let Some((Place::Second, _)) = self.held_up {
+            let flow = self.second.resume(output);
+            if flow == Flow::Done {
+                self.held_up = None;
+            }
+            return flow;
+        }
+        if self.second.is_stalled() && self.second.resume(output) == Flow::More {
+            return Flow::More;
+        }
+        let flow = self.first.resume(&mut Piped::new(&mut self.second, output));
+        match self.held_up {
+            _ if flow == Flow::More || self.second.is_stalled() => Flow::More,
+            Some((_, mark)) => self.mark_second::<In, O>(mark, output),
+            None => Flow::Done,
+        }
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.first.seed(entropy);
+        self.second.seed(entropy);
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.first.visit_counts(each);
+        self.second.visit_counts(each);
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.first.state_bytes() + self.second.state_bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        // The second runs inside the first, so a panic of its code unwinds through both: it is the culprit.
+        self.second.faulted().or_else(|| self.first.faulted())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.first.save(state)?;
+        self.second.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.first.load(state)?;
+        self.second.load(state)
+    }
+}

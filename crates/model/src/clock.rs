@@ -1,0 +1,53 @@
+//! Processing time as a trait, and the clock of simulations.
+
+use std::sync::Mutex;
+
+use crate::time::ProcessingTime;
+
+/// Where processing time comes from. Never goes back. Only runtime's and connectors' callers hold one:
+/// operators and policies are given instants instead.
+pub trait Clock: Send + Sync {
+    /// The present instant.
+    fn now(&self) -> ProcessingTime;
+}
+
+/// A clock that stands still until it is told to move: for simulations and tests.
+#[derive(Debug, Default)]
+pub struct VirtualClock(Mutex<ProcessingTime>);
+
+impl VirtualClock {
+    /// A clock that shows `start`.
+    pub fn starting_at(start: ProcessingTime) -> Self {
+        VirtualClock(Mutex::new(start))
+    }
+
+    /// Moves on to `instant`; an instant in the past changes nothing, since a clock never goes back.
+    pub fn advance_to(&self, instant: ProcessingTime) {
+        let mut now = self.lock();
+        *now = instant.max(*now);
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, ProcessingTime> {
+        // The guarded value is one word, always whole, so a panic elsewhere cannot have left it half written.
+        self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+}
+
+impl Clock for VirtualClock {
+    fn now(&self) -> ProcessingTime {
+        *self.lock()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_virtual_clock_moves_forward_only() {
+        let clock = VirtualClock::starting_at(ProcessingTime::from_nanos(5));
+        clock.advance_to(ProcessingTime::from_nanos(9));
+        clock.advance_to(ProcessingTime::from_nanos(7));
+        assert_eq!(clock.now(), ProcessingTime::from_nanos(9));
+    }
+}

@@ -1,0 +1,50 @@
+//! What the engine talks about: event time, records, marks and windows; and what it asks of others: the
+//! contracts of operators, aggregates, sources and sinks, and of the world outside (clock, entropy, disk, net).
+//!
+//! Read the modules in this order:
+//!
+//! 1. [`time`]: instants and spans of event time and of processing time, which never mix.
+//! 2. [`record`] and [`mark`]: what travels on an edge, and what travels beside it.
+//! 3. [`watermark`]: when a source may promise that event time has passed.
+//! 4. [`window`]: which span of event time a record falls into.
+//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out.
+//! 6. [`source`] and [`sink`]: the two ends of a query.
+//! 7. [`state`]: how operators write down what they hold.
+//! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
+//! 9. [`fault`]: how the world misbehaves, with a code that the command line and the dashboard share.
+//!
+//! Invariants of this room: nothing here starts a thread, reads a real clock, opens a file or knows how memory
+//! is laid out. Times carry their unit in their type; a bare `i64` is never a time.
+#![forbid(unsafe_code)]
+
+pub mod chain;
+pub mod clock;
+pub mod disk;
+pub mod entropy;
+pub mod fault;
+pub mod fold;
+pub mod mark;
+pub mod net;
+pub mod operator;
+pub mod record;
+pub mod sink;
+pub mod source;
+pub mod state;
+pub mod time;
+pub mod watermark;
+pub mod window;
+
+pub use chain::{Piped, Then};
+pub use clock::{Clock, VirtualClock};
+pub use entropy::{Entropy, SeededEntropy};
+pub use fault::{Coded, Fault};
+pub use fold::Fold;
+pub use mark::Mark;
+pub use operator::{Blame, Counts, Flow, Input, Operator, Output};
+pub use record::Record;
+pub use sink::Sink;
+pub use source::{Generate, Polled, Source, SourceStatus};
+pub use state::{State, StateError, StateReader, StateWriter};
+pub use time::{EventTime, ProcessingTime, Span};
+pub use watermark::{WatermarkStrategy, WatermarkTracker};
+pub use window::{TumblingWindows, Window, WindowError, Windowed};

@@ -1,0 +1,20 @@
+//! Marks: what travels beside the records of an edge, each at an exact position between two of them.
+
+use crate::time::{EventTime, ProcessingTime};
+
+/// A sign between two records of an edge. Operators see it after every record before it and before every
+/// record behind it; blocks and slices never span one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mark {
+    /// Promise: no record behind this mark on this edge has an event time below it. (Flink's watermark `t`
+    /// promises "> t"; connectors convert.) Never goes back on an edge.
+    Watermark(EventTime),
+    /// Measures latency: the instant at which the record before it should have been sent. It passes every
+    /// operator and is timed at the sink.
+    Latency(ProcessingTime),
+    /// Everything behind this barrier belongs to the next checkpoint. Carried and counted from the first day;
+    /// checkpoints themselves arrive with durability.
+    Barrier(u64),
+    /// No record and no mark follows.
+    End,
+}

@@ -1,0 +1,224 @@
+//! The contract of operators: records and marks in, records and marks out.
+//!
+//! ```text
+//!   Input<In>  --process-->  Operator  --push-->  Output<Out>
+//!   Mark       --on_mark-->                        (another operator of the same chain, an edge, or a sink)
+//! ```
+//!
+//! Everything here is generic and meant to be inlined: a chain of operators that knows its neighbours' types
+//! compiles to one loop. Boxes stand at the borders of tasks only, in runtime.
+//!
+//! Rules that every operator and every caller keeps:
+//!
+//! * O1. An operator pushes only while `output.room()` is above zero.
+//! * O2. An operator with `EXPANDS == false` pushes at most one record per record taken; its caller gives it at
+//!   most `room` records, so it always takes them all.
+//! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, says so by
+//!   [`Operator::is_stalled`], takes nothing more meanwhile, and goes on in `resume`.
+//! * O4. `on_mark` and `resume` answer [`Flow::More`] when room ran out before they were done; the caller
+//!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on.
+//! * O5. Watermarks given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of
+//!   `EventTime::MAX`.
+
+use std::cell::Cell;
+
+use crate::entropy::Entropy;
+use crate::mark::Mark;
+use crate::record::Record;
+use crate::state::{StateError, StateReader, StateWriter};
+
+/// Records handed to an operator, taken by value in order.
+///
+/// Implemented over a slice of a block (records move out of it, or are copied from a shared one) and over a
+/// range of a generator, which makes records only as they are looked at.
+pub trait Input<T> {
+    /// Whether event times never fall from one record to the next; lets a source look for the place of a
+    /// watermark by halving instead of scanning.
+    const ASCENDING: bool = false;
+
+    /// Records not yet taken.
+    fn remaining(&self) -> usize;
+
+    /// Looks at the record `offset` places ahead.
+    ///
+    /// # Panics
+    /// If `offset` is not below `remaining()`.
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q;
+
+    /// Takes the next `count` records, in order.
+    ///
+    /// # Panics
+    /// If `count` is above `remaining()`.
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>));
+
+    /// Takes the next `count` records and hands over those at the offsets in `selection`, which must rise; the
+    /// others are dropped.
+    ///
+    /// # Panics
+    /// If `count` is above `remaining()`, or an offset is not below `count`.
+    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>));
+
+    /// Takes the next record.
+    fn take(&mut self) -> Option<Record<T>> {
+        let mut taken = None;
+        if self.remaining() > 0 {
+            self.take_each(1, |record| taken = Some(record));
+        }
+        taken
+    }
+}
+
+/// Where an operator writes: an edge, the next operator of its chain, or a sink.
+pub trait Output<T> {
+    /// How many records may be pushed now.
+    fn room(&self) -> usize;
+
+    /// Hands one record on.
+    ///
+    /// # Panics
+    /// May panic if `room()` is zero (rule O1).
+    fn push(&mut self, record: Record<T>);
+
+    /// Hands a record on if `keep` holds. Edges write it in any case and count it only if it is kept, which
+    /// costs no branch; needs room even if `keep` is false.
+    #[inline]
+    fn push_if(&mut self, record: Record<T>, keep: bool) {
+        if keep {
+            self.push(record);
+        }
+    }
+
+    /// Hands on records of `input` until it is empty or room runs out.
+    #[inline]
+    fn push_all<I: Input<T>>(&mut self, input: &mut I) {
+        let count = input.remaining().min(self.room());
+        input.take_each(count, |record| self.push(record));
+    }
+}
+
+/// Whether an emission is over.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[must_use]
+pub enum Flow {
+    /// All is emitted.
+    Done,
+    /// Room ran out: call [`Operator::resume`] when there is some.
+    More,
+}
+
+/// Exact counts of one operator since it started. `read = forwarded + folded + filtered + late` at every
+/// moment outside a call; results of windows are outputs, which the edges count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Records taken.
+    pub read: u64,
+    /// Records handed on, changed or not.
+    pub forwarded: u64,
+    /// Records that went into state.
+    pub folded: u64,
+    /// Records dropped because the query says so: a predicate that did not hold, a join without a match.
+    pub filtered: u64,
+    /// Records dropped because all their windows had closed.
+    pub late: u64,
+}
+
+impl Counts {
+    /// Whether every record read is accounted for.
+    pub fn is_conserved(&self) -> bool {
+        self.read == self.forwarded + self.folded + self.filtered + self.late
+    }
+}
+
+/// A vertex of a query.
+pub trait Operator<In>: Send {
+    /// What it emits.
+    type Out;
+
+    /// Whether it may emit more than one record per record taken (rule O3).
+    const EXPANDS: bool = false;
+
+    /// Takes records from `input` and pushes what they become.
+    fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);
+
+    /// Takes one record from a neighbour of the same chain; `output` has room. It is not counted as read: the
+    /// neighbour reports a whole batch at once by [`note_read`](Operator::note_read), outside its loop.
+    fn process_one<O: Output<Self::Out>>(&mut self, record: Record<In>, output: &mut O);
+
+    /// Counts `count` records that were handed to [`process_one`](Operator::process_one).
+    fn note_read(&mut self, count: u64);
+
+    /// Sees a mark, after every record before it.
+    fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        let _ = (mark, output);
+        Flow::Done
+    }
+
+    /// Whether an emission begun in `process` found no room for its rest (rule O3).
+    fn is_stalled(&self) -> bool {
+        false
+    }
+
+    /// Goes on with an emission that found no room.
+    fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
+        let _ = output;
+        Flow::Done
+    }
+
+    /// Before the first record: draws what randomness it needs, such as seeds of its hash tables.
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        let _ = entropy;
+    }
+
+    /// Calls `each` with name and counts of every operator in here: one, or all of a chain in order.
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
+
+    /// Bytes of state held beyond the operator itself, counted against the engine's budget.
+    fn state_bytes(&self) -> usize {
+        0
+    }
+
+    /// After a panic inside `process`, `on_mark` or `resume`: the name of the operator whose code it was.
+    fn faulted(&self) -> Option<&str>;
+
+    /// Writes down all state.
+    ///
+    /// # Errors
+    /// [`StateError`] if a value cannot be written.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
+
+    /// Replaces all state by what [`save`](Operator::save) wrote.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not such state; the operator must then not be used.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
+}
+
+/// Notes whose code a panic came from, at no cost while there is none.
+///
+/// An operator holds one and runs user code inside [`Blame::on`]; if that unwinds, [`Blame::is_set`] answers
+/// true from then on.
+#[derive(Debug, Default)]
+pub struct Blame(Cell<bool>);
+
+impl Blame {
+    /// Runs `code`, which may panic.
+    #[inline(always)]
+    pub fn on<Q>(&self, code: impl FnOnce() -> Q) -> Q {
+        /// Dropped only by unwinding.
+        struct Unwound<'a>(&'a Cell<bool>);
+        impl Drop for Unwound<'_> {
+            fn drop(&mut self) {
+                self.0.set(true);
+            }
+        }
+        let guard = Unwound(&self.0);
+        let result = code();
+        std::mem::forget(guard);
+        result
+    }
+
+    /// Whether code run by [`on`](Blame::on) has panicked.
+    pub fn is_set(&self) -> bool {
+        self.0.get()
+    }
+}

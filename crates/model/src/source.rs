@@ -1,0 +1,141 @@
+//! The contracts of sources and generators.
+
+use crate::fault::Fault;
+use crate::operator::Output;
+use crate::record::Record;
+use crate::state::{StateError, StateReader, StateWriter};
+use crate::time::{EventTime, ProcessingTime};
+
+/// How a source stands after a poll.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SourceStatus {
+    /// More can be had at once.
+    Ready,
+    /// Nothing before this instant.
+    IdleUntil(ProcessingTime),
+    /// Nothing more, ever.
+    Ended,
+}
+
+/// What a poll did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Polled {
+    /// How the source stands.
+    pub status: SourceStatus,
+    /// A latency marker to be set behind the records of this poll: when the last of them should have been sent.
+    pub latency: Option<ProcessingTime>,
+}
+
+impl Polled {
+    /// A poll without a latency marker.
+    pub const fn new(status: SourceStatus) -> Self {
+        Polled { status, latency: None }
+    }
+}
+
+/// Where records enter a query. The engine calls; a source never pushes of its own accord and never waits:
+/// it says when to call again.
+pub trait Source: Send {
+    /// The type of its values.
+    type Item: Send + 'static;
+
+    /// Makes at most `limit` records, as far as `output` has room, and says how it stands at `now`.
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn poll<O: Output<Self::Item>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault>;
+
+    /// Input that was not understood and, by the source's setting, not let through.
+    fn bad_count(&self) -> u64 {
+        0
+    }
+
+    /// Bytes held for buffers and caches, counted against the engine's budget.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+
+    /// Writes down the position, so that [`load`](Source::load) goes on behind the last record made.
+    ///
+    /// # Errors
+    /// [`StateError`] if it cannot be written.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
+
+    /// Goes to a position that was saved.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are no such position, or it can no longer be reached.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
+}
+
+/// An endless, repeatable sequence of values: the data of a generator, without its pace.
+pub trait Generate: Send + Sync + 'static {
+    /// The type of its values.
+    type Item: Send + 'static;
+
+    /// The value at `index`, the same at every call, cheap enough to be made twice.
+    fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
+
+    /// Bytes of its cache, counted in the engine's budget.
+    fn cache_bytes(&self) -> usize;
+}
+
+/// A source of given records, for tests and examples: they come as fast as they are taken.
+///
+/// # Example
+/// ```
+/// use thalweg_model::{EventTime, Record, source::Given};
+/// let source = Given::new(vec![Record::new(EventTime::from_secs(1), "a")]);
+/// # let _ = source;
+/// ```
+#[derive(Clone, Debug)]
+pub struct Given<T> {
+    records: Vec<Record<T>>,
+    next: usize,
+}
+
+impl<T> Given<T> {
+    /// A source of `records`, in this order.
+    pub fn new(records: Vec<Record<T>>) -> Self {
+        Given { records, next: 0 }
+    }
+}
+
+impl<T: Clone + Send + 'static> Source for Given<T> {
+    type Item = T;
+
+    fn poll<O: Output<T>>(
+        &mut self,
+        _now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let mut made = 0;
+        while made < limit && output.room() > 0 && self.next < self.records.len() {
+            output.push(self.records[self.next].clone());
+            self.next += 1;
+            made += 1;
+        }
+        let ended = self.next == self.records.len();
+        Ok(Polled::new(if ended { SourceStatus::Ended } else { SourceStatus::Ready }))
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.next)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let next: usize = state.take()?;
+        if next > self.records.len() {
+            let reason = format!("position {next} lies behind the last of {} records", self.records.len());
+            return Err(StateError::Read { offset: 0, reason });
+        }
+        self.next = next;
+        Ok(())
+    }
+}

@@ -1,0 +1,130 @@
+//! How operators write down what they hold, and read it back: the section of one operator in a checkpoint.
+//!
+//! Values are encoded by postcard, in the order in which they are put; the reader must take them in the same
+//! order. Checksums and manifests are the checkpoint's business.
+
+use std::fmt;
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// What may stand in an operator's state: anything that serde can write and read back.
+pub trait State: Serialize + DeserializeOwned + Send + 'static {}
+
+impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
+
+/// Why state cannot be written or read back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum StateError {
+    /// A value refused to be written.
+    Write(String),
+    /// The bytes at `offset` are not what the operator expects there.
+    Read {
+        /// Bytes from the start of the section.
+        offset: usize,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// `count` bytes are left over behind the last value.
+    Trailing {
+        /// How many.
+        count: usize,
+    },
+}
+
+impl fmt::Display for StateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            StateError::Write(reason) => write!(f, "state cannot be written: {reason}"),
+            StateError::Read { offset, reason } => {
+                write!(f, "saved state is not readable at byte {offset}: {reason}; use an older checkpoint")
+            }
+            StateError::Trailing { count } => {
+                write!(f, "saved state has {count} bytes too many; was the query changed since it was saved?")
+            }
+        }
+    }
+}
+
+impl std::error::Error for StateError {}
+
+/// Collects an operator's state as bytes.
+#[derive(Debug, Default)]
+pub struct StateWriter {
+    bytes: Vec<u8>,
+}
+
+impl StateWriter {
+    /// Appends one value.
+    ///
+    /// # Errors
+    /// [`StateError::Write`] if serde cannot write it.
+    pub fn put<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), StateError> {
+        let bytes = std::mem::take(&mut self.bytes);
+        self.bytes =
+            postcard::to_extend(value, bytes).map_err(|error| StateError::Write(error.to_string()))?;
+        Ok(())
+    }
+
+    /// All that was put.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.bytes
+    }
+}
+
+/// Reads back what a [`StateWriter`] collected.
+#[derive(Debug)]
+pub struct StateReader<'a> {
+    whole: &'a [u8],
+    rest: &'a [u8],
+}
+
+impl<'a> StateReader<'a> {
+    /// Reads from the start of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        StateReader { whole: bytes, rest: bytes }
+    }
+
+    /// The next value.
+    ///
+    /// # Errors
+    /// [`StateError::Read`] if the bytes end too soon or say something else.
+    pub fn take<T: DeserializeOwned>(&mut self) -> Result<T, StateError> {
+        let offset = self.whole.len() - self.rest.len();
+        let (value, rest) = postcard::take_from_bytes(self.rest)
+            .map_err(|error| StateError::Read { offset, reason: error.to_string() })?;
+        self.rest = rest;
+        Ok(value)
+    }
+
+    /// Asserts that everything was read.
+    ///
+    /// # Errors
+    /// [`StateError::Trailing`] if something is left.
+    pub fn finish(self) -> Result<(), StateError> {
+        if self.rest.is_empty() { Ok(()) } else { Err(StateError::Trailing { count: self.rest.len() }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_can_be_taken_and_nothing_else() {
+        let mut writer = StateWriter::default();
+        writer.put(&(7u64, -1i64)).unwrap();
+        writer.put("text").unwrap();
+        let bytes = writer.into_bytes();
+
+        let mut reader = StateReader::new(&bytes);
+        assert_eq!(reader.take::<(u64, i64)>(), Ok((7, -1)));
+        assert_eq!(reader.take::<String>(), Ok("text".to_owned()));
+        assert_eq!(reader.finish(), Ok(()));
+
+        let mut short = StateReader::new(&bytes[..3]);
+        assert_eq!(short.take::<(u64, i64)>(), Ok((7, -1)));
+        assert!(matches!(short.take::<String>(), Err(StateError::Read { offset: 2, .. })));
+        assert_eq!(StateReader::new(&bytes[..1]).finish(), Err(StateError::Trailing { count: 1 }));
+    }
+}

@@ -1,0 +1,43 @@
+//! Identity: hands every record on, unchanged; the chain of a source or an edge that has no operator.
+//!
+//! Input      any
+//! Output     the same
+//! State      none
+//! Watermark  forwarded unchanged
+
+use thalweg_model::{Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+
+/// Hands every record on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Identity;
+
+impl<T> Operator<T> for Identity {
+    type Out = T;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<T>>(&mut self, input: &mut I, output: &mut O) {
+        output.push_all(input);
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<T>>(&mut self, record: Record<T>, output: &mut O) {
+        output.push(record);
+    }
+
+    fn note_read(&mut self, _count: u64) {}
+
+    /// It is no operator of the user's, so it has no counts.
+    fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
+
+    fn faulted(&self) -> Option<&str> {
+        None
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}

@@ -1,0 +1,193 @@
+//! Static join: each record meets the row of a table that has its key.
+//!
+//! Input      `Record<T>` in any order
+//! Output     `Record<U>`, one for each record that meets a row, in the same order
+//! State      none of its own; the table is shared and does not change
+//! Watermark  forwarded unchanged
+//! Cost       one hash look-up per record
+//!
+//! The table's keys are unique, so a record meets at most one row and the join counts as a map: it may stand
+//! anywhere in a chain. A record without a row is dropped and counted as filtered (an inner join).
+
+use std::fmt;
+use std::hash::Hash;
+use std::sync::Arc;
+
+use foldhash::fast::FixedState;
+use hashbrown::HashMap;
+use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+
+/// Rows by unique key, shared by all who join with them.
+///
+/// The hash is not seeded: rows are chosen by whoever builds the query, and records that are looked up cannot
+/// lengthen a chain.
+#[derive(Debug)]
+pub struct Table<K, R> {
+    rows: Arc<HashMap<K, R, FixedState>>,
+}
+
+impl<K, R> Clone for Table<K, R> {
+    fn clone(&self) -> Self {
+        Table { rows: Arc::clone(&self.rows) }
+    }
+}
+
+/// Two rows of a table have the same key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DuplicateKey {
+    /// Index of the second row with the key.
+    pub row_index: usize,
+}
+
+impl fmt::Display for DuplicateKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "row {} of the table repeats a key: a static join needs unique keys", self.row_index)
+    }
+}
+
+impl std::error::Error for DuplicateKey {}
+
+impl<K: Eq + Hash, R> Table<K, R> {
+    /// A table of `rows`.
+    ///
+    /// # Errors
+    /// [`DuplicateKey`] if two rows have the same key.
+    pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
+        let mut table = HashMap::with_hasher(FixedState::default());
+        for (row_index, (key, row)) in rows.into_iter().enumerate() {
+            if table.insert(key, row).is_some() {
+                return Err(DuplicateKey { row_index });
+            }
+        }
+        Ok(Table { rows: Arc::new(table) })
+    }
+
+    /// The row with `key`.
+    #[inline]
+    pub fn row(&self, key: &K) -> Option<&R> {
+        self.rows.get(key)
+    }
+}
+
+/// Joins each record with the row of its key.
+#[derive(Debug)]
+pub struct StaticJoin<K, R, KeyOf, Combine> {
+    name: String,
+    table: Table<K, R>,
+    key_of: KeyOf,
+    combine: Combine,
+    read: u64,
+    matched: u64,
+    blame: Blame,
+}
+
+impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
+    /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row.
+    pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
+        StaticJoin { name: name.into(), table, key_of, combine, read: 0, matched: 0, blame: Blame::default() }
+    }
+
+    #[inline(always)]
+    fn join<T, U>(&self, value: T) -> Option<U>
+    where
+        K: Eq + Hash,
+        KeyOf: Fn(&T) -> K,
+        Combine: Fn(T, &R) -> U,
+    {
+        self.blame.on(|| {
+            let row = self.table.row(&(self.key_of)(&value))?;
+            Some((self.combine)(value, row))
+        })
+    }
+}
+
+impl<T, U, K, R, KeyOf, Combine> Operator<T> for StaticJoin<K, R, KeyOf, Combine>
+where
+    K: Eq + Hash + Send + Sync,
+    R: Send + Sync,
+    KeyOf: Fn(&T) -> K + Send,
+    Combine: Fn(T, &R) -> U + Send,
+{
+    type Out = U;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        let mut matched = 0;
+        input.take_each(count, |record| {
+            if let Some(value) = self.join(record.value) {
+                output.push(Record::new(record.event_time, value));
+                matched += 1;
+            }
+        });
+        self.read += count as u64;
+        self.matched += matched;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
+        if let Some(value) = self.join(record.value) {
+            output.push(Record::new(record.event_time, value));
+            self.matched += 1;
+        }
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, forwarded) = (self.read, self.matched);
+        each(&self.name, Counts { read, forwarded, filtered: read - forwarded, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_bed::Bed;
+
+    #[test]
+    fn records_meet_their_row_or_are_filtered() {
+        let table = Table::new([(1i64, 10i64), (2, 20)]).unwrap();
+        let mut bed = Bed::new(StaticJoin::new(
+            "rows",
+            table,
+            |value: &i64| *value % 10,
+            |value: i64, row: &i64| value + row,
+        ));
+        assert_eq!(bed.run("1@1 3@2 12@3 W3 1@9"), "11@1 32@3 W3 11@9");
+        assert_eq!(bed.counts(), "rows: 4 read, 3 forwarded, 1 filtered");
+    }
+
+    #[test]
+    fn keys_are_unique() {
+        let error = Table::new([("a", 1), ("b", 2), ("a", 3)]).unwrap_err();
+        assert_eq!(error, DuplicateKey { row_index: 2 });
+        assert_eq!(error.to_string(), "row 2 of the table repeats a key: a static join needs unique keys");
+    }
+
+    #[test]
+    fn a_panic_is_blamed_on_it() {
+        let table = Table::new([(1i64, 0i64)]).unwrap();
+        let mut bed = Bed::new(StaticJoin::new(
+            "rows",
+            table,
+            |value: &i64| *value,
+            |value: i64, row: &i64| value / row,
+        ));
+        assert_eq!(bed.panics("1@1"), "rows");
+    }
+}

@@ -1,0 +1,25 @@
+//! Operators as plain state machines: records and marks in, records and marks out, nothing else.
+//!
+//! One file per operator, each opening with its card. [`map`] and [`filter`] are the shortest; [`join`] holds
+//! the join with a table that does not change, [`window`] the windows, [`aggregate`] what windows compute.
+//!
+//! Invariants of this room: no operator knows of threads, blocks, policies or files, and none reads a clock.
+//! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.
+#![forbid(unsafe_code)]
+
+pub mod aggregate;
+pub mod filter;
+pub mod identity;
+pub mod join;
+pub mod map;
+pub mod window;
+
+#[cfg(test)]
+mod test_bed;
+
+pub use aggregate::Count;
+pub use filter::Filter;
+pub use identity::Identity;
+pub use join::{DuplicateKey, StaticJoin, Table};
+pub use map::Map;
+pub use window::TumblingAggregate;

@@ -1,0 +1,89 @@
+//! Map: each value becomes one other value; its event time stays.
+//!
+//! Input      `Record<T>` in any order
+//! Output     `Record<U>`, one for one, in the same order
+//! State      none
+//! Watermark  forwarded unchanged
+//! Cost       one call per record
+
+use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+
+/// Applies a function to each value.
+#[derive(Debug)]
+pub struct Map<F> {
+    name: String,
+    function: F,
+    mapped: u64,
+    blame: Blame,
+}
+
+impl<F> Map<F> {
+    /// A map called `name`.
+    pub fn new(name: impl Into<String>, function: F) -> Self {
+        Map { name: name.into(), function, mapped: 0, blame: Blame::default() }
+    }
+}
+
+impl<T, U, F> Operator<T> for Map<F>
+where
+    F: Fn(T) -> U + Send,
+{
+    type Out = U;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        let Map { function, blame, .. } = &*self;
+        input.take_each(count, |record| {
+            let value = blame.on(|| function(record.value));
+            output.push(Record::new(record.event_time, value));
+        });
+        self.mapped += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
+        let value = self.blame.on(|| (self.function)(record.value));
+        output.push(Record::new(record.event_time, value));
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.mapped += count;
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each(&self.name, Counts { read: self.mapped, forwarded: self.mapped, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_bed::Bed;
+
+    #[test]
+    fn each_value_is_mapped_and_keeps_its_time() {
+        let mut bed = Bed::new(Map::new("double", |value: i64| value * 2));
+        assert_eq!(bed.run("1@5 2@3 W4 3@4"), "2@5 4@3 W4 6@4");
+        assert_eq!(bed.counts(), "double: 3 read, 3 forwarded");
+    }
+
+    #[test]
+    fn a_panic_is_blamed_on_it() {
+        let mut bed = Bed::new(Map::new("inverse", |value: i64| 100 / value));
+        assert_eq!(bed.run("5@1"), "20@1");
+        assert_eq!(bed.panics("0@2"), "inverse");
+    }
+}
