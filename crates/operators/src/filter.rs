@@ -141,6 +141,8 @@ impl<I> Drop for Selected<'_, I> {
     }
 }
 
+crate::named::named!(Filter<F>);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,7 @@ pub mod filter;
 pub mod identity;
 pub mod join;
 pub mod map;
+pub mod named;
 pub mod window;
 
 #[cfg(test)]
@@ -22,4 +23,5 @@ pub use filter::Filter;
 pub use identity::Identity;
 pub use join::{DuplicateKey, StaticJoin, Table};
 pub use map::Map;
+pub use named::Named;
 pub use window::TumblingAggregate;

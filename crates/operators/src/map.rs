@@ -68,6 +68,8 @@ where
     }
 }
 
+crate::named::named!(Map<F>);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -154,6 +154,8 @@ where
     }
 }
 
+crate::named::named!(StaticJoin<K, R, KeyOf, Combine>);
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -158,5 +158,7 @@ where
     }
 }
 
+crate::named::named!(TumblingAggregate<K, V, KeyOf, F: Fold<V>>);
+
 #[cfg(test)]
 mod tests;

@@ -1,0 +1,73 @@
+//! A sink into a vector that its maker can look at, for tests and for programs that embed the engine.
+//!
+//! The vector is bounded: one record more than `max_records` fails the query with `SINK_FULL`. Records can be
+//! seen as soon as they are written, also those of a query that fails later.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thalweg_model::{Fault, Record, Sink};
+
+use crate::sink_error::SinkError;
+
+/// Keeps every record, up to a maximum.
+#[derive(Debug)]
+pub struct Collect<T> {
+    records: Arc<Mutex<Vec<Record<T>>>>,
+    max_records: usize,
+}
+
+impl<T> Collect<T> {
+    /// An empty sink that takes at most `max_records`.
+    pub fn new(max_records: usize) -> Self {
+        Collect { records: Arc::default(), max_records }
+    }
+
+    /// What was and will be collected; stays when the sink has gone.
+    pub fn records(&self) -> Arc<Mutex<Vec<Record<T>>>> {
+        Arc::clone(&self.records)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Record<T>>> {
+        // A push either happened or did not, so a panic of a reader cannot have left the vector half changed.
+        self.records.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: Send> Sink<T> for Collect<T> {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        let mut records = self.lock();
+        if records.len() >= self.max_records {
+            return Err(SinkError::Full { max_records: self.max_records }.into());
+        }
+        records.push(record);
+        Ok(())
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.lock().capacity() * size_of::<Record<T>>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_model::EventTime;
+
+    /// The record that does not fit is refused by name, and those before it stay.
+    #[test]
+    fn full_is_a_fault() {
+        let mut sink = Collect::new(2);
+        let records = sink.records();
+        for value in [7, 8] {
+            sink.write(Record::new(EventTime::EPOCH, value)).unwrap();
+        }
+        let fault = sink.write(Record::new(EventTime::EPOCH, 9)).unwrap_err();
+        assert_eq!(fault.code(), "SINK_FULL");
+        let told = "the collecting sink holds 2 records, its maximum; give it a higher one";
+        assert_eq!(fault.to_string(), told);
+        assert!(2 * size_of::<Record<i32>>() <= sink.held_bytes());
+        drop(sink);
+        let values: Vec<i32> = records.lock().unwrap().iter().map(|record| record.value).collect();
+        assert_eq!(values, [7, 8]);
+    }
+}

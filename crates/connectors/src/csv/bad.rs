@@ -1,0 +1,186 @@
+//! Bad lines: what is wrong with them, what becomes of them, and how many are too many.
+//!
+//! Whatever the choice, more than [`BAD_LINES_MAX`] bad lines among any [`BAD_WINDOW_LINES`] consecutive ones (1 %)
+//! fail the query, so that a wrong file or schema is noticed. The rule is exact and looks at line numbers only: a
+//! short file may be bad all over as long as it holds no more bad lines than that.
+//!
+//! Diverted lines become CSV themselves, `line,reason,raw`, in a file that is created at the first bad line and
+//! published when the source ends; a query that fails takes it away. Its error names the line and the reason.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thalweg_model::disk::Disk;
+
+use super::error::CsvError;
+use super::lines::{LINE_BYTES_MAX, Line};
+use super::row::RowError;
+use super::row_writer::RowWriter;
+use crate::in_progress::InProgressFile;
+
+/// The window in which bad lines are counted, in lines.
+pub const BAD_WINDOW_LINES: u64 = 10_000;
+
+/// Bad lines that a window may hold: 1 %.
+pub const BAD_LINES_MAX: usize = 100;
+
+/// Bytes gathered before they are written to the diverted file.
+const DIVERT_BUFFER_BYTES: usize = 64 << 10;
+
+/// What becomes of a line that is not understood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum OnBad {
+    /// It fails the query.
+    Fail,
+    /// It is counted and passed over.
+    Skip,
+    /// It is counted and written to this file with its number and the reason.
+    Divert(PathBuf),
+}
+
+/// What is wrong with a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Defect {
+    NotUtf8 { after_bytes: usize },
+    QuoteLeftOpen,
+    Short { found: usize, wanted: usize },
+    Long { wanted: usize },
+    OverLong,
+    Refused(RowError),
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Defect::NotUtf8 { after_bytes } => write!(f, "not UTF-8 after {after_bytes} bytes"),
+            Defect::QuoteLeftOpen => write!(f, "malformed: a quote is left open at the line end"),
+            Defect::Short { found, wanted } => write!(f, "short: {found} of {wanted} fields"),
+            Defect::Long { wanted } => write!(f, "long: more than {wanted} fields"),
+            Defect::OverLong => write!(f, "over-long: cut after {LINE_BYTES_MAX} bytes"),
+            Defect::Refused(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+/// Deals with the bad lines of one source.
+pub(super) struct BadLines {
+    disk: Arc<dyn Disk>,
+    source_path: PathBuf,
+    on_bad: OnBad,
+    diverted: Option<Diverted>,
+    recent: RecentBad,
+    count: u64,
+}
+
+impl BadLines {
+    pub(super) fn new(disk: Arc<dyn Disk>, source_path: PathBuf, on_bad: OnBad) -> Self {
+        BadLines { disk, source_path, on_bad, diverted: None, recent: RecentBad::new(), count: 0 }
+    }
+
+    /// Counts a bad line and does with it what the user chose.
+    #[cold]
+    pub(super) fn take(&mut self, line: &Line<'_>, defect: &Defect) -> Result<(), CsvError> {
+        self.count += 1;
+        match &self.on_bad {
+            OnBad::Fail => {
+                let (place, reason) = (line.at.of(&self.source_path), defect.to_string());
+                return Err(CsvError::BadLine { place, reason });
+            }
+            OnBad::Skip => {}
+            OnBad::Divert(path) => {
+                divert(&mut self.diverted, &self.disk, path, line, defect)
+                    .map_err(|source| CsvError::DivertFailed { path: path.clone(), source })?;
+            }
+        }
+        if self.recent.is_one_too_many(line.at.line) {
+            let (place, reason) = (line.at.of(&self.source_path), defect.to_string());
+            return Err(CsvError::TooManyBad { place, reason });
+        }
+        Ok(())
+    }
+
+    /// Publishes the diverted lines, if there are any: the source has ended.
+    pub(super) fn finish(&mut self) -> Result<(), CsvError> {
+        let Some(diverted) = self.diverted.take() else { return Ok(()) };
+        let path = diverted.file.path().to_owned();
+        diverted.publish().map_err(|source| CsvError::DivertFailed { path, source })
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.diverted.as_ref().map_or(0, |diverted| diverted.rows.held_bytes())
+    }
+}
+
+/// The diverted lines so far.
+struct Diverted {
+    file: InProgressFile,
+    rows: RowWriter,
+}
+
+fn divert(
+    diverted: &mut Option<Diverted>,
+    disk: &Arc<dyn Disk>,
+    path: &Path,
+    line: &Line<'_>,
+    defect: &Defect,
+) -> io::Result<()> {
+    let diverted = match diverted {
+        Some(diverted) => diverted,
+        None => diverted.insert(Diverted {
+            file: InProgressFile::create(Arc::clone(disk), path)?,
+            rows: RowWriter::new(),
+        }),
+    };
+    diverted.rows.push_u64(line.at.line);
+    diverted.rows.push_str(&defect.to_string());
+    diverted.rows.push_bytes(line.bytes);
+    diverted.rows.end_row();
+    if DIVERT_BUFFER_BYTES <= diverted.rows.as_bytes().len() {
+        diverted.write_out()?;
+    }
+    Ok(())
+}
+
+impl Diverted {
+    fn write_out(&mut self) -> io::Result<()> {
+        self.file.write_all(self.rows.as_bytes())?;
+        self.rows.clear();
+        Ok(())
+    }
+
+    fn publish(mut self) -> io::Result<()> {
+        self.write_out()?;
+        self.file.publish()
+    }
+}
+
+/// The numbers of the last `BAD_LINES_MAX + 1` bad lines, as a ring.
+struct RecentBad {
+    numbers: [u64; BAD_LINES_MAX + 1],
+    /// Where the next number goes, which is where the oldest stands once the ring is full.
+    next: usize,
+}
+
+impl RecentBad {
+    fn new() -> Self {
+        // Lines are counted from 1, so 0 marks a place that was never written.
+        RecentBad { numbers: [0; BAD_LINES_MAX + 1], next: 0 }
+    }
+
+    /// Takes note of bad line `number`; whether it and the `BAD_LINES_MAX` before it lie in one window.
+    fn is_one_too_many(&mut self, number: u64) -> bool {
+        self.numbers[self.next] = number;
+        self.next = (self.next + 1) % self.numbers.len();
+        let oldest = self.numbers[self.next];
+        oldest != 0 && number - oldest < BAD_WINDOW_LINES
+    }
+}
+
+#[cfg(test)]
+mod tests;

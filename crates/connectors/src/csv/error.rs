@@ -1,0 +1,184 @@
+//! How reading a CSV file fails, by name and place.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thalweg_model::Coded;
+
+use super::bad::{BAD_LINES_MAX, BAD_WINDOW_LINES};
+
+/// A place in a file, for people who look for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file.
+    pub path: PathBuf,
+    /// The line, counted from 1; a header is line 1.
+    pub line: u64,
+    /// Bytes before it, counted in the data as it is after gunzip.
+    pub offset_bytes: u64,
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {} (byte {})", self.path.display(), self.line, self.offset_bytes)
+    }
+}
+
+/// A [`Place`] in a file that is known to those who speak of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Position {
+    /// Counted from 1.
+    pub line: u64,
+    /// Bytes before the line.
+    pub offset_bytes: u64,
+}
+
+impl Position {
+    pub(super) const START: Position = Position { line: 1, offset_bytes: 0 };
+
+    pub(super) fn of(self, path: &Path) -> Place {
+        Place { path: path.to_owned(), line: self.line, offset_bytes: self.offset_bytes }
+    }
+}
+
+/// Why a CSV file cannot be read, or not any further.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum CsvError {
+    /// `SOURCE_MISSING`: there is no such file.
+    SourceMissing {
+        /// The file.
+        path: PathBuf,
+    },
+    /// `SOURCE_UNREADABLE`: the operating system does not let it be read.
+    SourceUnreadable {
+        /// The line that was being read.
+        place: Place,
+        /// What it said.
+        source: io::Error,
+    },
+    /// `SOURCE_CHANGED`: the file was replaced, truncated, appended to or removed while it was read.
+    SourceChanged {
+        /// The line that was being read.
+        place: Place,
+        /// What is different.
+        change: String,
+    },
+    /// `SOURCE_CORRUPT`: the gzip stream is damaged or ends early.
+    SourceCorrupt {
+        /// The line that was being read.
+        place: Place,
+        /// What the decoder said.
+        source: io::Error,
+    },
+    /// `BAD_LINE`: a line was not understood, and bad lines are to fail the query.
+    BadLine {
+        /// The line.
+        place: Place,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `TOO_MANY_BAD`: too large a share of the lines was not understood.
+    TooManyBad {
+        /// The line that was one too many.
+        place: Place,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `BAD_HEADER`: the first line does not name the columns that are wanted.
+    BadHeader {
+        /// The file.
+        path: PathBuf,
+        /// The columns wanted.
+        wanted: &'static [&'static str],
+        /// The first line, cut short if it is long; empty if the file is.
+        found: String,
+    },
+    /// `DIVERT_FAILED`: the file for bad lines cannot be written.
+    DivertFailed {
+        /// The file for bad lines.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+}
+
+impl fmt::Display for CsvError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            CsvError::SourceMissing { path } => {
+                write!(f, "{} does not exist; check the path", path.display())
+            }
+            CsvError::SourceUnreadable { place, source } => {
+                write!(f, "{place}: the file cannot be read: {source}; check its kind and its permissions")
+            }
+            CsvError::SourceChanged { place, change } => {
+                write!(
+                    f,
+                    "{place}: the file changed while it was read: {change}; run the query again when it is complete"
+                )
+            }
+            CsvError::SourceCorrupt { place, source } => {
+                write!(
+                    f,
+                    "{place}: the gzip stream is damaged or ends early: {source}; try `gzip -t` and fetch the file again"
+                )
+            }
+            CsvError::BadLine { place, reason } => {
+                write!(f, "{place}: {reason}; mend the line, or have bad lines skipped or diverted")
+            }
+            CsvError::TooManyBad { place, reason } => {
+                write!(
+                    f,
+                    "{place}: {reason}; with it more than {BAD_LINES_MAX} of {BAD_WINDOW_LINES} consecutive lines are bad; \
+                     is this the right file and schema?"
+                )
+            }
+            CsvError::BadHeader { path, wanted, found } => {
+                write!(
+                    f,
+                    "{}: the header must be `{}`, but the first line is ",
+                    path.display(),
+                    wanted.join(",")
+                )?;
+                if found.is_empty() { write!(f, "empty") } else { write!(f, "`{}`", found.escape_debug()) }?;
+                write!(f, "; is this the right file?")
+            }
+            CsvError::DivertFailed { path, source } => {
+                write!(
+                    f,
+                    "bad lines cannot be diverted to {}: {source}; check the path and the space left",
+                    path.display()
+                )
+            }
+        }
+    }
+}
+
+impl Error for CsvError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            CsvError::SourceUnreadable { source, .. }
+            | CsvError::SourceCorrupt { source, .. }
+            | CsvError::DivertFailed { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl Coded for CsvError {
+    fn code(&self) -> &'static str {
+        match self {
+            CsvError::SourceMissing { .. } => "SOURCE_MISSING",
+            CsvError::SourceUnreadable { .. } => "SOURCE_UNREADABLE",
+            CsvError::SourceChanged { .. } => "SOURCE_CHANGED",
+            CsvError::SourceCorrupt { .. } => "SOURCE_CORRUPT",
+            CsvError::BadLine { .. } => "BAD_LINE",
+            CsvError::TooManyBad { .. } => "TOO_MANY_BAD",
+            CsvError::BadHeader { .. } => "BAD_HEADER",
+            CsvError::DivertFailed { .. } => "DIVERT_FAILED",
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The bytes of one version of one file, gunzipped if its name ends in `.gz`.
+//!
+//! Promise: either every byte of the version that stood at the path when it was opened, or an error. To that end
+//! the file's identity (device, inode, length, time of change) is taken before it is opened and compared at its
+//! end, after a failed read, and every [`IDENTITY_CHECK_BYTES`] in between. Taken before, not after: then a
+//! replacement in the moment between the two is found at the end at the latest.
+
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use flate2::bufread::MultiGzDecoder;
+use thalweg_model::disk::{Disk, FileIdentity};
+
+use super::error::{CsvError, Position};
+
+/// How much is read, after gunzip, between two looks at the file's identity: often enough to stop soon, seldom
+/// enough not to be felt (one system call in some 100 ms of reading).
+const IDENTITY_CHECK_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
+
+/// Compressed bytes read at a time.
+const GZIP_READ_BYTES: usize = 64 << 10;
+
+/// What the decoder keeps: its window of 32 KiB and its tables, rounded up.
+const GZIP_STATE_BYTES: usize = 64 << 10;
+
+/// A file being read.
+pub(super) struct SourceFile {
+    disk: Arc<dyn Disk>,
+    path: PathBuf,
+    identity: FileIdentity,
+    bytes: Box<dyn Read + Send>,
+    is_gzip: bool,
+    read_bytes: u64,
+    next_check_bytes: u64,
+}
+
+impl SourceFile {
+    pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
+        let refused = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => CsvError::SourceMissing { path: path.to_owned() },
+            _ => CsvError::SourceUnreadable { place: Position::START.of(path), source },
+        };
+        let identity = disk.identity(path).map_err(refused)?;
+        let plain = disk.open(path).map_err(refused)?;
+        let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+        let bytes: Box<dyn Read + Send> = if is_gzip {
+            Box::new(MultiGzDecoder::new(BufReader::with_capacity(GZIP_READ_BYTES, plain)))
+        } else {
+            plain
+        };
+        let next_check_bytes = IDENTITY_CHECK_BYTES;
+        Ok(SourceFile {
+            disk,
+            path: path.to_owned(),
+            identity,
+            bytes,
+            is_gzip,
+            read_bytes: 0,
+            next_check_bytes,
+        })
+    }
+
+    /// Reads at most `into.len()` bytes; none only at the end of an unchanged file. `at` is where the line
+    /// that is being read begins, for errors.
+    pub(super) fn read(&mut self, into: &mut [u8], at: Position) -> Result<usize, CsvError> {
+        let outcome = loop {
+            match self.bytes.read(into) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                outcome => break outcome,
+            }
+        };
+        let count = *outcome.as_ref().unwrap_or(&0);
+        self.read_bytes += count as u64;
+        // A change explains a failed read better than the failure itself, so it is looked for first.
+        if count == 0 || self.next_check_bytes <= self.read_bytes {
+            self.check_identity(at)?;
+            self.next_check_bytes = self.read_bytes + IDENTITY_CHECK_BYTES;
+        }
+        if let Err(source) = outcome {
+            return Err(self.read_error(source, at));
+        }
+        if count == 0 && !self.is_gzip && self.read_bytes < self.identity.len_bytes {
+            let change = format!("it ends after {} of {} bytes", self.read_bytes, self.identity.len_bytes);
+            return Err(CsvError::SourceChanged { place: at.of(&self.path), change });
+        }
+        Ok(count)
+    }
+
+    pub(super) fn identity(&self) -> FileIdentity {
+        self.identity
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        if self.is_gzip { GZIP_READ_BYTES + GZIP_STATE_BYTES } else { 0 }
+    }
+
+    fn check_identity(&self, at: Position) -> Result<(), CsvError> {
+        let (old, new) = match self.disk.identity(&self.path) {
+            Ok(new) => (self.identity, new),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let change = "it was removed".to_owned();
+                return Err(CsvError::SourceChanged { place: at.of(&self.path), change });
+            }
+            Err(source) => return Err(CsvError::SourceUnreadable { place: at.of(&self.path), source }),
+        };
+        let change = if new.file != old.file {
+            "another file took its place".to_owned()
+        } else if new.len_bytes != old.len_bytes {
+            format!("its length went from {} to {} bytes", old.len_bytes, new.len_bytes)
+        } else if new.modified_ns != old.modified_ns {
+            "it was written to".to_owned()
+        } else {
+            return Ok(());
+        };
+        Err(CsvError::SourceChanged { place: at.of(&self.path), change })
+    }
+
+    fn read_error(&self, source: io::Error, at: Position) -> CsvError {
+        use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+        let place = at.of(&self.path);
+        match source.kind() {
+            InvalidData | InvalidInput | UnexpectedEof if self.is_gzip => {
+                CsvError::SourceCorrupt { place, source }
+            }
+            _ => CsvError::SourceUnreadable { place, source },
+        }
+    }
+}

@@ -1,0 +1,178 @@
+//! Frames a file into lines, in bounded memory.
+//!
+//! A line ends with `\n`, or with `\r\n`, or with the file. It may be [`LINE_BYTES_MAX`] long, its `\n` not
+//! counted; of a longer one the first part is kept, the rest is read and dropped, and the line says that it was
+//! cut. A byte order mark at the start of the file is skipped. An empty line is a line, unless it is the last
+//! thing in the file.
+//!
+//! Nearly every line lies in the read buffer whole and is lent from there; one that straddles its end is gathered
+//! in `spill`, which grows to the length of the longest such line.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use memchr::memchr;
+use thalweg_model::disk::Disk;
+
+use super::error::{CsvError, Position};
+use super::file::SourceFile;
+
+/// The longest line that is read, in bytes, its line end not counted: 1 MiB.
+pub const LINE_BYTES_MAX: usize = 1 << 20;
+
+/// Bytes read at a time: fits a core's L2 beside the records made from them.
+const READ_BYTES: usize = 256 << 10;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+/// One line, without its end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Line<'a> {
+    /// Where it begins.
+    pub at: Position,
+    pub bytes: &'a [u8],
+    /// Whether it was longer than [`LINE_BYTES_MAX`].
+    pub is_cut: bool,
+}
+
+/// The lines of a file.
+pub(super) struct Lines {
+    file: SourceFile,
+    /// `buffer[start..end]` is read and not yet framed.
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+    is_at_end: bool,
+    spill: Vec<u8>,
+    /// Where the next line begins.
+    next: Position,
+}
+
+impl Lines {
+    /// Opens the file and reads its first bytes, so that most of what can be wrong with it is found now.
+    pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
+        let mut lines = Lines {
+            file: SourceFile::open(disk, path)?,
+            buffer: vec![0; READ_BYTES].into(),
+            start: 0,
+            end: 0,
+            is_at_end: false,
+            spill: Vec::new(),
+            next: Position::START,
+        };
+        // One read may bring less than the three bytes of a mark.
+        while lines.end < BYTE_ORDER_MARK.len() && lines.fill()? {}
+        if lines.buffer[..lines.end].starts_with(BYTE_ORDER_MARK) {
+            lines.start = BYTE_ORDER_MARK.len();
+            lines.next.offset_bytes = BYTE_ORDER_MARK.len() as u64;
+        }
+        Ok(lines)
+    }
+
+    /// The next line, `None` at the end of the file and ever after.
+    pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, CsvError> {
+        let framed = match memchr(b'\n', &self.buffer[self.start..self.end]) {
+            Some(length) => {
+                let range = self.start..self.start + length;
+                self.start += length + 1;
+                Framed { within: Some(range), is_cut: false, consumed_bytes: length as u64 + 1 }
+            }
+            None => match self.gather()? {
+                Some(framed) => framed,
+                None => return Ok(None),
+            },
+        };
+        let is_empty = framed.bytes(&self.buffer, &self.spill).is_empty();
+        if is_empty && self.start == self.end && !self.fill()? {
+            return Ok(None);
+        }
+        let at = self.next;
+        self.next = Position { line: at.line + 1, offset_bytes: at.offset_bytes + framed.consumed_bytes };
+        // Behind an empty line `fill` may have put other bytes in its place.
+        let bytes = if is_empty { &[] } else { framed.bytes(&self.buffer, &self.spill) };
+        Ok(Some(Line { at, bytes, is_cut: framed.is_cut }))
+    }
+
+    /// Gathers a line that does not end in the buffer.
+    #[cold]
+    fn gather(&mut self) -> Result<Option<Framed>, CsvError> {
+        self.spill.clear();
+        let mut length_bytes = 0;
+        let has_line_end = loop {
+            let unread = &self.buffer[self.start..self.end];
+            let line_end = memchr(b'\n', unread);
+            let part = &unread[..line_end.unwrap_or(unread.len())];
+            append_bounded(&mut self.spill, part);
+            length_bytes += part.len();
+            self.start += part.len() + usize::from(line_end.is_some());
+            if line_end.is_some() {
+                break true;
+            }
+            if !self.fill()? {
+                break false;
+            }
+        };
+        let consumed_bytes = length_bytes as u64 + u64::from(has_line_end);
+        let framed = Framed { within: None, is_cut: LINE_BYTES_MAX < length_bytes, consumed_bytes };
+        Ok((consumed_bytes > 0).then_some(framed))
+    }
+
+    /// Reads on behind what is in the buffer; false at the end of the file.
+    fn fill(&mut self) -> Result<bool, CsvError> {
+        if self.is_at_end {
+            return Ok(false);
+        }
+        if self.start == self.end {
+            (self.start, self.end) = (0, 0);
+        }
+        let count = self.file.read(&mut self.buffer[self.end..], self.next)?;
+        self.end += count;
+        self.is_at_end = count == 0;
+        Ok(count > 0)
+    }
+
+    /// Where the next line begins.
+    pub(super) fn position(&self) -> Position {
+        self.next
+    }
+
+    pub(super) fn file(&self) -> &SourceFile {
+        &self.file
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.buffer.len() + self.spill.capacity() + self.file.held_bytes()
+    }
+}
+
+/// Where a line lies, so that it need not be borrowed while the buffer moves on.
+struct Framed {
+    /// In the read buffer, or the whole of `spill`.
+    within: Option<Range<usize>>,
+    is_cut: bool,
+    /// Its length with its end.
+    consumed_bytes: u64,
+}
+
+impl Framed {
+    #[inline]
+    fn bytes<'a>(&self, buffer: &'a [u8], spill: &'a [u8]) -> &'a [u8] {
+        let bytes = self.within.as_ref().map_or(spill, |range| &buffer[range.clone()]);
+        // What is behind the cut is unknown, so a `\r` before it is data.
+        if self.is_cut { bytes } else { bytes.strip_suffix(b"\r").unwrap_or(bytes) }
+    }
+}
+
+/// Appends what fits under [`LINE_BYTES_MAX`]; capacity doubles up to it and never goes above.
+fn append_bounded(spill: &mut Vec<u8>, part: &[u8]) {
+    let kept = &part[..part.len().min(LINE_BYTES_MAX - spill.len())];
+    let length = spill.len() + kept.len();
+    if spill.capacity() < length {
+        spill.reserve_exact(length.next_power_of_two().min(LINE_BYTES_MAX) - spill.len());
+    }
+    spill.extend_from_slice(kept);
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,102 @@
+//! One line as fields: what the caller's function turns into a record, or refuses.
+
+use std::fmt;
+
+/// The fields of one line, unquoted; there are exactly as many as columns.
+///
+/// Columns are counted from 0 and known to the caller, so a column that does not exist is the caller's mistake
+/// and not the file's: all methods panic on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a> {
+    /// The fields behind one another, with nothing between them.
+    pub(super) text: &'a str,
+    /// Where in `text` each field ends.
+    pub(super) ends: &'a [usize],
+    pub(super) columns: &'static [&'static str],
+}
+
+impl<'a> Row<'a> {
+    /// The field as it stands, spaces included; may be empty.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline]
+    pub fn text(&self, column: usize) -> &'a str {
+        let start = if column == 0 { 0 } else { self.ends[column - 1] };
+        &self.text[start..self.ends[column]]
+    }
+
+    /// The field as a finite double.
+    ///
+    /// # Errors
+    /// If it is no number, or not a finite one: `NaN`, `inf`, and what rounds to infinity.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline]
+    pub fn f64(&self, column: usize) -> Result<f64, RowError> {
+        match self.text(column).parse::<f64>() {
+            Ok(number) if number.is_finite() => Ok(number),
+            _ => Err(self.unfit(column, "a finite number")),
+        }
+    }
+
+    /// The field as a whole number of 64 bits.
+    ///
+    /// # Errors
+    /// If it is no whole number, or outside `i64::MIN..=i64::MAX`.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[inline]
+    pub fn i64(&self, column: usize) -> Result<i64, RowError> {
+        self.text(column).parse().map_err(|_| self.unfit(column, "a whole number of 64 bits"))
+    }
+
+    /// What a caller answers whose own rules the field breaks.
+    ///
+    /// # Panics
+    /// If there is no such column.
+    #[cold]
+    pub fn refuse(&self, column: usize, reason: impl Into<String>) -> RowError {
+        RowError { field: self.columns[column], reason: reason.into() }
+    }
+
+    #[cold]
+    fn unfit(&self, column: usize, wanted: &str) -> RowError {
+        self.refuse(column, format!("{} is not {wanted}", Shown(self.text(column))))
+    }
+}
+
+/// Why a line does not make a record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RowError {
+    /// The column's name.
+    pub field: &'static str,
+    /// What is wrong with the field: value, bound, unit.
+    pub reason: String,
+}
+
+impl fmt::Display for RowError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "field {}: {}", self.field, self.reason)
+    }
+}
+
+impl std::error::Error for RowError {}
+
+/// Text from a file in a message: quoted, escaped, and cut short.
+pub(super) struct Shown<'a>(pub &'a str);
+
+impl Shown<'_> {
+    const CHARS_MAX: usize = 60;
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.char_indices().nth(Self::CHARS_MAX) {
+            None => write!(f, "`{}`", self.0.escape_debug()),
+            Some((cut, _)) => write!(f, "`{}`...", self.0[..cut].escape_debug()),
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Records into a file of comma-separated lines, without a header.
+//!
+//! Guarantee: exact, on one file system. Rows gather in `<path>.inprogress`; [`Sink::finish`] writes the rest,
+//! brings the file onto the disk and gives it its name, replacing what was there. Whoever finds a file at `path`
+//! finds all rows of one finished query. A sink that is dropped before removes the unfinished file.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use thalweg_model::disk::Disk;
+use thalweg_model::{Fault, Record, Sink};
+
+use super::row_writer::RowWriter;
+use crate::in_progress::InProgressFile;
+use crate::sink_error::SinkError;
+
+/// Bytes gathered before they are written: few system calls, and small beside a core's L2.
+pub const SINK_BUFFER_BYTES: usize = 64 << 10;
+
+/// Writes what `row` makes of each record. Holds [`SINK_BUFFER_BYTES`] and one row.
+///
+/// # Example
+/// ```no_run
+/// # use std::sync::Arc;
+/// use thalweg_connectors::{CsvSink, RealDisk, RowWriter};
+/// use thalweg_model::Record;
+///
+/// let row = |trip: &Record<(u64, f64)>, row: &mut RowWriter| {
+///     row.push_i64(trip.event_time.as_micros());
+///     row.push_u64(trip.value.0);
+///     row.push_f64(trip.value.1);
+/// };
+/// let sink = CsvSink::create(Arc::new(RealDisk), "results/nyt.csv", row)?;
+/// # Ok::<(), thalweg_connectors::SinkError>(())
+/// ```
+pub struct CsvSink<T, F> {
+    /// Gone once it is published.
+    file: Option<InProgressFile>,
+    path: PathBuf,
+    rows: RowWriter,
+    row: F,
+    takes: std::marker::PhantomData<fn(T)>,
+}
+
+impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> CsvSink<T, F> {
+    /// Creates `<path>.inprogress`; its directory must be there.
+    ///
+    /// # Errors
+    /// [`SinkError::Failed`] if the file cannot be created.
+    pub fn create(disk: Arc<dyn Disk>, path: impl Into<PathBuf>, row: F) -> Result<Self, SinkError> {
+        let path = path.into();
+        let file = InProgressFile::create(disk, &path).map_err(|source| failed(&path, source))?;
+        Ok(CsvSink { file: Some(file), path, rows: RowWriter::new(), row, takes: std::marker::PhantomData })
+    }
+
+    fn write_out(&mut self) -> Result<(), SinkError> {
+        let file = self.file.as_mut().expect("a sink takes nothing after its end");
+        file.write_all(self.rows.as_bytes()).map_err(|source| failed(&self.path, source))?;
+        self.rows.clear();
+        Ok(())
+    }
+}
+
+impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> Sink<T> for CsvSink<T, F> {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        (self.row)(&record, &mut self.rows);
+        self.rows.end_row();
+        if SINK_BUFFER_BYTES <= self.rows.as_bytes().len() {
+            self.write_out()?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.write_out()?;
+        let file = self.file.take().expect("a sink ends once");
+        Ok(file.publish().map_err(|source| failed(&self.path, source))?)
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.rows.held_bytes()
+    }
+}
+
+fn failed(path: &std::path::Path, source: io::Error) -> SinkError {
+    SinkError::Failed { target: path.display().to_string(), source }
+}
+
+#[cfg(test)]
+mod tests;

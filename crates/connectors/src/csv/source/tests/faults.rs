@@ -1,0 +1,192 @@
+//! A file that is not what it was, or cannot be read: always an error by name and place, never a shorter file.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use super::*;
+use crate::testing::Faults;
+
+/// More than one read buffer, so that opening does not see the end; 6 bytes a line.
+const LINES: usize = 100_000;
+
+/// Opens `path`, lets `happen` happen, reads to the end; code and message.
+fn after(path: &str, file: &[u8], happen: impl FnOnce(&MemDisk)) -> String {
+    let disk = MemDisk::with(path, file);
+    let options = CsvOptions { path: path.into(), ..options(Header::None, OnBad::Fail) };
+    let mut source = open(&disk, options).unwrap();
+    happen(&disk);
+    match drain(&mut source, 1_000) {
+        Ok(records) => format!("{} records", records.len()),
+        Err(fault) => format!("{}: {fault}", fault.code()),
+    }
+}
+
+fn check(happen: impl FnOnce(&MemDisk), expected: &str) {
+    let file = b"1,a,2\n".repeat(LINES);
+    assert_eq!(after("f.csv", &file, happen), expected);
+}
+
+#[test]
+fn an_untouched_file_is_read_whole() {
+    check(|_| {}, "100000 records");
+    let faults = Faults { read_bytes_max: 4_099, interrupts_reads: true, ..Faults::default() };
+    check(|disk| disk.set(faults), "100000 records");
+}
+
+#[test]
+fn a_file_that_changes_fails_the_query() {
+    let told = |line: u64, byte: u64, change: &str| {
+        format!(
+            "SOURCE_CHANGED: f.csv, line {line} (byte {byte}): the file changed while it was read: {change}; run the \
+             query again when it is complete"
+        )
+    };
+    // Opening read 262,144 bytes, which end in line 43,691.
+    let truncated = told(43_691, 262_140, "its length went from 600000 to 300 bytes");
+    check(|disk| disk.truncate("f.csv", 300), &truncated);
+    let replaced = told(100_001, 600_000, "another file took its place");
+    check(|disk| disk.put("f.csv", &b"1,a,2\n".repeat(LINES)), &replaced);
+    let appended = told(100_002, 600_006, "its length went from 600000 to 600006 bytes");
+    check(|disk| disk.change("f.csv", |bytes| bytes.extend_from_slice(b"1,a,2\n")), &appended);
+    let written = told(100_001, 600_000, "it was written to");
+    check(|disk| disk.change("f.csv", |bytes| bytes[0] = b'2'), &written);
+    let removed = told(100_001, 600_000, "it was removed");
+    check(|disk| disk.remove("f.csv".as_ref()).unwrap(), &removed);
+}
+
+/// Also if the file system then swears that nothing happened.
+#[test]
+fn a_file_that_ends_early_fails_the_query() {
+    check(
+        |disk| {
+            // Shorter for the open reader, and as long as ever, with the same times, for who asks.
+            disk.hide("f.csv", 300);
+        },
+        "SOURCE_CHANGED: f.csv, line 43691 (byte 262140): the file changed while it was read: it ends after 262144 of \
+         600000 bytes; run the query again when it is complete",
+    );
+}
+
+/// A long file is not read to its end before a change is noticed.
+#[test]
+fn a_change_is_noticed_on_the_way() {
+    let file = b"1,a,2\n".repeat(1_000_000);
+    let told = after("f.csv", &file, |disk| disk.put("f.csv", b"1,a,2\n"));
+    let prefix =
+        "SOURCE_CHANGED: f.csv, line 131073 (byte 786432): the file changed while it was read: another file";
+    assert!(told.starts_with(prefix), "{told}");
+}
+
+#[test]
+fn a_file_that_cannot_be_opened_or_read() {
+    let refused = |disk: &Arc<MemDisk>| {
+        let error = open(disk, options(Header::None, OnBad::Skip)).map(|_| ()).unwrap_err();
+        format!("{}: {error}", thalweg_model::Coded::code(&error))
+    };
+    assert_eq!(refused(&Arc::default()), "SOURCE_MISSING: f.csv does not exist; check the path");
+    let disk = MemDisk::with("f.csv", b"1,a,2\n");
+    for (what, faults) in [
+        ("open", Faults { fails_open: true, ..Faults::default() }),
+        ("read", Faults { fails_read: true, ..Faults::default() }),
+    ] {
+        disk.set(faults);
+        let told = format!(
+            "SOURCE_UNREADABLE: f.csv, line 1 (byte 0): the file cannot be read: {what} fails; check its kind and its permissions"
+        );
+        assert_eq!(refused(&disk), told);
+    }
+    let on_the_way = "SOURCE_UNREADABLE: f.csv, line 43691 (byte 262140): the file cannot be read: read fails; check its kind \
+                      and its permissions";
+    check(|disk| disk.set(Faults { fails_read: true, ..Faults::default() }), on_the_way);
+}
+
+/// Diverting fails loudly at the first bad line or at the end, and never over the file that is read.
+#[test]
+fn a_diverted_file_that_cannot_be_written() {
+    for (what, faults) in [
+        ("create", Faults { fails_create: true, ..Faults::default() }),
+        ("write", Faults { fails_write: true, ..Faults::default() }),
+        ("sync", Faults { fails_sync: true, ..Faults::default() }),
+        ("publish", Faults { fails_publish: true, ..Faults::default() }),
+    ] {
+        let disk = MemDisk::with("f.csv", b"bad\n");
+        let mut source = open(&disk, options(Header::None, divert())).unwrap();
+        disk.set(faults);
+        let fault = drain(&mut source, 1).unwrap_err();
+        assert_eq!(fault.code(), "DIVERT_FAILED");
+        let told = format!(
+            "bad lines cannot be diverted to bad.csv: {what} fails; check the path and the space left"
+        );
+        assert_eq!(fault.to_string(), told);
+        assert_eq!((disk.text("bad.csv"), disk.text("bad.csv.inprogress")), (None, None));
+    }
+    let disk = MemDisk::with("f.csv", b"bad\n");
+    let error = open(&disk, options(Header::None, OnBad::Divert("f.csv".into()))).map(|_| ()).unwrap_err();
+    let told =
+        "bad lines cannot be diverted to f.csv: it is the file to be read; check the path and the space left";
+    assert_eq!(error.to_string(), told);
+}
+
+/// A query that fails or is cancelled takes its half of a diverted file away.
+#[test]
+fn nothing_is_left_of_a_diverted_file_that_was_not_published() {
+    let disk = MemDisk::with("f.csv", b"bad\n1,a,2\n");
+    let mut source = open(&disk, options(Header::None, divert())).unwrap();
+    source.poll(ProcessingTime::ZERO, 1, &mut VecOutput::with_room(1)).unwrap();
+    assert!(disk.text("bad.csv.inprogress").is_some());
+    drop(source);
+    assert_eq!((disk.text("bad.csv"), disk.text("bad.csv.inprogress")), (None, None));
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn check_gzip(file: &[u8], expected: &str) {
+    let disk = MemDisk::with("f.csv.gz", file);
+    let options = CsvOptions { path: "f.csv.gz".into(), ..options(Header::None, OnBad::Fail) };
+    let outcome = open(&disk, options).map_err(Fault::from).and_then(|mut source| drain(&mut source, 1_000));
+    let shown = match outcome {
+        Ok(records) => format!("{} records", records.len()),
+        Err(fault) => fault.code().to_owned(),
+    };
+    assert_eq!(shown, expected);
+}
+
+#[test]
+fn gzip_files() {
+    let member = gzip(&b"1,a,2\n".repeat(LINES));
+    check_gzip(&member, "100000 records");
+    check_gzip(&[member.clone(), member.clone()].concat(), "200000 records");
+    check_gzip(&gzip(b""), "0 records");
+}
+
+/// An early end, wherever it falls, and damage are never taken for the end of the data.
+#[test]
+fn damaged_gzip_files() {
+    let text: Vec<u8> =
+        (0..2_000).flat_map(|n| format!("{n},a,{}\n", n * 7_919 % 1_000).into_bytes()).collect();
+    let file = gzip(&text);
+    for length in (0..100).chain(file.len() - 30..file.len()) {
+        check_gzip(&file[..length], "SOURCE_CORRUPT");
+    }
+    let mut damaged = file.clone();
+    damaged[file.len() - 8] ^= 1;
+    check_gzip(&damaged, "SOURCE_CORRUPT");
+    check_gzip(&[file, b"and more".to_vec()].concat(), "SOURCE_CORRUPT");
+    check_gzip(b"1,a,2\n", "SOURCE_CORRUPT");
+}
+
+/// What was cut off while it was read is called changed, not corrupt.
+#[test]
+fn a_gzip_file_that_is_truncated_on_the_way() {
+    let mut entropy = thalweg_model::SeededEntropy::new(1);
+    let mut draw = || thalweg_model::Entropy::next_u64(&mut entropy) >> 1;
+    let text: Vec<u8> = (0..LINES).flat_map(|_| format!("{},a,2\n", draw()).into_bytes()).collect();
+    let told = after("f.csv.gz", &gzip(&text), |disk| disk.truncate("f.csv.gz", 300_000));
+    assert!(told.starts_with("SOURCE_CHANGED: f.csv.gz, line "), "{told}");
+}

@@ -1,0 +1,62 @@
+//! Saving and going back: what follows is what an uninterrupted reading gives.
+
+use super::*;
+
+fn saved(source: &CsvSource<(String, f64), Parse>) -> Vec<u8> {
+    let mut state = StateWriter::default();
+    source.save(&mut state).unwrap();
+    state.into_bytes()
+}
+
+fn load(source: &mut CsvSource<(String, f64), Parse>, bytes: &[u8]) -> Result<(), StateError> {
+    let mut state = StateReader::new(bytes);
+    source.load(&mut state)?;
+    state.finish()
+}
+
+const FILE: &[u8] = b"\xef\xbb\xbftime,key,value\r\n1,a,2\nbad\n3,b,4\r\n\n5,c,6\n\n";
+
+#[test]
+fn going_back_to_any_position_gives_the_rest() {
+    let whole = "a@1=2 b@3=4 c@5=6";
+    for lines_before in 0..8 {
+        let disk = MemDisk::with("f.csv", FILE);
+        let options = options(Header::Expect, divert());
+        let mut first = open(&disk, options.clone()).unwrap();
+        let mut output = VecOutput::with_room(9);
+        for _ in 0..lines_before {
+            first.poll(ProcessingTime::ZERO, 1, &mut output).unwrap();
+        }
+        let bytes = saved(&first);
+        drop(first);
+
+        let mut second = open(&disk, options).unwrap();
+        load(&mut second, &bytes).unwrap();
+        assert_eq!(saved(&second), bytes);
+        let records = [output.records, drain(&mut second, 2).unwrap()].concat();
+        assert_eq!((shown(&records).as_str(), second.bad_count()), (whole, 2), "after {lines_before} lines");
+        let diverted = disk.text("bad.csv").unwrap();
+        assert_eq!(diverted, "3,short: 1 of 3 fields,bad\n5,short: 0 of 3 fields,\n");
+    }
+}
+
+/// The position of one file means nothing in another, nor under other rules for bad lines.
+#[test]
+fn another_file_is_refused() {
+    let disk = MemDisk::with("f.csv", FILE);
+    let mut source = open(&disk, options(Header::Expect, OnBad::Skip)).unwrap();
+    source.poll(ProcessingTime::ZERO, 3, &mut VecOutput::with_room(9)).unwrap();
+    let bytes = saved(&source);
+
+    let mut other = open(&disk, options(Header::None, OnBad::Skip)).unwrap();
+    assert!(load(&mut other, &bytes).is_err(), "the header counts as a bad line there");
+    assert!(load(&mut source, &bytes[..3]).is_err());
+
+    disk.put("f.csv", FILE);
+    let told = "saved state is not readable at byte 0: f.csv is not the file that was read then, or is read with other \
+                options; use an older checkpoint";
+    assert_eq!(load(&mut source, &bytes).unwrap_err().to_string(), told);
+    disk.remove("f.csv".as_ref()).unwrap();
+    let told = "saved state is not readable at byte 0: f.csv does not exist; check the path; use an older checkpoint";
+    assert_eq!(load(&mut source, &bytes).unwrap_err().to_string(), told);
+}

@@ -1,0 +1,72 @@
+//! The real file system behind [`Disk`]: thin, and the only file of this room that touches it.
+//!
+//! Durable means fsync(file), rename, fsync(directory): [`WriteFile::sync`] does the first, [`Disk::publish`]
+//! the other two. A caller that publishes without having synced may find an empty file after a power cut.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
+
+/// The operating system's files.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+impl Disk for RealDisk {
+    /// Opens regular files only: a pipe could make its reader wait, and has no identity to compare.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        if !fs::metadata(path)?.is_file() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+        }
+        Ok(Box::new(File::open(path)?))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        Ok(Box::new(RealFile(File::create(path)?)))
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
+        let metadata = fs::metadata(path)?;
+        Ok(FileIdentity {
+            file: (metadata.dev(), metadata.ino()),
+            len_bytes: metadata.len(),
+            modified_ns: i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec()),
+        })
+    }
+
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)?;
+        let directory = match to.parent() {
+            Some(parent) if parent != Path::new("") => parent,
+            _ => Path::new("."),
+        };
+        File::open(directory)?.sync_all()
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+}
+
+struct RealFile(File);
+
+impl Write for RealFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl WriteFile for RealFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,330 @@
+//! The pace of a generator: its values as fast as they are taken, or as a rate demands.
+//!
+//! * Drained, record `index` happened at `start + index / nominal rate`, so results have a closed form. There are
+//!   no latency markers: a record that nobody waits for is not late.
+//! * At a rate, record `index` is to be sent at `start + index / rate`, and that instant, cut to microseconds, is
+//!   its event time. The load is open: whoever falls behind finds every record waiting, stamped with the time at
+//!   which it should have come, so a stall is seen in full ("coordinated omission" is Tene's name for the mistake
+//!   of not doing so: "How NOT to Measure Latency", 2013). Latency markers stand behind every record up to 10,000
+//!   records/s, and above that behind the first record of every 50 ms of intended time.
+//!
+//! Speed: a poll makes one stretch of records; each costs a multiplication for its event time and what the
+//! generator needs for its value, and is made where its reader looks at it. `paced/schedule.rs` holds the arithmetic.
+//!
+//! The generator's cache is shared by all queries of a run, which counts it once
+//! ([`Generate::cache_bytes`]); a paced source holds nothing of its own.
+
+mod schedule;
+
+use std::fmt;
+use std::sync::Arc;
+
+use thalweg_model::{
+    Coded, EventTime, Fault, Generate, Input, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
+    StateError, StateReader, StateWriter,
+};
+
+use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
+
+/// How fast records come, and what their time stamps are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pace {
+    /// As fast as they are taken.
+    Drain {
+        /// Records per second of event time, 1 to 1,000,000,000.
+        nominal_rate_per_s: u64,
+        /// The event time of record 0.
+        start: EventTime,
+    },
+    /// So many per second of processing time, whatever becomes of them.
+    Rate {
+        /// Records per second, 1 to 1,000,000,000.
+        rate_per_s: u64,
+        /// When record 0 is to be sent.
+        start: ProcessingTime,
+    },
+}
+
+impl Pace {
+    fn rate_per_s(self) -> u64 {
+        match self {
+            Pace::Drain { nominal_rate_per_s, .. } => nominal_rate_per_s,
+            Pace::Rate { rate_per_s, .. } => rate_per_s,
+        }
+    }
+
+    /// Mode, rate and start: equal if and only if the paces are.
+    fn written_down(self) -> WrittenPace {
+        match self {
+            Pace::Drain { nominal_rate_per_s, start } => {
+                (false, nominal_rate_per_s, start.as_micros().cast_unsigned())
+            }
+            Pace::Rate { rate_per_s, start } => (true, rate_per_s, start.as_nanos()),
+        }
+    }
+}
+
+/// A [`Pace`] that can be saved: whether it is a rate, records per second, and the bits of its start.
+type WrittenPace = (bool, u64, u64);
+
+/// A source of a generator's values at a pace.
+///
+/// # Example
+/// ```
+/// # use std::sync::Arc;
+/// use thalweg_connectors::{Pace, Paced};
+/// use thalweg_model::{EventTime, Generate};
+///
+/// struct Squares;
+/// impl Generate for Squares {
+///     type Item = u64;
+///     fn value(&self, index: u64, _event_time: EventTime) -> u64 {
+///         index * index
+///     }
+///     fn cache_bytes(&self) -> usize {
+///         0
+///     }
+/// }
+///
+/// let pace = Pace::Drain { nominal_rate_per_s: 10_000_000, start: EventTime::EPOCH };
+/// let source = Paced::new(Arc::new(Squares), pace)?.with_limit(1_000_000);
+/// # Ok::<(), thalweg_connectors::PaceError>(())
+/// ```
+pub struct Paced<G> {
+    generator: Arc<G>,
+    pace: Pace,
+    event_times: EventTimes,
+    /// Only at a rate.
+    send_times: Option<SendTimes>,
+    next_index: u64,
+    /// The next record with a latency marker behind it; not below `next_index`. Only at a rate.
+    marked_index: u64,
+    end_index: u64,
+    stop_at: ProcessingTime,
+}
+
+impl<G: Generate> Paced<G> {
+    /// An endless source.
+    ///
+    /// # Errors
+    /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s.
+    pub fn new(generator: Arc<G>, pace: Pace) -> Result<Self, PaceError> {
+        let rate_per_s = pace.rate_per_s();
+        if !(1..=RATE_PER_S_MAX).contains(&rate_per_s) {
+            return Err(PaceError::RateOutOfBounds { rate_per_s });
+        }
+        Ok(Self::from(generator, pace, 0))
+    }
+
+    /// The same source, ended after `records`.
+    pub fn with_limit(self, records: u64) -> Self {
+        Paced { end_index: records, ..self }
+    }
+
+    /// The same source, ended by the first poll at or after `instant`. What was due and had not been asked for by
+    /// then is not sent.
+    pub fn stopping_at(self, instant: ProcessingTime) -> Self {
+        Paced { stop_at: instant, ..self }
+    }
+
+    /// The generator, whose cache the run counts.
+    pub fn generator(&self) -> &Arc<G> {
+        &self.generator
+    }
+
+    /// `pace` has been checked.
+    fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
+        let send_times = match pace {
+            Pace::Drain { .. } => None,
+            Pace::Rate { rate_per_s, start } => Some(SendTimes::new(rate_per_s, start)),
+        };
+        Paced {
+            generator,
+            pace,
+            event_times: EventTimes::new(pace),
+            send_times,
+            next_index,
+            marked_index: send_times.map_or(0, |send_times| send_times.marked_index(next_index)),
+            end_index: u64::MAX,
+            stop_at: ProcessingTime::NEVER,
+        }
+    }
+
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room.
+    #[inline]
+    fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) {
+        let due = bound_index.saturating_sub(self.next_index);
+        let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
+        if count == 0 {
+            return;
+        }
+        let mut input = PacedInput {
+            generator: &*self.generator,
+            times: self.event_times.stretch(self.next_index),
+            first_index: self.next_index,
+            taken: 0,
+            count,
+        };
+        output.push_all(&mut input);
+        self.next_index += input.taken as u64;
+    }
+}
+
+impl<G: Generate> Source for Paced<G> {
+    type Item = G::Item;
+
+    fn poll<O: Output<G::Item>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        if self.stop_at <= now || self.end_index <= self.next_index {
+            return Ok(Polled::new(SourceStatus::Ended));
+        }
+        let Some(send_times) = self.send_times else {
+            self.make(limit, self.end_index, output);
+            let is_over = self.next_index == self.end_index;
+            return Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }));
+        };
+        let due_index = send_times.due_count(now);
+        // The poll is cut behind a marked record, so that its marker stands right behind it.
+        let behind_marked = self.marked_index.saturating_add(1);
+        self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
+        let latency = (self.next_index == behind_marked).then(|| {
+            let intended = send_times.intended(self.marked_index);
+            self.marked_index = send_times.marked_index(self.next_index);
+            intended
+        });
+        let status = if self.next_index == self.end_index {
+            SourceStatus::Ended
+        } else if self.next_index < due_index {
+            SourceStatus::Ready
+        } else {
+            SourceStatus::IdleUntil(send_times.intended(self.next_index).min(self.stop_at))
+        };
+        Ok(Polled { status, latency })
+    }
+
+    /// The pace and the next index.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.pace.written_down(), self.next_index))
+    }
+
+    /// Goes on behind the last record made. At a rate the saved start is kept, so the time that passed in between
+    /// is caught up with and seen as latency.
+    ///
+    /// # Errors
+    /// If the bytes are no position, the pace is another, or the position lies behind the limit.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (saved, next_index): (WrittenPace, u64) = state.take()?;
+        let refused = |reason| Err(StateError::Read { offset: 0, reason });
+        let mut pace = self.pace;
+        if let Pace::Rate { start, .. } = &mut pace {
+            *start = ProcessingTime::from_nanos(saved.2);
+        }
+        if pace.written_down() != saved {
+            return refused(format!("the generator was saved at another pace than {:?}", self.pace));
+        }
+        if self.end_index < next_index {
+            return refused(format!(
+                "position {next_index} lies behind the limit of {} records",
+                self.end_index
+            ));
+        }
+        let (end_index, stop_at) = (self.end_index, self.stop_at);
+        *self = Paced { end_index, stop_at, ..Self::from(Arc::clone(&self.generator), pace, next_index) };
+        Ok(())
+    }
+}
+
+/// The records of one poll, made as they are looked at.
+struct PacedInput<'a, G> {
+    generator: &'a G,
+    times: StretchTimes,
+    first_index: u64,
+    taken: usize,
+    count: usize,
+}
+
+impl<G: Generate> PacedInput<'_, G> {
+    /// The record `place` places behind the first, taken or not.
+    #[inline(always)]
+    fn record(&self, place: usize) -> Record<G::Item> {
+        let event_time = self.times.at(place);
+        Record::new(event_time, self.generator.value(self.first_index + place as u64, event_time))
+    }
+}
+
+impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
+    const ASCENDING: bool = true;
+
+    #[inline]
+    fn remaining(&self) -> usize {
+        self.count - self.taken
+    }
+
+    #[inline]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
+        assert!(offset < self.remaining(), "only records that remain are looked at");
+        look(&self.record(self.taken + offset))
+    }
+
+    #[inline]
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<G::Item>)) {
+        assert!(count <= self.remaining(), "only records that remain are taken");
+        let first = self.taken;
+        self.taken += count;
+        for place in first..first + count {
+            each(self.record(place));
+        }
+    }
+
+    #[inline]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<G::Item>)) {
+        assert!(count <= self.remaining(), "only records that remain are taken");
+        let last_is_within = selection.last().is_none_or(|&last| usize::from(last) < count);
+        assert!(last_is_within, "only records that are taken are selected, and offsets rise");
+        let first = self.taken;
+        self.taken += count;
+        for &offset in selection {
+            each(self.record(first + usize::from(offset)));
+        }
+    }
+}
+
+/// Why a pace cannot be kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum PaceError {
+    /// `RATE_OUT_OF_BOUNDS`: the rate is not within 1 and 1,000,000,000 records/s.
+    RateOutOfBounds {
+        /// What was asked for.
+        rate_per_s: u64,
+    },
+}
+
+impl fmt::Display for PaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PaceError::RateOutOfBounds { rate_per_s } => write!(
+                f,
+                "rate is {rate_per_s} records/s, but must be within 1 and {RATE_PER_S_MAX} records/s; drain the \
+                 generator to have records as fast as they are taken"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PaceError {}
+
+impl Coded for PaceError {
+    fn code(&self) -> &'static str {
+        match self {
+            PaceError::RateOutOfBounds { .. } => "RATE_OUT_OF_BOUNDS",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

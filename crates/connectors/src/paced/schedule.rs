@@ -1,0 +1,147 @@
+//! The arithmetic of a rate: which instant belongs to which record, exactly, without a division per record.
+
+use thalweg_model::{EventTime, ProcessingTime};
+
+use super::Pace;
+
+/// The most records that one poll makes, a stretch: a bound on `offset` in the proof below.
+pub(super) const STRETCH_RECORDS_MAX: usize = 4_096;
+
+/// The highest rate, in records per second: intended times are whole nanoseconds.
+pub(super) const RATE_PER_S_MAX: u64 = 1_000_000_000;
+
+const MICROS_PER_S: u64 = 1_000_000;
+const NANOS_PER_S: u128 = 1_000_000_000;
+
+/// At rates up to this one, in records per second, every record has a latency marker behind it.
+const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
+
+/// Above it, markers per second of intended time: one every 50 ms.
+const MARKERS_PER_S: u64 = 20;
+
+/// The event time of every record: `origin + floor((index * 1_000_000 + phase) / rate)` microseconds.
+///
+/// A drained generator starts at a whole microsecond, and `phase` is 0. A generator in real time starts at
+/// `start` nanoseconds, and the event time is the intended time cut to microseconds. With `origin = start / 1000`
+/// and `rest = start % 1000` that is
+///
+/// ```text
+///   floor((start + floor(index * 10^9 / rate)) / 1000)  =  origin + floor((index * 10^6 + rest * rate / 1000) / rate)
+/// ```
+///
+/// where `rest * rate / 1000` may be cut to a whole number first, since `index * 10^6` is one. Nested floors of
+/// divisions by whole numbers make one: Graham, Knuth and Patashnik, "Concrete Mathematics", equation (3.11).
+#[derive(Clone, Copy, Debug)]
+pub(super) struct EventTimes {
+    rate: u64,
+    /// `ceil(2^63 / rate)`.
+    inverse: u64,
+    origin_micros: i64,
+    /// Below `rate`.
+    phase: u64,
+}
+
+impl EventTimes {
+    pub(super) fn new(pace: Pace) -> Self {
+        let (rate, origin_micros, phase) = match pace {
+            Pace::Drain { nominal_rate_per_s, start } => (nominal_rate_per_s, start.as_micros(), 0),
+            Pace::Rate { rate_per_s, start } => {
+                let origin_micros =
+                    i64::try_from(start.as_nanos() / 1_000).expect("a thousandth of 64 bits fits 63 bits");
+                (rate_per_s, origin_micros, start.as_nanos() % 1_000 * rate_per_s / 1_000)
+            }
+        };
+        assert!((1..=RATE_PER_S_MAX).contains(&rate), "the rate was checked at the door");
+        EventTimes { rate, inverse: (1u64 << 63).div_ceil(rate), origin_micros, phase }
+    }
+
+    /// The times of the records from `first_index` on: one exact division for all of them.
+    pub(super) fn stretch(&self, first_index: u64) -> StretchTimes {
+        let numerator = u128::from(first_index) * u128::from(MICROS_PER_S) + u128::from(self.phase);
+        let (quotient, remainder) = (numerator / u128::from(self.rate), numerator % u128::from(self.rate));
+        let base_micros = i128::from(self.origin_micros) + quotient.cast_signed();
+        // The last record of a stretch lies at most `STRETCH_RECORDS_MAX` seconds behind the first.
+        let last_base_micros = i64::MAX - (STRETCH_RECORDS_MAX as i64 + 1) * MICROS_PER_S.cast_signed();
+        match i64::try_from(base_micros) {
+            Ok(base_micros) if base_micros <= last_base_micros => {
+                let doubled_remainder = 2 * u64::try_from(remainder).expect("a remainder is below the rate");
+                StretchTimes { base_micros, doubled_remainder, inverse: self.inverse }
+            }
+            // The end of time: everything from here on happens at its last instant. Never goes back, never wraps.
+            _ => StretchTimes { base_micros: i64::MAX, doubled_remainder: 0, inverse: 0 },
+        }
+    }
+}
+
+/// The event times of `STRETCH_RECORDS_MAX` records in a row, from the first of them on.
+///
+/// With `n = remainder + offset * 10^6` the time is `base + floor(n / rate)`, and the division is a multiplication
+/// by `m = ceil(2^63 / rate)`. It is exact: `m = (2^63 + e) / rate` with `0 <= e < rate`, so
+/// `n * m / 2^63 = n / rate + n * e / (rate * 2^63)`, which has the same floor as `n / rate` if the second term is
+/// below `1 / rate`, that is if `n * e < 2^63`. And it is: `remainder < rate <= 10^9` and `offset <= 4096` give
+/// `n < 5.1 * 10^9`, so `n * e < 5.1 * 10^18`, while `2^63 > 9.2 * 10^18`. Doubling `n` beforehand leaves the quotient in
+/// the upper half of a 128-bit product, where one instruction finds it; `2^64 / rate` would not fit for rate 1.
+/// Source: Granlund and Montgomery, "Division by Invariant Integers using Multiplication", PLDI 1994, section 4.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StretchTimes {
+    base_micros: i64,
+    doubled_remainder: u64,
+    inverse: u64,
+}
+
+impl StretchTimes {
+    /// The event time of the record `offset` places behind the first.
+    #[inline(always)]
+    pub(super) fn at(&self, offset: usize) -> EventTime {
+        debug_assert!(offset <= STRETCH_RECORDS_MAX, "offset {offset} is beyond the stretch");
+        let doubled = self.doubled_remainder + offset as u64 * (2 * MICROS_PER_S);
+        let quotient = (u128::from(doubled) * u128::from(self.inverse)) >> 64;
+        EventTime::from_micros(self.base_micros + quotient as i64)
+    }
+}
+
+/// When each record of a generator in real time is to be sent: `start + floor(index * 10^9 / rate)` nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SendTimes {
+    rate: u64,
+    start: ProcessingTime,
+}
+
+impl SendTimes {
+    pub(super) fn new(rate: u64, start: ProcessingTime) -> Self {
+        SendTimes { rate, start }
+    }
+
+    /// When record `index` is to be sent.
+    pub(super) fn intended(&self, index: u64) -> ProcessingTime {
+        let nanos = u128::from(index) * NANOS_PER_S / u128::from(self.rate);
+        u64::try_from(nanos).map_or(ProcessingTime::NEVER, |nanos| self.start.plus_nanos(nanos))
+    }
+
+    /// How many records are to be sent up to and including `now`.
+    pub(super) fn due_count(&self, now: ProcessingTime) -> u64 {
+        if now < self.start {
+            return 0;
+        }
+        // floor(index * 10^9 / rate) <= elapsed  <=>  index * 10^9 < (elapsed + 1) * rate
+        let elapsed = u128::from(now.nanos_since(self.start));
+        let count = ((elapsed + 1) * u128::from(self.rate)).div_ceil(NANOS_PER_S);
+        u64::try_from(count).unwrap_or(u64::MAX)
+    }
+
+    /// The first record at or behind `index` that has a latency marker behind it: every one, or the first whose
+    /// intended time is at or past `k` times 50 ms, for each `k` from 1 on.
+    pub(super) fn marked_index(&self, index: u64) -> u64 {
+        if self.rate <= MARKER_PER_RECORD_RATE_MAX {
+            return index;
+        }
+        // Record i is the first past k / 20 s when i = ceil(k * rate / 20); that is at or behind `index` when
+        // k * rate / 20 > index - 1.
+        let (rate, markers_per_s) = (u128::from(self.rate), u128::from(MARKERS_PER_S));
+        let k = u128::from(index.saturating_sub(1)) * markers_per_s / rate + 1;
+        u64::try_from((k * rate).div_ceil(markers_per_s)).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,247 @@
+//! Polls in the form `index@event_time_us ...`, then the marker (`L<ns>`) and how the source stands.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::testing::VecOutput;
+
+/// Its values are their own indices, and know the event time that they were made with.
+struct Indices;
+
+impl Generate for Indices {
+    type Item = (u64, EventTime);
+
+    fn value(&self, index: u64, event_time: EventTime) -> (u64, EventTime) {
+        (index, event_time)
+    }
+
+    fn cache_bytes(&self) -> usize {
+        64
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+const MILLI: u64 = 1_000_000;
+
+fn drain(nominal_rate_per_s: u64) -> Paced<Indices> {
+    let pace = Pace::Drain { nominal_rate_per_s, start: EventTime::from_micros(-10) };
+    Paced::new(Arc::new(Indices), pace).unwrap()
+}
+
+fn rate(rate_per_s: u64) -> Paced<Indices> {
+    let pace = Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(10 * SECOND) };
+    Paced::new(Arc::new(Indices), pace).unwrap()
+}
+
+#[derive(Clone, Copy)]
+struct Poll {
+    now_ns: u64,
+    limit: usize,
+    room: usize,
+}
+
+fn poll(source: &mut Paced<Indices>, poll: Poll) -> (Vec<Record<(u64, EventTime)>>, Polled) {
+    let mut output = VecOutput::with_room(poll.room);
+    let polled = source.poll(ProcessingTime::from_nanos(poll.now_ns), poll.limit, &mut output).unwrap();
+    (output.records, polled)
+}
+
+fn shown(source: &mut Paced<Indices>, now_ns: u64, limit: usize) -> String {
+    let (records, polled) = poll(source, Poll { now_ns, limit, room: usize::MAX });
+    let mut shown: Vec<String> = records
+        .iter()
+        .map(|record| format!("{}@{}", record.value.0, record.event_time.as_micros()))
+        .collect();
+    shown.extend(polled.latency.map(|intended| format!("L{}", intended.as_nanos())));
+    shown.push(match polled.status {
+        SourceStatus::Ready => "ready".to_owned(),
+        SourceStatus::IdleUntil(instant) => format!("idle until {}", instant.as_nanos()),
+        SourceStatus::Ended => "ended".to_owned(),
+    });
+    shown.join(" ")
+}
+
+#[test]
+fn drained_records_come_as_fast_as_they_are_taken() {
+    let mut source = drain(300_000).with_limit(5);
+    assert_eq!(shown(&mut source, 0, 3), "0@-10 1@-7 2@-4 ready");
+    assert_eq!(shown(&mut source, 0, 0), "ready");
+    assert_eq!(shown(&mut source, 0, 3), "3@0 4@3 ended");
+    assert_eq!(shown(&mut source, 0, 3), "ended");
+    assert_eq!(shown(&mut drain(1).with_limit(0), 0, 3), "ended");
+}
+
+/// Nothing before its time; then one record a poll, each with its marker; then the time of the next.
+#[test]
+fn a_low_rate_marks_every_record() {
+    let mut source = rate(3);
+    assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
+    assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10333333333");
+    assert_eq!(shown(&mut source, 10_333_333_332, 9), "idle until 10333333333");
+    // A stall of a second: everything that was due in it comes, stamped as if there had been none.
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "1@10333333 L10333333333 ready");
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "2@10666666 L10666666666 ready");
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "3@11000000 L11000000000 idle until 11333333333");
+}
+
+/// 20,000/s: a poll is cut behind record 1,000, the first at 50 ms, and behind every 1,000th from there.
+#[test]
+fn a_high_rate_marks_every_50_ms() {
+    let mut source = rate(20_000);
+    let mut cuts = Vec::new();
+    loop {
+        let (records, polled) =
+            poll(&mut source, Poll { now_ns: 10 * SECOND + 120 * MILLI, limit: 4_096, room: 4_096 });
+        cuts.push((records.len(), polled.latency.map(|intended| intended.as_nanos() - 10 * SECOND)));
+        if let SourceStatus::IdleUntil(instant) = polled.status {
+            assert_eq!(instant.as_nanos(), 10 * SECOND + 120 * MILLI + 50_000);
+            break;
+        }
+    }
+    assert_eq!(cuts, [(1_001, Some(50 * MILLI)), (1_000, Some(100 * MILLI)), (400, None)]);
+}
+
+/// Without room nothing is made, and a marker waits for the record that it stands behind.
+#[test]
+fn room_is_respected() {
+    let mut source = rate(1_000);
+    let (records, polled) = poll(&mut source, Poll { now_ns: 11 * SECOND, limit: 9, room: 0 });
+    assert_eq!((records.len(), polled), (0, Polled::new(SourceStatus::Ready)));
+    let mut source = drain(1_000_000);
+    assert_eq!(poll(&mut source, Poll { now_ns: 0, limit: 9, room: 2 }).0.len(), 2);
+    assert_eq!(shown(&mut source, 0, 1), "2@-8 ready");
+}
+
+#[test]
+fn ends() {
+    let stop = ProcessingTime::from_nanos(11 * SECOND);
+    let mut source = drain(1_000_000).stopping_at(stop);
+    assert_eq!(shown(&mut source, 11 * SECOND - 1, 1), "0@-10 ready");
+    assert_eq!(shown(&mut source, 11 * SECOND, 1), "ended");
+
+    let mut source = rate(1).stopping_at(ProcessingTime::from_nanos(10 * SECOND + 5));
+    assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10000000005");
+    assert_eq!(shown(&mut source, 10 * SECOND + 5, 9), "ended");
+
+    // What is due and was not asked for in time is not sent.
+    let mut source = rate(1_000).stopping_at(stop);
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "ended");
+
+    let mut source = rate(2).with_limit(2);
+    assert_eq!(shown(&mut source, 20 * SECOND, 9), "0@10000000 L10000000000 ready");
+    assert_eq!(shown(&mut source, 20 * SECOND, 9), "1@10500000 L10500000000 ended");
+}
+
+#[test]
+fn rates_have_bounds() {
+    for rate_per_s in [0, 1_000_000_001, u64::MAX] {
+        for pace in [
+            Pace::Drain { nominal_rate_per_s: rate_per_s, start: EventTime::EPOCH },
+            Pace::Rate { rate_per_s, start: ProcessingTime::ZERO },
+        ] {
+            let error = Paced::new(Arc::new(Indices), pace).map(|_| ()).unwrap_err();
+            assert_eq!(
+                (error, error.code()),
+                (PaceError::RateOutOfBounds { rate_per_s }, "RATE_OUT_OF_BOUNDS")
+            );
+        }
+    }
+    let told = "rate is 0 records/s, but must be within 1 and 1000000000 records/s; drain the generator to have records as \
+                fast as they are taken";
+    assert_eq!(PaceError::RateOutOfBounds { rate_per_s: 0 }.to_string(), told);
+}
+
+/// What is looked at is what is taken, and a selection takes away all and hands over some.
+#[test]
+fn the_input_of_a_poll() {
+    struct Probe(Vec<u64>);
+    impl Output<(u64, EventTime)> for Probe {
+        fn room(&self) -> usize {
+            100
+        }
+        fn push(&mut self, record: Record<(u64, EventTime)>) {
+            self.0.push(record.value.0);
+        }
+        fn push_all<I: Input<(u64, EventTime)>>(&mut self, input: &mut I) {
+            const { assert!(I::ASCENDING) };
+            input.take_each(2, |record| self.push(record));
+            assert_eq!((input.remaining(), input.inspect(3, |record| *record).value.0), (7, 5));
+            input.take_selected(5, &[0, 3], |record| self.push(record));
+            assert_eq!(input.take().map(|record| record.value.0), Some(7));
+        }
+    }
+    let mut source = drain(1_000_000);
+    let mut probe = Probe(Vec::new());
+    source.poll(ProcessingTime::ZERO, 9, &mut probe).unwrap();
+    assert_eq!(probe.0, [0, 1, 2, 5]);
+    assert_eq!(shown(&mut source, 0, 1), "8@-2 ready", "goes on behind what was taken");
+}
+
+fn saved(source: &Paced<Indices>) -> Vec<u8> {
+    let mut state = StateWriter::default();
+    source.save(&mut state).unwrap();
+    state.into_bytes()
+}
+
+/// At a rate the first start counts: what was due in between is caught up with.
+#[test]
+fn going_back_to_a_position() {
+    let mut first = rate(2);
+    shown(&mut first, 10 * SECOND, 9);
+    let pace = Pace::Rate { rate_per_s: 2, start: ProcessingTime::from_nanos(77 * SECOND) };
+    let mut second = Paced::new(Arc::new(Indices), pace).unwrap().with_limit(2);
+    second.load(&mut StateReader::new(&saved(&first))).unwrap();
+    assert_eq!(shown(&mut second, 77 * SECOND, 9), "1@10500000 L10500000000 ended");
+
+    let mut drained = drain(1_000_000);
+    shown(&mut drained, 0, 7);
+    let mut second = drain(1_000_000);
+    second.load(&mut StateReader::new(&saved(&drained))).unwrap();
+    assert_eq!(shown(&mut second, 0, 1), "7@-3 ready");
+}
+
+#[test]
+fn positions_of_another_pace_are_refused() {
+    let mut source = drain(5);
+    shown(&mut source, 0, 7);
+    let bytes = saved(&source);
+    for other in [&mut drain(6), &mut rate(5), &mut drain(5).with_limit(6)] {
+        assert!(other.load(&mut StateReader::new(&bytes)).is_err());
+    }
+    assert!(drain(5).load(&mut StateReader::new(&bytes[..1])).is_err());
+    assert!(drain(5).with_limit(7).load(&mut StateReader::new(&bytes)).is_ok());
+}
+
+proptest! {
+    /// However it is polled: all records in order, none before its time, each marker behind the record it is for.
+    #[test]
+    fn open_loop(
+        rate_per_s in prop_oneof![1..50u64, 9_999..10_003u64, 10_000..RATE_PER_S_MAX],
+        polls in prop::collection::vec((0..20_000_000u64, 0..3_000usize, 0..3_000usize), 1..40),
+    ) {
+        let start = ProcessingTime::from_nanos(1_234_567);
+        let send_times = SendTimes::new(rate_per_s, start);
+        let mut source = Paced::new(Arc::new(Indices), Pace::Rate { rate_per_s, start }).unwrap();
+        let (mut now_ns, mut next) = (0, 0);
+        for (step, limit, room) in polls {
+            now_ns += step;
+            let now = ProcessingTime::from_nanos(now_ns);
+            let (records, polled) = poll(&mut source, Poll { now_ns, limit, room });
+            prop_assert!(records.len() <= limit.min(room));
+            for record in &records {
+                let intended = send_times.intended(next);
+                let event_time = EventTime::from_micros((intended.as_nanos() / 1_000) as i64);
+                prop_assert_eq!(*record, Record::new(event_time, (next, event_time)));
+                prop_assert!(intended <= now);
+                next += 1;
+            }
+            let last_is_marked = !records.is_empty() && send_times.marked_index(next - 1) == next - 1;
+            prop_assert_eq!(polled.latency, last_is_marked.then(|| send_times.intended(next - 1)));
+            let due = send_times.intended(next) <= now;
+            prop_assert_eq!(polled.status == SourceStatus::Ready, due);
+            if !due {
+                prop_assert_eq!(polled.status, SourceStatus::IdleUntil(send_times.intended(next)));
+            }
+        }
+    }
+}

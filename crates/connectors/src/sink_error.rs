@@ -1,0 +1,69 @@
+//! How sinks fail.
+
+use std::io;
+
+use thalweg_model::Coded;
+
+/// Why a sink cannot take or publish records.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SinkError {
+    /// `SINK_FAILED`: the file or stream refused to be written.
+    Failed {
+        /// The file's path, or the stream's name.
+        target: String,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// `SINK_CLOSED`: whoever read the stream has gone.
+    Closed {
+        /// The stream's name.
+        target: String,
+    },
+    /// `SINK_FULL`: more records than the sink was made for.
+    Full {
+        /// The bound.
+        max_records: usize,
+    },
+}
+
+impl std::fmt::Display for SinkError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            SinkError::Failed { target, source } => {
+                write!(
+                    f,
+                    "{target} cannot be written: {source}; check the path, its permissions and the space left"
+                )
+            }
+            SinkError::Closed { target } => {
+                write!(f, "{target} was closed by its reader; keep it open until the query has ended")
+            }
+            SinkError::Full { max_records } => {
+                write!(
+                    f,
+                    "the collecting sink holds {max_records} records, its maximum; give it a higher one"
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for SinkError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            SinkError::Failed { source, .. } => Some(source),
+            SinkError::Closed { .. } | SinkError::Full { .. } => None,
+        }
+    }
+}
+
+impl Coded for SinkError {
+    fn code(&self) -> &'static str {
+        match self {
+            SinkError::Failed { .. } => "SINK_FAILED",
+            SinkError::Closed { .. } => "SINK_CLOSED",
+            SinkError::Full { .. } => "SINK_FULL",
+        }
+    }
+}

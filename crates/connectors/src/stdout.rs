@@ -1,0 +1,93 @@
+//! Records as comma-separated lines to any writer; the command line gives it its standard output.
+//!
+//! Guarantee: none across a crash. Rows go out at every watermark, at the end, and whenever
+//! [`SINK_BUFFER_BYTES`] are gathered; what went out cannot be taken back when the query fails later.
+
+use std::io::{self, Write};
+use std::marker::PhantomData;
+
+use thalweg_model::{Fault, Mark, Record, Sink};
+
+use crate::csv::RowWriter;
+use crate::csv::sink::SINK_BUFFER_BYTES;
+use crate::sink_error::SinkError;
+
+/// Writes what `row` makes of each record to `writer`.
+///
+/// # Example
+/// ```
+/// use thalweg_connectors::{LinesSink, RowWriter};
+/// use thalweg_model::{EventTime, Record, Sink};
+///
+/// let mut text = Vec::new();
+/// let row = |record: &Record<&str>, row: &mut RowWriter| row.push_str(record.value);
+/// let mut sink = LinesSink::new("text", &mut text, row);
+/// sink.write(Record::new(EventTime::EPOCH, "one, two"))?;
+/// sink.finish()?;
+/// drop(sink);
+/// assert_eq!(text, b"\"one, two\"\n");
+/// # Ok::<(), thalweg_model::Fault>(())
+/// ```
+pub struct LinesSink<T, F, W> {
+    name: &'static str,
+    writer: W,
+    rows: RowWriter,
+    row: F,
+    takes: PhantomData<fn(T)>,
+}
+
+impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, F, W> {
+    /// A sink into `writer`, which errors call by `name`.
+    pub fn new(name: &'static str, writer: W, row: F) -> Self {
+        LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
+    }
+
+    fn write_out(&mut self) -> Result<(), SinkError> {
+        let written = self.writer.write_all(self.rows.as_bytes());
+        self.rows.clear();
+        written.map_err(|source| failed(self.name, source))
+    }
+
+    fn flush(&mut self) -> Result<(), Fault> {
+        self.write_out()?;
+        Ok(self.writer.flush().map_err(|source| failed(self.name, source))?)
+    }
+}
+
+impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for LinesSink<T, F, W> {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        (self.row)(&record, &mut self.rows);
+        self.rows.end_row();
+        if SINK_BUFFER_BYTES <= self.rows.as_bytes().len() {
+            self.write_out()?;
+        }
+        Ok(())
+    }
+
+    fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
+        match mark {
+            // Watermarks may come by the thousand without a record between them.
+            Mark::Watermark(_) if !self.rows.as_bytes().is_empty() => self.flush(),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.flush()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.rows.held_bytes()
+    }
+}
+
+fn failed(name: &str, source: io::Error) -> SinkError {
+    let target = name.to_owned();
+    match source.kind() {
+        io::ErrorKind::BrokenPipe => SinkError::Closed { target },
+        _ => SinkError::Failed { target, source },
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! The real clock.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use thalweg_model::{Clock, ProcessingTime};
+
+/// The machine's monotonic clock, anchored to the Unix epoch once, so that it never goes back when the wall
+/// clock is set.
+#[derive(Clone, Copy, Debug)]
+pub struct SystemClock {
+    started: Instant,
+    started_at: ProcessingTime,
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        // Before 1970 the anchor would be lost, not the clock: it would count from the epoch.
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let nanos = u64::try_from(since_epoch.as_nanos()).unwrap_or(0);
+        SystemClock { started: Instant::now(), started_at: ProcessingTime::from_nanos(nanos) }
+    }
+}
+
+impl Clock for SystemClock {
+    #[inline]
+    fn now(&self) -> ProcessingTime {
+        let elapsed = u64::try_from(self.started.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.started_at.plus_nanos(elapsed)
+    }
+}

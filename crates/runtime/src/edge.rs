@@ -1,0 +1,185 @@
+//! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
+//! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
+
+use thalweg_memory::{Admission, Appender, Drain, MarkRules};
+use thalweg_model::{EventTime, Input, Mark, Output, Record, WatermarkTracker};
+
+/// How marks behave on an edge (DESIGN section 9, decision 4).
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeMarks;
+
+impl MarkRules for EdgeMarks {
+    type Mark = Mark;
+
+    fn admission(mark: &Mark) -> Admission {
+        match mark {
+            Mark::Watermark(_) => Admission::Ordinary,
+            Mark::Latency(_) => Admission::Droppable,
+            Mark::Barrier(_) | Mark::End => Admission::Reserved,
+        }
+    }
+
+    fn replaces(newer: &Mark, older: &Mark) -> bool {
+        matches!((newer, older), (Mark::Watermark(_), Mark::Watermark(_)))
+    }
+}
+
+/// The writing end of an edge of records.
+pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
+/// The reading end of an edge of records.
+pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
+
+/// An open edge as an operator's output.
+pub struct EdgeOutput<'a, T: Send + 'static>(pub(crate) Appender<'a, Record<T>, EdgeMarks>);
+
+impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<T>) {
+        self.0.push(record);
+    }
+
+    #[inline(always)]
+    fn push_if(&mut self, record: Record<T>, keep: bool) {
+        self.0.push_if(record, keep);
+    }
+}
+
+/// The next records of an edge as an operator's input, up to a limit.
+pub(crate) struct EdgeInput<'a, T: Send + 'static> {
+    pub(crate) run: Drain<'a, Record<T>, EdgeMarks>,
+}
+
+impl<T: Send + 'static> Input<T> for EdgeInput<'_, T> {
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.run.remaining()
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        self.run.inspect(offset, look)
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+        self.run.take_each(count, each);
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
+        self.run.take_selected(count, selection, each);
+    }
+}
+
+/// The next `limit` records of another input.
+struct Prefix<'a, I> {
+    input: &'a mut I,
+    limit: usize,
+}
+
+impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
+    const ASCENDING: bool = I::ASCENDING;
+
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.limit
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        assert!(offset < self.limit, "offset {offset} lies behind the {} records at hand", self.limit);
+        self.input.inspect(offset, look)
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+        assert!(count <= self.limit, "{count} records are taken of {} at hand", self.limit);
+        self.limit -= count;
+        self.input.take_each(count, each);
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
+        assert!(count <= self.limit, "{count} records are taken of {} at hand", self.limit);
+        self.limit -= count;
+        self.input.take_selected(count, selection, each);
+    }
+}
+
+/// What stands between a source and its chain: counts records, and closes behind the one that makes a watermark
+/// due, so that the mark can be set at its exact position.
+pub(crate) struct Watched<'a, O> {
+    tracker: &'a mut WatermarkTracker,
+    output: &'a mut O,
+    /// Records that passed.
+    pub(crate) passed: u64,
+    /// The watermark to be set behind them.
+    pub(crate) due: Option<EventTime>,
+}
+
+impl<'a, O> Watched<'a, O> {
+    pub(crate) fn new(tracker: &'a mut WatermarkTracker, output: &'a mut O) -> Self {
+        Watched { tracker, output, passed: 0, due: None }
+    }
+}
+
+impl<T, O: Output<T>> Output<T> for Watched<'_, O> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        if self.due.is_some() { 0 } else { self.output.room() }
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<T>) {
+        assert!(self.due.is_none(), "a record is pushed behind a watermark that is due: check room() first (O1)");
+        let event_time = record.event_time;
+        self.output.push(record);
+        self.passed += 1;
+        if self.tracker.is_due(event_time) {
+            self.due = Some(self.tracker.advance(event_time));
+        }
+    }
+
+    #[inline(always)]
+    fn push_all<I: Input<T>>(&mut self, input: &mut I) {
+        let count = input.remaining().min(self.room());
+        let due_at = self.first_due(input, count);
+        let limit = due_at.map_or(count, |place| place + 1);
+        // Asked for before the records are gone.
+        let last = due_at.map(|place| input.inspect(place, |record| record.event_time));
+        self.passed += limit as u64;
+        self.output.push_all(&mut Prefix { input, limit });
+        if let Some(event_time) = last {
+            self.due = Some(self.tracker.advance(event_time));
+        }
+    }
+}
+
+impl<O> Watched<'_, O> {
+    /// The first of the next `count` records that makes a watermark due.
+    #[inline(always)]
+    fn first_due<T, I: Input<T>>(&self, input: &I, count: usize) -> Option<usize> {
+        let is_due = |place: usize| input.inspect(place, |record| self.tracker.is_due(record.event_time));
+        if !I::ASCENDING {
+            return (0..count).find(|&place| is_due(place));
+        }
+        if count == 0 || !is_due(count - 1) {
+            return None;
+        }
+        // Event times ascend, so the records that are due are a tail: halve until its first is found.
+        let (mut low, mut high) = (0, count - 1);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_due(middle) { high = middle } else { low = middle + 1 }
+        }
+        Some(low)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,81 @@
+//! A source's watermarks stand behind the same records whether these come one by one or in batches, and whether
+//! the batch is scanned or halved.
+
+use thalweg_model::{Span, WatermarkStrategy};
+
+use super::*;
+
+struct Batch<const ASCENDING: bool> {
+    stamps: Vec<i64>,
+    next: usize,
+}
+
+impl<const ASCENDING: bool> Input<i64> for Batch<ASCENDING> {
+    const ASCENDING: bool = ASCENDING;
+    fn remaining(&self) -> usize {
+        self.stamps.len() - self.next
+    }
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<i64>) -> Q) -> Q {
+        let stamp = self.stamps[self.next + offset];
+        look(&Record::new(EventTime::from_micros(stamp), stamp))
+    }
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<i64>)) {
+        for stamp in &self.stamps[self.next..self.next + count] {
+            each(Record::new(EventTime::from_micros(*stamp), *stamp));
+        }
+        self.next += count;
+    }
+    fn take_selected(&mut self, _: usize, _: &[u16], _: impl FnMut(Record<i64>)) {
+        unreachable!("no filter here")
+    }
+}
+
+#[derive(Default)]
+struct Written(Vec<String>);
+
+impl Output<i64> for Written {
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+    fn push(&mut self, record: Record<i64>) {
+        self.0.push(record.value.to_string());
+    }
+}
+
+/// Pushes the stamps in batches, or one by one if `batched` is false, and writes down records and marks.
+fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batched: bool) -> String {
+    let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(step));
+    let mut tracker = WatermarkTracker::new(strategy);
+    let mut batch = Batch::<ASCENDING> { stamps: stamps.to_vec(), next: 0 };
+    let mut written = Written::default();
+    while batch.remaining() > 0 {
+        let mut watched = Watched::new(&mut tracker, &mut written);
+        if batched {
+            watched.push_all(&mut batch);
+        } else {
+            while watched.room() > 0 && batch.remaining() > 0 {
+                batch.take_each(1, |record| watched.push(record));
+            }
+        }
+        if let Some(watermark) = watched.due {
+            written.0.push(format!("W{}", watermark.as_micros()));
+        }
+    }
+    written.0.join(" ")
+}
+
+fn check(stamps: &[i64], step: i64, expected: &str) {
+    assert_eq!(run::<false>(stamps, step, false), expected, "one by one");
+    assert_eq!(run::<false>(stamps, step, true), expected, "scanned");
+    if stamps.is_sorted() {
+        assert_eq!(run::<true>(stamps, step, true), expected, "halved");
+    }
+}
+
+#[test]
+fn marks_stand_behind_the_record_that_makes_them_due() {
+    check(&[1, 2, 3, 11, 12, 20, 21, 22], 10, "1 W1 2 3 11 W11 12 20 21 W21 22");
+    check(&[5, 5, 5, 6], 1, "5 W5 5 5 6 W6");
+    check(&[7], 1, "7 W7");
+    check(&[9, 3, 20, 1, 21], 10, "9 W9 3 20 W20 1 21");
+}

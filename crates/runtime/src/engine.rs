@@ -1,0 +1,205 @@
+//! The engine: threads around the executor, and the door through which queries come in.
+
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use thalweg_memory::sync::Mutex;
+use thalweg_memory::{Budget, Pool};
+use thalweg_model::{Clock, Entropy, SeededEntropy};
+use thalweg_scheduling::{Policy, policy::fcfs::Fcfs};
+
+use crate::clock::SystemClock;
+use crate::error::PlanError;
+use crate::executor::Executor;
+use crate::graph::Graph;
+use crate::limits::{self, EdgeLimits};
+use crate::query::QueryHandle;
+use crate::worker::{Step, Worker};
+
+/// How an engine is set up.
+pub struct EngineBuilder {
+    workers: u64,
+    memory_budget_bytes: u64,
+    edges: EdgeLimits,
+    policy: Box<dyn Policy>,
+    clock: Arc<dyn Clock>,
+    entropy: Box<dyn Entropy>,
+}
+
+impl Default for EngineBuilder {
+    fn default() -> Self {
+        // Hash seeds must not be guessed by those who send keys: std's own hash seeds are random.
+        let seed = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8);
+        EngineBuilder {
+            workers: limits::WORKERS.default,
+            memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
+            edges: EdgeLimits::default(),
+            policy: Box::new(Fcfs),
+            clock: Arc::new(SystemClock::default()),
+            entropy: Box::new(SeededEntropy::new(seed)),
+        }
+    }
+}
+
+impl EngineBuilder {
+    /// Threads that run tasks.
+    pub fn workers(self, workers: u64) -> Self {
+        EngineBuilder { workers, ..self }
+    }
+
+    /// Bytes that edges, state and buffers may hold.
+    pub fn memory_budget_bytes(self, memory_budget_bytes: u64) -> Self {
+        EngineBuilder { memory_budget_bytes, ..self }
+    }
+
+    /// The bounds of each edge.
+    pub fn edges(self, edges: EdgeLimits) -> Self {
+        EngineBuilder { edges, ..self }
+    }
+
+    /// Who runs next.
+    pub fn policy(self, policy: Box<dyn Policy>) -> Self {
+        EngineBuilder { policy, ..self }
+    }
+
+    /// Where time comes from.
+    pub fn clock(self, clock: Arc<dyn Clock>) -> Self {
+        EngineBuilder { clock, ..self }
+    }
+
+    /// Where randomness comes from; only what it is used for depends on it, never a result.
+    pub fn entropy(self, entropy: Box<dyn Entropy>) -> Self {
+        EngineBuilder { entropy, ..self }
+    }
+
+    /// Starts the engine.
+    ///
+    /// # Errors
+    /// [`PlanError::OutOfRange`] for a setting out of its range.
+    pub fn build(self) -> Result<Engine, PlanError> {
+        let clock = Arc::clone(&self.clock);
+        let Stepped { mut engine, workers, pool } = self.build_stepped()?;
+        for (index, worker) in workers.into_iter().enumerate() {
+            let (executor, clock) = (Arc::clone(&engine.executor), Arc::clone(&clock));
+            let body = move || run_worker(worker, &executor, clock.as_ref());
+            engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
+        }
+        let executor = Arc::clone(&engine.executor);
+        engine.threads.push(spawn("thalweg-memory".to_owned(), move || run_pool(&pool, &executor)));
+        Ok(engine)
+    }
+
+    /// Makes the engine without threads: the caller steps the workers and the pool, in any order it likes.
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build).
+    pub fn build_stepped(self) -> Result<Stepped, PlanError> {
+        let workers = limits::WORKERS.check(self.workers)?;
+        let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
+        self.edges.check()?;
+        let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
+        let pool = Pool::new(budget);
+        let workers = usize::try_from(workers).expect("a bounded number of workers");
+        let executor = Executor::new(self.policy, Arc::clone(&pool), self.edges.block_records, workers);
+        let workers = (0..workers).map(|_| Worker::new(Arc::clone(&executor))).collect();
+        let engine = Engine {
+            executor,
+            pool: Arc::clone(&pool),
+            edges: self.edges,
+            entropy: Mutex::new(self.entropy),
+            threads: Vec::new(),
+        };
+        Ok(Stepped { engine, workers, pool })
+    }
+}
+
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
+    // The only way to fail is a machine that is out of threads, at start-up, before any query runs.
+    std::thread::Builder::new().name(name).spawn(body).expect("the machine has no thread left for the engine")
+}
+
+fn run_worker(mut worker: Worker, executor: &Executor, clock: &dyn Clock) {
+    while !executor.is_closed() {
+        // Looking whether the engine is closed once in a while costs nothing that can be measured.
+        for _ in 0..256 {
+            if let Step::Idle(until) = worker.step(clock) {
+                executor.sleep(until, clock);
+                break;
+            }
+        }
+    }
+}
+
+fn run_pool(pool: &Pool, executor: &Executor) {
+    while pool.wait_for_request() {
+        pool.grow_step();
+        // The new chunk may have ended somebody's backpressure.
+        executor.notify();
+    }
+}
+
+/// An engine without threads.
+pub struct Stepped {
+    /// The engine: queries are submitted to it.
+    pub engine: Engine,
+    /// Its workers.
+    pub workers: Vec<Worker>,
+    /// Its pool: [`Pool::grow_step`] serves one request for a chunk.
+    pub pool: Arc<Pool>,
+}
+
+/// Runs queries. Dropping it cancels those that still run and waits for the threads to end.
+pub struct Engine {
+    executor: Arc<Executor>,
+    pool: Arc<Pool>,
+    edges: EdgeLimits,
+    entropy: Mutex<Box<dyn Entropy>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Engine {
+    /// An engine to be set up.
+    pub fn builder() -> EngineBuilder {
+        EngineBuilder::default()
+    }
+
+    /// Checks a query, gives it memory, and lets it run.
+    ///
+    /// # Errors
+    /// [`PlanError`], and nothing runs.
+    pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
+        let built = graph.build(&self.pool, self.edges, self.entropy.lock().as_mut())?;
+        let query = self.executor.submit(built)?;
+        Ok(QueryHandle::new(query, &self.executor))
+    }
+
+    /// The memory budget, and how much of it is in use.
+    pub fn budget(&self) -> &Arc<Budget> {
+        self.pool.budget()
+    }
+
+    /// Records per block.
+    pub fn block_records(&self) -> u32 {
+        self.executor.block_records()
+    }
+
+    /// Threads that run tasks.
+    pub fn workers(&self) -> usize {
+        self.executor.workers()
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.executor.close();
+        self.pool.close();
+        for thread in self.threads.drain(..) {
+            // A worker cannot panic: user code is caught at the task's border. If one of our own assertions
+            // failed, the panic was reported where it happened, and there is nobody here to tell.
+            let _ended = thread.join();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,1 @@
+//! Engines without threads, stepped by hand.

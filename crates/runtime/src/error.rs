@@ -1,0 +1,171 @@
+//! What can be wrong with a plan, and what can end a query.
+
+use std::fmt;
+
+use thalweg_memory::BudgetExceeded;
+use thalweg_model::Fault;
+
+/// A plan that cannot run as it stands; found before anything runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// A setting lies out of its range.
+    OutOfRange {
+        /// Which.
+        name: &'static str,
+        /// What it is.
+        value: u64,
+        /// The least it may be.
+        min: u64,
+        /// The most it may be.
+        max: u64,
+        /// What it counts.
+        unit: &'static str,
+    },
+    /// The plan has no source.
+    NoSource {
+        /// The query.
+        query: String,
+    },
+    /// Two operators have the same name.
+    DuplicateName {
+        /// The name.
+        name: String,
+    },
+    /// An operator has no name.
+    EmptyName,
+    /// A stream ends nowhere: what it computes would be lost.
+    Unread {
+        /// The operator whose output nobody reads.
+        operator: String,
+    },
+    /// An operator reads from nothing.
+    Unfed {
+        /// The operator.
+        operator: String,
+    },
+    /// An edge's first two chunks do not fit into the memory budget.
+    BudgetTooSmall {
+        /// The edge, as `from -> to`.
+        edge: String,
+        /// What did not fit.
+        exceeded: BudgetExceeded,
+    },
+    /// An edge cannot be made as its settings say.
+    Edge {
+        /// The edge, as `from -> to`.
+        edge: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The engine is shutting down.
+    EngineClosed,
+}
+
+impl PlanError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            PlanError::OutOfRange { .. } => "OUT_OF_RANGE",
+            PlanError::NoSource { .. } => "NO_SOURCE",
+            PlanError::DuplicateName { .. } => "DUPLICATE_NAME",
+            PlanError::EmptyName => "EMPTY_NAME",
+            PlanError::Unread { .. } => "UNREAD_STREAM",
+            PlanError::Unfed { .. } => "UNFED_OPERATOR",
+            PlanError::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
+            PlanError::Edge { .. } => "EDGE_REFUSED",
+            PlanError::EngineClosed => "ENGINE_CLOSED",
+        }
+    }
+}
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PlanError::OutOfRange { name, value, min, max, unit } => {
+                write!(f, "{name} is {value} {unit}, but must be from {min} to {max} {unit}")
+            }
+            PlanError::NoSource { query } => write!(f, "query `{query}` has no source: add one and end its stream in a sink"),
+            PlanError::DuplicateName { name } => {
+                write!(f, "two operators are called `{name}`: give one of them another name")
+            }
+            PlanError::EmptyName => write!(f, "an operator has an empty name: give it one"),
+            PlanError::Unread { operator } => {
+                write!(f, "nobody reads what `{operator}` puts out: end the stream in a sink, if only one that drops")
+            }
+            PlanError::Unfed { operator } => write!(f, "nothing feeds `{operator}`: connect its input to an operator"),
+            PlanError::BudgetTooSmall { edge, exceeded } => {
+                write!(f, "the first two chunks of edge `{edge}` do not fit: {exceeded}")
+            }
+            PlanError::Edge { edge, reason } => write!(f, "edge `{edge}` cannot be made: {reason}"),
+            PlanError::EngineClosed => write!(f, "the engine is shutting down and takes no more queries"),
+        }
+    }
+}
+
+impl std::error::Error for PlanError {}
+
+/// What ended a query before its streams did.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum QueryError {
+    /// A user's function panicked.
+    Panicked {
+        /// The operator whose code it was.
+        operator: String,
+        /// What the panic said.
+        message: String,
+    },
+    /// A source or a sink failed.
+    Connector {
+        /// The task it belongs to.
+        operator: String,
+        /// What happened.
+        fault: Fault,
+    },
+    /// State would exceed the memory budget.
+    StateLimit {
+        /// The task whose state it is.
+        operator: String,
+        /// What did not fit.
+        exceeded: BudgetExceeded,
+    },
+    /// Somebody cancelled it.
+    Cancelled,
+}
+
+impl QueryError {
+    /// The stable code.
+    pub fn code(&self) -> &'static str {
+        match self {
+            QueryError::Panicked { .. } => "OPERATOR_PANICKED",
+            QueryError::Connector { fault, .. } => fault.code(),
+            QueryError::StateLimit { .. } => "STATE_LIMIT",
+            QueryError::Cancelled => "CANCELLED",
+        }
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            QueryError::Panicked { operator, message } => {
+                write!(f, "the function of operator `{operator}` panicked: {message}")
+            }
+            QueryError::Connector { operator, fault } => write!(f, "`{operator}` failed: {fault}"),
+            QueryError::StateLimit { operator, exceeded } => {
+                write!(f, "the state of `{operator}` outgrew the memory budget: {exceeded}")
+            }
+            QueryError::Cancelled => write!(f, "the query was cancelled"),
+        }
+    }
+}
+
+impl std::error::Error for QueryError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            QueryError::StateLimit { exceeded, .. } => Some(exceeded),
+            _ => None,
+        }
+    }
+}

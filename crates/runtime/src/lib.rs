@@ -1,0 +1,39 @@
+//! The engine: a graph of tasks that edges join, workers that run them, and queries that come and go.
+//!
+//! Read the modules in this order:
+//!
+//! 1. [`limits`]: everything that can grow, block or wait, with its bound.
+//! 2. [`graph`]: what a query is before it runs, and the checks it passes.
+//! 3. [`edge`]: the memory's edges, spoken to in the model's terms.
+//! 4. [`exit`]: where a task writes: an edge or a sink.
+//! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
+//! 6. [`executor`]: who runs next, and what happens when a run ends; [`worker`] drives it.
+//! 7. [`query`]: a query while it runs and what is left of it.
+//! 8. [`engine`]: threads around the executor, and the door through which queries come in.
+//!
+//! Invariants of this room: it knows no concrete operator, no file and no SQL. Nothing here runs user code while
+//! it holds a lock of the executor. Every wait ends: with work, with time, or with the end of the engine.
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod edge;
+pub mod engine;
+pub mod error;
+pub mod executor;
+pub mod exit;
+pub mod graph;
+pub mod latency;
+pub mod limits;
+pub mod query;
+pub mod task;
+pub mod worker;
+
+pub use clock::SystemClock;
+pub use engine::{Engine, EngineBuilder, Stepped};
+pub use error::{PlanError, QueryError};
+pub use exit::{Exit, SinkExit};
+pub use graph::{EdgeEntry, EdgeExit, ExitPlan, Graph, SinkPlan};
+pub use latency::LatencySummary;
+pub use limits::{EdgeLimits, Limit};
+pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
+pub use worker::{Step, Worker};

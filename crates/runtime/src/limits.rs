@@ -1,0 +1,191 @@
+//! Everything in the engine that can grow, block or wait, with its bound: one table, from which
+//! `docs/limits.md` is generated and against which every setting is checked.
+
+use crate::error::PlanError;
+
+/// One bound.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// The setting's name.
+    pub name: &'static str,
+    /// What it counts.
+    pub unit: &'static str,
+    /// What it is unless set.
+    pub default: u64,
+    /// The least it may be.
+    pub min: u64,
+    /// The most it may be.
+    pub max: u64,
+    /// Why there is a bound, and why this one.
+    pub reason: &'static str,
+}
+
+impl Limit {
+    /// Accepts `value` if it lies within the bound.
+    ///
+    /// # Errors
+    /// [`PlanError::OutOfRange`] with name, value, bounds and unit.
+    pub fn check(&self, value: u64) -> Result<u64, PlanError> {
+        if (self.min..=self.max).contains(&value) {
+            Ok(value)
+        } else {
+            let Limit { name, unit, min, max, .. } = *self;
+            Err(PlanError::OutOfRange { name, value, min, max, unit })
+        }
+    }
+}
+
+/// Records per block, Enjima's N.
+pub const BLOCK_RECORDS: Limit = Limit {
+    name: "block_records",
+    unit: "records",
+    default: 384,
+    min: 1,
+    max: 1 << 20,
+    reason: "a block of 384 YSB events is 21 KB and stays in a first-level cache (Enjima, section 5.3: 256 to 2048 do well)",
+};
+
+/// Blocks per chunk, Enjima's K.
+pub const CHUNK_BLOCKS: Limit = Limit {
+    name: "chunk_blocks",
+    unit: "blocks",
+    default: 4,
+    min: 1,
+    max: 1 << 10,
+    reason: "the unit of growth: small enough that an idle edge holds little, large enough that mapping is rare (Enjima, section 5.3: 4 to 16 do well)",
+};
+
+/// Chunks that an edge may own.
+pub const CHUNKS_PER_EDGE: Limit = Limit {
+    name: "chunks_per_edge",
+    unit: "chunks",
+    default: 32,
+    min: 2,
+    max: 1 << 12,
+    reason: "backpressure: two are reserved at submit, more absorb bursts; 32 chunks of YSB events are 2.6 MiB, more than a second-level cache and less than a third-level one's share",
+};
+
+/// Marks on their way on one edge.
+pub const MARKS_PER_EDGE: Limit = Limit {
+    name: "marks_per_edge",
+    unit: "marks",
+    default: 512,
+    min: 1,
+    max: 1 << 16,
+    reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
+};
+
+/// Bytes that edges, state and buffers may hold.
+pub const MEMORY_BUDGET_BYTES: Limit = Limit {
+    name: "memory_budget_bytes",
+    unit: "bytes",
+    default: 256 << 20,
+    min: 1 << 16,
+    max: 1 << 42,
+    reason: "what is reserved never exceeds it; the process holds at most 64 MiB more",
+};
+
+/// Threads that run tasks.
+pub const WORKERS: Limit = Limit {
+    name: "workers",
+    unit: "threads",
+    default: 1,
+    min: 1,
+    max: 1 << 10,
+    reason: "one per core that the engine may use",
+};
+
+/// Queries that run at once.
+pub const QUERIES: Limit = Limit {
+    name: "queries",
+    unit: "queries",
+    default: 1 << 12,
+    min: 1,
+    max: 1 << 16,
+    reason: "a look for work passes over every task, so their number is bounded",
+};
+
+/// The whole table.
+pub const ALL: [&Limit; 7] =
+    [&BLOCK_RECORDS, &CHUNK_BLOCKS, &CHUNKS_PER_EDGE, &MARKS_PER_EDGE, &MEMORY_BUDGET_BYTES, &WORKERS, &QUERIES];
+
+/// The bounds of each edge of a query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EdgeLimits {
+    /// [`BLOCK_RECORDS`].
+    pub block_records: u32,
+    /// [`CHUNK_BLOCKS`].
+    pub chunk_blocks: u32,
+    /// [`CHUNKS_PER_EDGE`].
+    pub chunks_max: u32,
+    /// [`MARKS_PER_EDGE`].
+    pub marks_max: u32,
+}
+
+impl Default for EdgeLimits {
+    fn default() -> Self {
+        let default = |limit: &Limit| u32::try_from(limit.default).expect("defaults of edges fit 32 bits");
+        EdgeLimits {
+            block_records: default(&BLOCK_RECORDS),
+            chunk_blocks: default(&CHUNK_BLOCKS),
+            chunks_max: default(&CHUNKS_PER_EDGE),
+            marks_max: default(&MARKS_PER_EDGE),
+        }
+    }
+}
+
+impl EdgeLimits {
+    /// Accepts these bounds if each lies within its own.
+    ///
+    /// # Errors
+    /// [`PlanError::OutOfRange`] for the first that does not.
+    pub fn check(&self) -> Result<(), PlanError> {
+        BLOCK_RECORDS.check(self.block_records.into())?;
+        CHUNK_BLOCKS.check(self.chunk_blocks.into())?;
+        CHUNKS_PER_EDGE.check(self.chunks_max.into())?;
+        MARKS_PER_EDGE.check(self.marks_max.into())?;
+        Ok(())
+    }
+}
+
+/// The table as Markdown.
+pub fn table() -> String {
+    let mut page = String::from("| name | unit | default | least | most | why |\n|---|---|---|---|---|---|\n");
+    for Limit { name, unit, default, min, max, reason } in ALL {
+        page += &format!("| `{name}` | {unit} | {default} | {min} | {max} | {reason} |\n");
+    }
+    page
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `docs/limits.md` holds the table as it stands here; `UPDATE_GOLDEN=1` writes it anew.
+    #[test]
+    fn the_reference_shows_the_table() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/limits.md");
+        let head = "# Limits\n\nEvery bound of the engine. Generated from `crates/runtime/src/limits.rs`; a value out of range is\nrefused with its name, the value, the bound and the unit.\n\n";
+        let page = format!("{head}{}", table());
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            std::fs::write(path, &page).unwrap();
+        }
+        assert_eq!(std::fs::read_to_string(path).unwrap(), page, "run with UPDATE_GOLDEN=1 to renew it");
+    }
+
+    #[test]
+    fn every_default_is_within_its_bound() {
+        for limit in ALL {
+            assert_eq!(limit.check(limit.default), Ok(limit.default), "{}", limit.name);
+        }
+        assert_eq!(EdgeLimits::default().check(), Ok(()));
+    }
+
+    #[test]
+    fn values_out_of_range_are_refused_with_value_bound_and_unit() {
+        let error = BLOCK_RECORDS.check(0).unwrap_err().to_string();
+        assert_eq!(error, "block_records is 0 records, but must be from 1 to 1048576 records");
+        let limits = EdgeLimits { chunks_max: 1, ..EdgeLimits::default() };
+        assert_eq!(limits.check().unwrap_err().to_string(), "chunks_per_edge is 1 chunks, but must be from 2 to 4096 chunks");
+    }
+}

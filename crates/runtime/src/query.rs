@@ -1,0 +1,263 @@
+//! A query while it runs, and what is left of it when it has ended.
+
+use std::sync::{Arc, Weak};
+
+use thalweg_memory::Cursors;
+use thalweg_memory::sync::{AtomicU64, Condvar, Mutex, Ordering};
+use thalweg_model::Counts;
+use thalweg_scheduling::QueryId;
+
+use crate::error::QueryError;
+use crate::executor::Executor;
+use crate::exit::Delivered;
+use crate::latency::LatencySummary;
+
+/// How a query stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum QueryState {
+    /// Its tasks run.
+    Running,
+    /// Every stream has ended.
+    Finished,
+    /// It failed or was cancelled.
+    Failed,
+}
+
+/// What the executor and the handle share of a query.
+pub(crate) struct QueryShared {
+    pub(crate) id: QueryId,
+    pub(crate) name: String,
+    pub(crate) edges: Vec<(String, Arc<Cursors>)>,
+    pub(crate) delivered: Arc<Delivered>,
+    pub(crate) counters: Counters,
+    outcome: Mutex<Outcome>,
+    ended: Condvar,
+}
+
+/// Sums over the tasks of a query. Relaxed: each is added to once per step and read for reports; exact once the
+/// query has ended.
+#[derive(Debug)]
+pub(crate) struct Counters {
+    pub(crate) events_in: AtomicU64,
+    pub(crate) bad: AtomicU64,
+    /// Nanoseconds that workers spent in steps.
+    pub(crate) busy_ns: AtomicU64,
+    pub(crate) steps: AtomicU64,
+}
+
+struct Outcome {
+    state: QueryState,
+    error: Option<QueryError>,
+    /// Filled as tasks end.
+    operators: Vec<OperatorCounts>,
+}
+
+/// The counts of one operator.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OperatorCounts {
+    /// Its name.
+    pub operator: String,
+    /// The task it ran in.
+    pub task: String,
+    /// Its counts.
+    pub counts: Counts,
+}
+
+/// The counts of one edge.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EdgeCounts {
+    /// The edge, as `from -> to`.
+    pub edge: String,
+    /// Records written.
+    pub written: u64,
+    /// Records read.
+    pub read: u64,
+    /// Records not read yet.
+    pub pending: u64,
+    /// Latency markers dropped because the ring was full.
+    pub marks_dropped: u64,
+}
+
+/// How far a query has come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Progress {
+    /// How it stands.
+    pub state: QueryState,
+    /// Records that sources have made.
+    pub events_in: u64,
+    /// Records that sinks have written.
+    pub results_out: u64,
+    /// Input that was not understood.
+    pub bad: u64,
+    /// Records on edges.
+    pub pending: u64,
+    /// Latencies so far.
+    pub latency: Option<LatencySummary>,
+}
+
+/// What a query that has finished did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct QueryReport {
+    /// Its name.
+    pub query: String,
+    /// Records that sources made.
+    pub events_in: u64,
+    /// Records that sinks wrote.
+    pub results_out: u64,
+    /// Input that was not understood.
+    pub bad: u64,
+    /// Nanoseconds that workers spent in its steps.
+    pub busy_ns: u64,
+    /// Steps that workers ran.
+    pub steps: u64,
+    /// Each operator, in the order in which their tasks ended.
+    pub operators: Vec<OperatorCounts>,
+    /// Each edge.
+    pub edges: Vec<EdgeCounts>,
+    /// Latencies from intended send to sink.
+    pub latency: Option<LatencySummary>,
+}
+
+impl QueryReport {
+    /// Sum of one count over all operators.
+    pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
+        self.operators.iter().map(|operator| count(&operator.counts)).sum()
+    }
+
+    /// The first place where records were lost or came from nowhere, if there is one: an edge not read to its
+    /// end, or an operator whose reads are not accounted for.
+    pub fn conservation_error(&self) -> Option<String> {
+        for EdgeCounts { edge, written, read, pending, .. } in &self.edges {
+            if written != read || *pending != 0 {
+                return Some(format!("edge `{edge}`: {written} written, {read} read, {pending} pending"));
+            }
+        }
+        let lossy = self.operators.iter().find(|operator| !operator.counts.is_conserved())?;
+        Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
+    }
+}
+
+impl QueryShared {
+    pub(crate) fn new(
+        id: QueryId,
+        name: String,
+        edges: Vec<(String, Arc<Cursors>)>,
+        delivered: Arc<Delivered>,
+    ) -> Arc<Self> {
+        let zero = || AtomicU64::new(0);
+        Arc::new(QueryShared {
+            id,
+            name,
+            edges,
+            delivered,
+            counters: Counters { events_in: zero(), bad: zero(), busy_ns: zero(), steps: zero() },
+            outcome: Mutex::new(Outcome { state: QueryState::Running, error: None, operators: Vec::new() }),
+            ended: Condvar::new(),
+        })
+    }
+
+    pub(crate) fn state(&self) -> QueryState {
+        self.outcome.lock().state
+    }
+
+    pub(crate) fn add_operators(&self, operators: Vec<OperatorCounts>) {
+        self.outcome.lock().operators.extend(operators);
+    }
+
+    /// Ends the query, unless it has ended already: the first reason counts.
+    pub(crate) fn end(&self, error: Option<QueryError>) {
+        let mut outcome = self.outcome.lock();
+        if outcome.state == QueryState::Running {
+            outcome.state = if error.is_some() { QueryState::Failed } else { QueryState::Finished };
+            outcome.error = error;
+            self.ended.notify_all();
+        }
+    }
+
+    fn report(&self, operators: Vec<OperatorCounts>) -> QueryReport {
+        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        QueryReport {
+            query: self.name.clone(),
+            events_in: count(&self.counters.events_in),
+            results_out: count(&self.delivered.results),
+            bad: count(&self.counters.bad),
+            busy_ns: count(&self.counters.busy_ns),
+            steps: count(&self.counters.steps),
+            operators,
+            edges: self.edges.iter().map(edge_counts).collect(),
+            latency: self.delivered.latencies.lock().summary(),
+        }
+    }
+}
+
+fn edge_counts((edge, cursors): &(String, Arc<Cursors>)) -> EdgeCounts {
+    EdgeCounts {
+        edge: edge.clone(),
+        written: cursors.written(),
+        read: cursors.read(0),
+        pending: cursors.pending(0),
+        marks_dropped: cursors.marks_dropped(),
+    }
+}
+
+/// A running query, from outside. Dropping the handle leaves the query alone.
+pub struct QueryHandle {
+    shared: Arc<QueryShared>,
+    executor: Weak<Executor>,
+}
+
+impl QueryHandle {
+    pub(crate) fn new(shared: Arc<QueryShared>, executor: &Arc<Executor>) -> Self {
+        QueryHandle { shared, executor: Arc::downgrade(executor) }
+    }
+
+    /// The query's name.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// How far it has come.
+    pub fn progress(&self) -> Progress {
+        let QueryShared { counters, delivered, edges, .. } = &*self.shared;
+        Progress {
+            state: self.shared.state(),
+            events_in: counters.events_in.load(Ordering::Relaxed),
+            results_out: delivered.results.load(Ordering::Relaxed),
+            bad: counters.bad.load(Ordering::Relaxed),
+            pending: edges.iter().map(|(_, cursors)| cursors.pending(0)).sum(),
+            latency: delivered.latencies.lock().summary(),
+        }
+    }
+
+    /// Asks the sources to end: what they have made is worked off, every window fires, sinks finish.
+    pub fn stop(&self) {
+        if let Some(executor) = self.executor.upgrade() {
+            executor.stop_sources(self.shared.id);
+        }
+    }
+
+    /// Ends the query at once: what is on its way is dropped, sinks publish nothing.
+    pub fn cancel(&self) {
+        if let Some(executor) = self.executor.upgrade() {
+            executor.fail_query(&self.shared, QueryError::Cancelled);
+        }
+    }
+
+    /// Waits until the query has ended.
+    ///
+    /// # Errors
+    /// What ended it, if its streams did not.
+    pub fn wait(self) -> Result<QueryReport, QueryError> {
+        let mut outcome = self.shared.outcome.lock();
+        while outcome.state == QueryState::Running {
+            outcome = self.shared.ended.wait(outcome);
+        }
+        let operators = std::mem::take(&mut outcome.operators);
+        let error = outcome.error.take();
+        drop(outcome);
+        match error {
+            Some(error) => Err(error),
+            None => Ok(self.shared.report(operators)),
+        }
+    }
+}

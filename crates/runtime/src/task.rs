@@ -1,0 +1,148 @@
+//! Tasks: what workers run. A task is a chain of operators with its two ends, and runs a step at a time.
+//!
+//! ```text
+//!   source -> (watermarks) -\                 /-> edge
+//!                            >--- chain -----<
+//!   edge   -----------------/                 \-> sink
+//! ```
+//!
+//! A step takes what is pending, at most a quantum, as slices (Enjima, section 3.1.2, "variable batching"): the
+//! least of what lies in the active input block, the room of the output and what is left of the quantum. It
+//! never waits for a batch to fill. Marks are handed through the chain at their exact place; an emission that
+//! finds no room is taken up in a later step ("resumable emission").
+//!
+//! Generic inside, boxed at the border: one virtual call per step.
+
+pub(crate) mod operator;
+pub(crate) mod source;
+pub(crate) mod tail;
+
+use std::sync::Arc;
+
+use thalweg_memory::Cursors;
+use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
+use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
+
+/// What a task needs of the world for one step.
+pub(crate) struct StepContext<'a> {
+    pub(crate) clock: &'a dyn Clock,
+    /// When the step began.
+    pub(crate) now: ProcessingTime,
+    /// Records it may take.
+    pub(crate) quantum_records: usize,
+}
+
+/// What a step did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct StepReport {
+    pub(crate) records_in: u64,
+    pub(crate) records_out: u64,
+    /// Whether the end of the stream has passed through.
+    pub(crate) ended: bool,
+}
+
+/// A schedulable instance of an operator or a chain.
+pub(crate) trait Task: Send {
+    /// Runs for a quantum.
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
+
+    /// Draws seeds, before the first step.
+    fn seed(&mut self, entropy: &mut dyn Entropy);
+
+    /// Bytes held for state and buffers, beyond blocks.
+    fn held_bytes(&self) -> usize;
+
+    /// Input that was not understood.
+    fn bad_count(&self) -> u64;
+
+    /// Name and counts of each operator of the chain.
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
+
+    /// After a panic: whose code it was, if it was an operator's.
+    fn faulted(&self) -> Option<&str>;
+}
+
+/// What schedulers see of a task without touching it. Written by the task alone, Relaxed: hints that are exact
+/// while the task stands still, and the executor's lock orders a task's runs.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    /// The input edge and the index of our cursor; none for a source.
+    pub(crate) input: Option<(Arc<Cursors>, usize)>,
+    /// The output edge; none for a sink.
+    pub(crate) output: Option<Arc<Cursors>>,
+    /// For a source: when it can be polled again, in ns.
+    due_ns: AtomicU64,
+    /// For a source: it was asked to end.
+    stop: AtomicBool,
+    /// A mark or an emission is not through yet, so there is work without input.
+    unsettled: AtomicBool,
+}
+
+impl Probe {
+    pub(crate) fn new(input: Option<(Arc<Cursors>, usize)>, output: Option<Arc<Cursors>>) -> Self {
+        Probe {
+            input,
+            output,
+            due_ns: AtomicU64::new(0),
+            stop: AtomicBool::new(false),
+            unsettled: AtomicBool::new(false),
+        }
+    }
+
+    pub(crate) fn is_source(&self) -> bool {
+        self.input.is_none()
+    }
+
+    pub(crate) fn can_output(&self) -> bool {
+        self.output.as_ref().is_none_or(|edge| edge.has_room())
+    }
+
+    /// Records and marks that wait, at least one if there is anything to do.
+    pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
+        let unsettled = u64::from(self.unsettled.load(Ordering::Relaxed));
+        match &self.input {
+            Some((edge, reader)) => edge.pending(*reader) + edge.pending_marks(*reader) + unsettled,
+            None => unsettled + u64::from(self.due() <= now),
+        }
+    }
+
+    /// When the oldest of what waits came in.
+    pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
+        match &self.input {
+            Some((edge, reader)) if edge.pending(*reader) > 0 => {
+                ProcessingTime::from_nanos(edge.head_stamp(*reader)).min(now)
+            }
+            // Marks alone: they were set after all that was read, so they are as good as new.
+            Some(_) => now,
+            // What is due at a given time has waited since; a source that is always ready has made nothing yet.
+            None => match self.due() {
+                ProcessingTime::ZERO => now,
+                due => due.min(now),
+            },
+        }
+    }
+
+    /// When a source can be polled again; `ZERO` for at once.
+    pub(crate) fn due(&self) -> ProcessingTime {
+        if self.is_stopped() {
+            return ProcessingTime::ZERO;
+        }
+        ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_due(&self, due: ProcessingTime) {
+        self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_unsettled(&self, unsettled: bool) {
+        self.unsettled.store(unsettled, Ordering::Relaxed);
+    }
+
+    pub(crate) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,84 @@
+//! An operator chain that reads an edge.
+
+use std::sync::Arc;
+
+use thalweg_memory::Next;
+use thalweg_model::{Counts, Entropy, Fault, Mark, Operator, Output};
+
+use super::tail::Tail;
+use super::{Probe, StepContext, StepReport, Task};
+use crate::edge::{EdgeInput, Reader};
+use crate::exit::Exit;
+
+/// Takes records off an edge and pushes them through a chain.
+pub(crate) struct OperatorTask<T: Send + 'static, C, E> {
+    reader: Reader<T>,
+    tail: Tail<C, E>,
+    probe: Arc<Probe>,
+    /// Whether the end was taken off the edge.
+    is_over: bool,
+}
+
+impl<T: Send + 'static, C, E> OperatorTask<T, C, E> {
+    pub(crate) fn new(reader: Reader<T>, chain: C, exit: E, probe: Arc<Probe>) -> Self {
+        OperatorTask { reader, tail: Tail::new(chain, exit), probe, is_over: false }
+    }
+}
+
+impl<T, C, E> Task for OperatorTask<T, C, E>
+where
+    T: Send + 'static,
+    C: Operator<T>,
+    E: Exit<C::Out>,
+{
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        let pushed_before = self.tail.exit.pushed();
+        let mut taken = 0;
+        while self.tail.settle(context, &self.probe)? && !self.is_over && taken < context.quantum_records {
+            let mut output = self.tail.exit.open(context.now);
+            let room = if C::EXPANDS { usize::MAX } else { output.room() };
+            if output.room() == 0 {
+                break;
+            }
+            // The least of quantum, room, and what the block holds up to the next mark.
+            match self.reader.next(room.min(context.quantum_records - taken)) {
+                Next::Values(run) => {
+                    let mut input = EdgeInput { run };
+                    let before = input.run.remaining();
+                    self.tail.chain.process(&mut input, &mut output);
+                    taken += before - input.run.remaining();
+                    drop((input, output));
+                    self.tail.exit.check()?;
+                }
+                Next::Mark(mark) => {
+                    drop(output);
+                    self.is_over = mark == Mark::End;
+                    self.tail.mark(mark);
+                }
+                Next::Empty => break,
+            }
+        }
+        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        Ok(StepReport { records_in: taken as u64, records_out: self.tail.exit.pushed() - pushed_before, ended })
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.tail.chain.seed(entropy);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+    }
+
+    fn bad_count(&self) -> u64 {
+        0
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.tail.chain.visit_counts(each);
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.tail.chain.faulted()
+    }
+}

@@ -1,0 +1,120 @@
+//! A source with its chain and exit.
+
+use std::sync::Arc;
+
+use thalweg_model::{
+    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source, SourceStatus,
+    WatermarkStrategy, WatermarkTracker,
+};
+
+use super::tail::Tail;
+use super::{Probe, StepContext, StepReport, Task};
+use crate::edge::Watched;
+use crate::exit::Exit;
+
+/// Polls a source and pushes what it makes through a chain.
+pub(crate) struct SourceTask<S, C, E> {
+    source: S,
+    tracker: WatermarkTracker,
+    tail: Tail<C, E>,
+    probe: Arc<Probe>,
+    /// Whether the last marks are queued.
+    is_over: bool,
+}
+
+impl<S, C, E> SourceTask<S, C, E> {
+    pub(crate) fn new(source: S, strategy: WatermarkStrategy, chain: C, exit: E, probe: Arc<Probe>) -> Self {
+        SourceTask {
+            source,
+            tracker: WatermarkTracker::new(strategy),
+            tail: Tail::new(chain, exit),
+            probe,
+            is_over: false,
+        }
+    }
+}
+
+impl<S, C, E> Task for SourceTask<S, C, E>
+where
+    S: Source,
+    C: Operator<S::Item>,
+    E: Exit<C::Out>,
+{
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        let pushed_before = self.tail.exit.pushed();
+        let mut made = 0;
+        while self.tail.settle(context, &self.probe)? && !self.is_over && made < context.quantum_records as u64 {
+            if self.probe.is_stopped() {
+                self.end();
+                continue;
+            }
+            let quantum_left = context.quantum_records - made as usize;
+            let (polled, passed, due) = {
+                let mut output = self.tail.exit.open(context.now);
+                if output.room() == 0 {
+                    break;
+                }
+                let mut piped = Piped::new(&mut self.tail.chain, &mut output);
+                let mut watched = Watched::new(&mut self.tracker, &mut piped);
+                let polled = self.source.poll(context.now, quantum_left, &mut watched)?;
+                (polled, watched.passed, watched.due)
+            };
+            self.tail.exit.check()?;
+            made += passed;
+            if let Some(watermark) = due {
+                self.tail.mark(Mark::Watermark(watermark));
+            }
+            if let Some(intended) = polled.latency {
+                self.tail.mark(Mark::Latency(intended));
+            }
+            match polled.status {
+                SourceStatus::Ended => self.end(),
+                SourceStatus::IdleUntil(due) => {
+                    self.probe.set_due(due);
+                    self.tail.settle(context, &self.probe)?;
+                    break;
+                }
+                SourceStatus::Ready => {
+                    self.probe.set_due(ProcessingTime::ZERO);
+                    // Nothing made although there was room: whatever it waits for, it is not us.
+                    if passed == 0 && due.is_none() && polled.latency.is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        Ok(StepReport { records_in: made, records_out: self.tail.exit.pushed() - pushed_before, ended })
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.tail.chain.seed(entropy);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.source.bad_count()
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.tail.chain.visit_counts(each);
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.tail.chain.faulted()
+    }
+}
+
+impl<S, C, E> SourceTask<S, C, E> {
+    /// Queues the last marks: a watermark that fires everything, and the end.
+    fn end(&mut self) {
+        self.is_over = true;
+        // No longer due: what is left to do is settling.
+        self.probe.set_unsettled(true);
+        self.tail.mark(Mark::Watermark(EventTime::MAX));
+        self.tail.mark(Mark::End);
+    }
+}

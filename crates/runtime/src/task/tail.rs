@@ -1,0 +1,111 @@
+//! The common half of every task: a chain, its exit, and the marks that have to get through both.
+
+use std::collections::VecDeque;
+
+use thalweg_model::{EventTime, Fault, Flow, Mark, Operator};
+
+use super::{Probe, StepContext};
+use crate::exit::Exit;
+
+/// Marks that wait at once: a source that ends sets a watermark, a latency marker, the last watermark and the
+/// end in one step.
+const MARKS_MAX: usize = 4;
+
+/// A chain and where it writes.
+pub(crate) struct Tail<C, E> {
+    pub(crate) chain: C,
+    pub(crate) exit: E,
+    /// Marks to be handed through the chain, in order.
+    marks: VecDeque<Mark>,
+    /// Whether the chain has begun with the first of them and has more to emit for it.
+    is_emitting: bool,
+    watermark: EventTime,
+    has_ended: bool,
+}
+
+impl<C, E> Tail<C, E> {
+    pub(crate) fn new(chain: C, exit: E) -> Self {
+        Tail {
+            chain,
+            exit,
+            marks: VecDeque::with_capacity(MARKS_MAX),
+            is_emitting: false,
+            watermark: EventTime::MIN,
+            has_ended: false,
+        }
+    }
+
+    /// Queues a mark behind all that was pushed; only while everything before it is settled.
+    pub(crate) fn mark(&mut self, mark: Mark) {
+        assert!(self.marks.len() < MARKS_MAX, "marks are settled before more are taken");
+        if let Mark::Watermark(watermark) = mark {
+            let last = self.watermark;
+            assert!(watermark >= last, "watermarks never go back on an edge: {watermark:?} after {last:?}");
+            self.watermark = watermark;
+        }
+        self.marks.push_back(mark);
+    }
+
+    /// Whether the end has got through, and nothing is left to do.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.has_ended
+    }
+
+    /// Hands marks through and takes up what found no room, as far as there is room now. Only when it answers
+    /// `true` may records be pushed.
+    #[inline]
+    pub(crate) fn settle<T>(&mut self, context: &StepContext<'_>, probe: &Probe) -> Result<bool, Fault>
+    where
+        C: Operator<T>,
+        E: Exit<C::Out>,
+    {
+        if self.marks.is_empty() && !self.chain.is_stalled() && self.exit.is_ready() {
+            return Ok(true);
+        }
+        let settled = self.settle_slowly(context)?;
+        probe.set_unsettled(!settled);
+        Ok(settled)
+    }
+
+    #[cold]
+    fn settle_slowly<T>(&mut self, context: &StepContext<'_>) -> Result<bool, Fault>
+    where
+        C: Operator<T>,
+        E: Exit<C::Out>,
+    {
+        loop {
+            if !self.exit.is_ready() {
+                return Ok(false);
+            }
+            let mark = self.marks.front().copied();
+            if mark.is_none() && !self.chain.is_stalled() {
+                return Ok(true);
+            }
+            let flow = {
+                let mut output = self.exit.open(context.now);
+                match mark {
+                    Some(mark) if !self.is_emitting => {
+                        // What an expanding operator has left comes before the mark.
+                        if self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More {
+                            Flow::More
+                        } else {
+                            self.is_emitting = true;
+                            self.chain.on_mark(mark, &mut output)
+                        }
+                    }
+                    _ => self.chain.resume(&mut output),
+                }
+            };
+            self.exit.check()?;
+            if flow == Flow::More {
+                return Ok(false);
+            }
+            if let Some(mark) = mark {
+                self.is_emitting = false;
+                self.marks.pop_front();
+                self.exit.mark(mark, context.clock)?;
+                self.has_ended |= mark == Mark::End;
+            }
+        }
+    }
+}

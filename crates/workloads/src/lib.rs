@@ -1,0 +1,22 @@
+//! The papers' workloads, each defined once: its records, the generator that makes them, the rows of recorded
+//! data that it reads, the ceiling it is measured against, and the reference its results are held to.
+//!
+//! Read the modules in this order:
+//!
+//! 1. [`ysb`], the Yahoo streaming benchmark: one filter, one map, one static join, one count per window. Its
+//!    [`loops`](ysb::loops) are the same job without an engine: no figure of ours is shown without them.
+//! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
+//! 3. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//!
+//! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
+//! two runs of one seed see the same records. The pace is the connectors' business, the query the typed
+//! interface's.
+//!
+//! Invariants of this room: every random number comes from a given seed; `reference` imports nothing of ours,
+//! not even from its sister modules; nothing here opens a file or parses an option; only [`ysb::loops`]
+//! starts threads and reads the clock, for there the loop is the engine.
+#![forbid(unsafe_code)]
+
+pub mod nyt;
+pub mod reference;
+pub mod ysb;

@@ -1,0 +1,73 @@
+//! The grid of cells, about 250 m square, that trips are counted by.
+//!
+//! Cells are numbered from 1 to 600 to the east and from 1 to 600 to the south. The centre of cell (1, 1) and
+//! the sides of a cell are given in degrees, so a cell is a rectangle on the map and no square on earth.
+//! Source: Jerzak and Ziekow, "The DEBS 2015 Grand Challenge", DEBS 2015, with halved sides (its query 2).
+
+use serde::{Deserialize, Serialize};
+
+use super::trip::Place;
+
+/// Cells in a row, and rows.
+pub const CELLS_PER_SIDE: u16 = 600;
+
+const FIRST_CENTRE: Place = Place { longitude: -74.913_583, latitude: 41.474_937 };
+const WIDTH_DEGREES: f64 = 0.002_993;
+const HEIGHT_DEGREES: f64 = 0.002_245_778;
+
+/// A cell of the grid.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// Column, from 1 in the west to 600 in the east.
+    pub x: u16,
+    /// Row, from 1 in the north to 600 in the south.
+    pub y: u16,
+}
+
+impl Cell {
+    /// The cell around `place`; none if it lies outside the grid or is not a number. A cell owns its western
+    /// and northern border.
+    #[inline]
+    pub fn around(place: Place) -> Option<Cell> {
+        let column =
+            ((place.longitude - FIRST_CENTRE.longitude + WIDTH_DEGREES / 2.0) / WIDTH_DEGREES).floor();
+        let row = ((FIRST_CENTRE.latitude + HEIGHT_DEGREES / 2.0 - place.latitude) / HEIGHT_DEGREES).floor();
+        Some(Cell { x: number(column)?, y: number(row)? })
+    }
+
+    /// The middle of the cell.
+    pub fn centre(self) -> Place {
+        Place {
+            longitude: FIRST_CENTRE.longitude + f64::from(self.x - 1) * WIDTH_DEGREES,
+            latitude: FIRST_CENTRE.latitude - f64::from(self.y - 1) * HEIGHT_DEGREES,
+        }
+    }
+
+    /// The place that lies `east` cell widths and `south` cell heights from the cell's middle.
+    pub(super) fn place(self, offset: Offset) -> Place {
+        let Place { longitude, latitude } = self.centre();
+        Place {
+            longitude: longitude + offset.east * WIDTH_DEGREES,
+            latitude: latitude - offset.south * HEIGHT_DEGREES,
+        }
+    }
+}
+
+/// A way from the middle of a cell, in widths and heights of a cell: inside it while both are within one
+/// half.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Offset {
+    pub(super) east: f64,
+    pub(super) south: f64,
+}
+
+/// The number of the cell that lies `steps` behind the first.
+#[inline]
+fn number(steps: f64) -> Option<u16> {
+    // Compared as a double: what is no number, or too large for an integer, is in no range.
+    let inside = 0.0 <= steps && steps < f64::from(CELLS_PER_SIDE);
+    inside.then(|| steps as u16 + 1)
+}
+
+#[cfg(test)]
+mod tests;

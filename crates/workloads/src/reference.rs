@@ -1,0 +1,123 @@
+//! Reference results: what every run of a workload must give, recomputed from the whole input in the plainest
+//! way there is. A benchmark compares its results with these, and so do the tests.
+//!
+//! Nothing of ours is imported here, not even event time or window arithmetic: times are plain microseconds,
+//! and every rule (which campaign an ad belongs to, how the grid of cells lies) is stated once more from the
+//! benchmark's description. A mistake in the engine or in the workload's own code therefore shows as a
+//! difference instead of being made twice.
+//!
+//! * [`ysb`]: views per campaign and window, by counting, and in closed form for runs of any length.
+//! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
+//! * [`Difference`], [`compare`]: where two sets of result rows part.
+
+pub mod nyt;
+pub mod ysb;
+
+use std::fmt;
+
+/// A row of results, which can be told from others by its key.
+pub trait Row: fmt::Debug + Clone {
+    /// What it is the result of.
+    type Key: Ord;
+
+    /// What it is the result of.
+    fn key(&self) -> Self::Key;
+
+    /// Whether `found`, which has the same key, is the same result: integers to the bit, doubles within a
+    /// relative 1e-9.
+    fn agrees(&self, found: &Self) -> bool;
+}
+
+/// The first difference between expected and found rows, by key.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Difference<R> {
+    /// It should have come out, and did not.
+    Missing(R),
+    /// It came out, and should not have; or once too often.
+    Unexpected(R),
+    /// Another result came out.
+    Other {
+        /// As it should be.
+        expected: R,
+        /// As it is.
+        found: R,
+    },
+}
+
+impl<R: fmt::Debug> fmt::Display for Difference<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Difference::Missing(row) => write!(f, "missing: {row:?}"),
+            Difference::Unexpected(row) => write!(f, "not expected, or not again: {row:?}"),
+            Difference::Other { expected, found } => write!(f, "expected {expected:?}, found {found:?}"),
+        }
+    }
+}
+
+impl<R: fmt::Debug> std::error::Error for Difference<R> {}
+
+/// Whether `found` has the rows of `expected`, each as often, in any order.
+///
+/// # Errors
+/// The [`Difference`] with the lowest key.
+pub fn compare<R: Row>(expected: &[R], found: &[R]) -> Result<(), Difference<R>> {
+    let sorted = |rows: &[R]| {
+        let mut rows = rows.to_vec();
+        rows.sort_by_key(R::key);
+        rows
+    };
+    let (expected, found) = (sorted(expected), sorted(found));
+    for (expected, found) in expected.iter().zip(&found) {
+        let (at, other) = (expected.key(), found.key());
+        if at < other {
+            return Err(Difference::Missing(expected.clone()));
+        }
+        if other < at {
+            return Err(Difference::Unexpected(found.clone()));
+        }
+        if !expected.agrees(found) {
+            return Err(Difference::Other { expected: expected.clone(), found: found.clone() });
+        }
+    }
+    match (expected.get(found.len()), found.get(expected.len())) {
+        (Some(row), _) => Err(Difference::Missing(row.clone())),
+        (None, Some(row)) => Err(Difference::Unexpected(row.clone())),
+        (None, None) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ysb::YsbCount;
+    use super::*;
+
+    /// Rows in a small text form: `window:campaign=count`.
+    fn rows(text: &str) -> Vec<YsbCount> {
+        let row = |word: &str| {
+            let numbers: Vec<u64> = word.split([':', '=']).map(|number| number.parse().unwrap()).collect();
+            YsbCount { window_start_ms: numbers[0] as i64, campaign: numbers[1], count: numbers[2] }
+        };
+        text.split_whitespace().map(row).collect()
+    }
+
+    fn check(expected: &str, found: &str, difference: &str) {
+        let shown = match compare(&rows(expected), &rows(found)) {
+            Ok(()) => String::new(),
+            Err(Difference::Missing(row)) => format!("- {}", row.campaign),
+            Err(Difference::Unexpected(row)) => format!("+ {}", row.campaign),
+            Err(Difference::Other { expected, found }) => format!("{} /= {}", expected.count, found.count),
+        };
+        assert_eq!(shown, difference, "{expected} against {found}");
+    }
+
+    #[test]
+    fn the_first_difference_is_named() {
+        check("", "", "");
+        check("0:1=5 0:2=6", "0:2=6 0:1=5", "");
+        check("0:1=5 0:2=6", "0:1=5", "- 2");
+        check("0:1=5 0:2=6", "0:2=6", "- 1");
+        check("0:2=6", "0:1=5 0:2=6", "+ 1");
+        check("0:1=5", "0:1=5 0:1=5", "+ 1");
+        check("0:1=5 9:1=5", "0:1=5 9:1=4", "5 /= 4");
+    }
+}

@@ -1,0 +1,196 @@
+//! Reference results of NYT: how many trips began in each cell in each tumbling window, and their mean
+//! distance.
+//!
+//! The rules, as they stand in the benchmark's description: trips of vendor VTS, longer than 1 mile, that
+//! begin in a cell of the grid; a trip belongs to the window in which it ended; windows start at multiples of
+//! their size. The last window counts though the input ends within it. Nothing is ever late: the recorded
+//! trips are sorted by their end, and a run on input in another order needs a bound that covers it.
+
+use std::collections::BTreeMap;
+
+use super::Row;
+
+/// One trip, as far as the query reads it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NytInput<'a> {
+    /// When it ended: microseconds since the Unix epoch.
+    pub event_time_us: i64,
+    /// `VTS`, `CMT` or another.
+    pub vendor: &'a str,
+    /// Miles.
+    pub distance: f64,
+    /// Where it began: degrees east.
+    pub longitude: f64,
+    /// Where it began: degrees north.
+    pub latitude: f64,
+}
+
+/// One row of results; the fields are the columns of `nyt.csv`.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NytRow {
+    /// Seconds since the Unix epoch.
+    pub window_start_s: i64,
+    /// From 1 in the west to 600 in the east.
+    pub cell_x: u16,
+    /// From 1 in the north to 600 in the south.
+    pub cell_y: u16,
+    /// Trips.
+    pub trips: u64,
+    /// Mean distance in miles.
+    pub avg_distance: f64,
+}
+
+impl Row for NytRow {
+    type Key = (i64, u16, u16);
+
+    fn key(&self) -> (i64, u16, u16) {
+        (self.window_start_s, self.cell_x, self.cell_y)
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        let (a, b) = (self.avg_distance, found.avg_distance);
+        let is_near = a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+        self.key() == found.key() && self.trips == found.trips && is_near
+    }
+}
+
+/// What comes of an input, down to the last trip: `read = counted + filtered + outside + bad`.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct NytAnswer {
+    /// By window, then cell.
+    pub rows: Vec<NytRow>,
+    /// Trips, or lines of a file apart from its header.
+    pub read: u64,
+    /// Trips that the rows count.
+    pub counted: u64,
+    /// Trips of other vendors or of at most 1 mile, wherever they began.
+    pub filtered: u64,
+    /// Trips of VTS over 1 mile that began in no cell.
+    pub outside: u64,
+    /// Lines that are not a trip.
+    pub bad: u64,
+}
+
+/// The results of `trips`, in any order, for windows of `size_us` microseconds.
+///
+/// # Panics
+/// If `size_us` is not a positive number of whole seconds.
+pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, size_us: i64) -> NytAnswer {
+    assert!(
+        size_us > 0 && size_us % 1_000_000 == 0,
+        "a window of {size_us} us has no start in whole seconds"
+    );
+    let mut answer = NytAnswer::default();
+    let mut distances: BTreeMap<(i64, u16, u16), Vec<f64>> = BTreeMap::new();
+    for trip in trips {
+        answer.read += 1;
+        if trip.vendor != "VTS" || trip.distance.is_nan() || trip.distance <= 1.0 {
+            answer.filtered += 1;
+            continue;
+        }
+        let Some((cell_x, cell_y)) = cell(trip.longitude, trip.latitude) else {
+            answer.outside += 1;
+            continue;
+        };
+        answer.counted += 1;
+        let window_start_s = trip.event_time_us.div_euclid(size_us) * (size_us / 1_000_000);
+        distances.entry((window_start_s, cell_x, cell_y)).or_default().push(trip.distance);
+    }
+    let row = |((window_start_s, cell_x, cell_y), distances): (_, Vec<f64>)| {
+        let trips = distances.len() as u64;
+        NytRow { window_start_s, cell_x, cell_y, trips, avg_distance: exact_sum(&distances) / trips as f64 }
+    };
+    answer.rows = distances.into_iter().map(row).collect();
+    answer
+}
+
+/// The results of a TLC `trip_data` file, given as text; lines that are not a trip are counted and skipped.
+///
+/// # Panics
+/// If `size_us` is not a positive number of whole seconds.
+pub fn nyt_rows_of_tlc_csv(text: &str, size_us: i64) -> NytAnswer {
+    let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("medallion,"));
+    let trips: Vec<Option<NytInput<'_>>> = lines.map(trip_of_line).collect();
+    let mut answer = nyt_rows(trips.iter().copied().flatten(), size_us);
+    answer.bad = trips.iter().filter(|trip| trip.is_none()).count() as u64;
+    answer.read += answer.bad;
+    answer
+}
+
+/// Columns: 2 vendor, 6 end, 9 distance, 10 and 11 where it began, of 14.
+fn trip_of_line(line: &str) -> Option<NytInput<'_>> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let number = |index: usize| fields[index].parse::<f64>().ok().filter(|number| number.is_finite());
+    if fields.len() != 14 {
+        return None;
+    }
+    Some(NytInput {
+        event_time_us: seconds_of_date_time(fields[6])? * 1_000_000,
+        vendor: fields[2],
+        distance: number(9)?,
+        longitude: number(10)?,
+        latitude: number(11)?,
+    })
+}
+
+/// Seconds from 1970 to `YYYY-MM-DD HH:MM:SS`, by adding up years and months.
+fn seconds_of_date_time(text: &str) -> Option<i64> {
+    let form: String = text.chars().map(|c| if c.is_ascii_digit() { '9' } else { c }).collect();
+    if form != "9999-99-99 99:99:99" {
+        return None;
+    }
+    let numbers: Vec<i64> = text.split(['-', ' ', ':']).map(|digits| digits.parse().unwrap_or(-1)).collect();
+    let (year, month, day) = (numbers[0], numbers[1], numbers[2]);
+    let (hour, minute, second) = (numbers[3], numbers[4], numbers[5]);
+    let days_in_year = |year: i64| {
+        if year % 400 == 0 || (year % 4 == 0 && year % 100 != 0) { 366 } else { 365 }
+    };
+    let february = days_in_year(year) - 337;
+    let days_in_month = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    if !(1..=12).contains(&month) || day < 1 || day > days_in_month[month as usize - 1] {
+        return None;
+    }
+    if hour > 23 || minute > 59 || second > 59 {
+        return None;
+    }
+    let years: i64 =
+        (1970..year).map(days_in_year).sum::<i64>() - (year..1970).map(days_in_year).sum::<i64>();
+    let months: i64 = days_in_month[..month as usize - 1].iter().sum();
+    Some((((years + months + day - 1) * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// The cell, by walking east and south from the first until the place is passed.
+fn cell(longitude: f64, latitude: f64) -> Option<(u16, u16)> {
+    let (width, height) = (0.002993, 0.002245778);
+    let east = ((longitude - -74.913583) + width / 2.0) / width;
+    let south = ((41.474937 + height / 2.0) - latitude) / height;
+    // The place lies in cell `n` if it is `n - 1` cells or more, but not `n` cells, behind the grid's edge.
+    let walk = |cells: f64| (1u16..=600).find(|&n| f64::from(n) - 1.0 <= cells && cells < f64::from(n));
+    Some((walk(east)?, walk(south)?))
+}
+
+/// The sum, as if no addition had been rounded: all that roundings lose is kept in further doubles.
+/// Source: Shewchuk, "Adaptive Precision Floating-Point Arithmetic and Fast Robust Geometric Predicates",
+/// 1997, section 2.4, GROW-EXPANSION.
+fn exact_sum(numbers: &[f64]) -> f64 {
+    let mut parts: Vec<f64> = Vec::new();
+    for &number in numbers {
+        let mut carried = number;
+        let mut kept = Vec::new();
+        for &part in &parts {
+            let (large, small) = if carried.abs() < part.abs() { (part, carried) } else { (carried, part) };
+            let sum = large + small;
+            let lost = small - (sum - large);
+            if lost != 0.0 {
+                kept.push(lost);
+            }
+            carried = sum;
+        }
+        kept.push(carried);
+        parts = kept;
+    }
+    parts.iter().sum()
+}
+
+#[cfg(test)]
+mod tests;

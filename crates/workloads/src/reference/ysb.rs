@@ -1,0 +1,160 @@
+//! Reference results of YSB: how many views each campaign had in each tumbling window.
+//!
+//! The rules, as they stand in the benchmark's description: event type 0 is a view; ads are numbered 1 to
+//! 1,000, ten in a row belong to one campaign, campaigns are numbered from 0; windows start at multiples of
+//! their size. A window or campaign without a view has no row. The last window counts though the input ends
+//! within it. Nothing is ever late.
+
+use std::collections::BTreeMap;
+
+use super::Row;
+
+/// One event, as far as the query reads it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct YsbInput {
+    /// Microseconds since the Unix epoch.
+    pub event_time_us: i64,
+    /// 0 is a view.
+    pub event_type: u64,
+    /// From 1 to 1,000; an ad beyond them belongs to no campaign.
+    pub ad_id: u64,
+}
+
+/// One row of results; the fields are the columns of `ysb.csv`.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct YsbCount {
+    /// Milliseconds since the Unix epoch.
+    pub window_start_ms: i64,
+    /// From 0 to 99.
+    pub campaign: u64,
+    /// Views.
+    pub count: u64,
+}
+
+impl Row for YsbCount {
+    type Key = (i64, u64);
+
+    fn key(&self) -> (i64, u64) {
+        (self.window_start_ms, self.campaign)
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        self == found
+    }
+}
+
+/// The results of `events`, in any order, for windows of `size_us` microseconds; by window, then campaign.
+///
+/// # Panics
+/// If `size_us` is not a positive number of whole milliseconds.
+pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, size_us: i64) -> Vec<YsbCount> {
+    assert_whole_millis(size_us);
+    let mut counts: BTreeMap<(i64, u64), u64> = BTreeMap::new();
+    for event in events {
+        let Some(campaign) = campaign_of_view(event.event_type, event.ad_id) else { continue };
+        let window_start_us = event.event_time_us.div_euclid(size_us) * size_us;
+        *counts.entry((window_start_us, campaign)).or_default() += 1;
+    }
+    counts.into_iter().map(|((start_us, campaign), count)| row(start_us, campaign, count)).collect()
+}
+
+/// A run that takes a generator's events as they come, stamped at a steady rate.
+#[derive(Clone, Copy, Debug)]
+pub struct YsbDrain<'a> {
+    /// Event type and ad of the events, which repeat after the last of them.
+    pub period: &'a [(u64, u64)],
+    /// Events taken, as a multiple of the period and more.
+    pub events: u64,
+    /// Event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
+    pub rate_per_s: u64,
+    /// The first event's time, in microseconds since the Unix epoch.
+    pub start_us: i64,
+    /// The windows' size in microseconds: a positive number of whole milliseconds.
+    pub size_us: i64,
+}
+
+/// The results of a run of any length, from one walk over the period: the work grows with the period and with
+/// the rows of results, not with the events. Equal to [`ysb_counts`] of all the events; by window, then
+/// campaign.
+///
+/// A window holds the events from one index to another, as stamps rise with the index; so its counts are the
+/// difference of two sums, over all events before either index.
+///
+/// # Panics
+/// If a number of [`YsbDrain`] is out of its range, or the period is empty.
+pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
+    assert_whole_millis(run.size_us);
+    assert!(run.rate_per_s > 0, "a rate must be above zero");
+    if run.events == 0 {
+        return Vec::new();
+    }
+    let last_stamp =
+        i128::from(run.start_us) + i128::from(run.events - 1) * 1_000_000 / i128::from(run.rate_per_s);
+    let size = i128::from(run.size_us);
+    let first_window = i128::from(run.start_us).div_euclid(size) * size;
+    let window_count = (last_stamp.div_euclid(size) * size - first_window) / size + 1;
+    // The first index at or after each border: the least `i` with `floor(i * 1e6 / rate) >= border - start`,
+    // which is the same as `i >= (border - start) * rate / 1e6`.
+    let borders: Vec<u64> = (0..=window_count)
+        .map(|n| first_window + n * size - i128::from(run.start_us))
+        .map(|offset_us| (offset_us.max(0) * i128::from(run.rate_per_s) + 999_999) / 1_000_000)
+        .map(|index| index.min(i128::from(run.events)) as u64)
+        .collect();
+    let sums = sums_before(run.period, &borders);
+    let mut rows = Vec::new();
+    for (n, pair) in (0..).zip(sums.windows(2)) {
+        let window_start_us =
+            i64::try_from(first_window + n * size).expect("the run lies in the range of times");
+        let counts = pair[0].iter().zip(&pair[1]).map(|(before, behind)| behind - before);
+        let counted = (0..).zip(counts).filter(|&(_, count)| count > 0);
+        rows.extend(counted.map(|(campaign, count)| row(window_start_us, campaign, count)));
+    }
+    rows
+}
+
+/// For each of the rising `indexes`, the views of every campaign among the events before it.
+fn sums_before(period: &[(u64, u64)], indexes: &[u64]) -> Vec<Vec<u64>> {
+    let length = period.len() as u64;
+    assert!(length > 0, "a period must have events");
+    // Visits the indexes in the order of their place in the period, and counts up to each place on the way.
+    let mut visits: Vec<usize> = (0..indexes.len()).collect();
+    visits.sort_by_key(|&n| indexes[n] % length);
+    let mut sums = vec![Vec::new(); indexes.len()];
+    let mut counted = vec![0; 100];
+    let mut place = 0;
+    for n in visits {
+        let until = (indexes[n] % length) as usize;
+        count_views(&period[place..until], &mut counted);
+        place = until;
+        sums[n] = counted.clone();
+    }
+    count_views(&period[place..], &mut counted);
+    for (sum, index) in sums.iter_mut().zip(indexes) {
+        let whole_periods = index / length;
+        sum.iter_mut().zip(&counted).for_each(|(sum, total)| *sum += whole_periods * total);
+    }
+    sums
+}
+
+fn count_views(events: &[(u64, u64)], counted: &mut [u64]) {
+    let campaigns = events.iter().filter_map(|&(event_type, ad_id)| campaign_of_view(event_type, ad_id));
+    campaigns.for_each(|campaign| counted[campaign as usize] += 1);
+}
+
+fn campaign_of_view(event_type: u64, ad_id: u64) -> Option<u64> {
+    (event_type == 0 && (1..=1_000).contains(&ad_id)).then(|| (ad_id - 1) / 10)
+}
+
+fn row(window_start_us: i64, campaign: u64, count: u64) -> YsbCount {
+    YsbCount { window_start_ms: window_start_us / 1_000, campaign, count }
+}
+
+fn assert_whole_millis(size_us: i64) {
+    assert!(
+        size_us > 0 && size_us % 1_000 == 0,
+        "a window of {size_us} us has no start in whole milliseconds"
+    );
+}
+
+#[cfg(test)]
+mod tests;

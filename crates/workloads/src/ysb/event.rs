@@ -1,0 +1,76 @@
+//! The event of YSB, the ads and campaigns it speaks of, and the window they are counted in.
+
+use thalweg_model::{Record, Span};
+
+/// Campaigns, numbered from 0.
+pub const CAMPAIGN_COUNT: u64 = 100;
+/// Ads of each campaign.
+pub const ADS_PER_CAMPAIGN: u64 = 10;
+/// Ads of all campaigns, numbered from 1.
+pub const AD_COUNT: u64 = CAMPAIGN_COUNT * ADS_PER_CAMPAIGN;
+/// Users, numbered from 1.
+pub const USER_COUNT: u64 = 1_000_000;
+/// Pages, numbered from 1.
+pub const PAGE_COUNT: u64 = 1_000_000;
+/// Kinds of ad, numbered from 0 (Yahoo's banner, modal, sponsored search, mail, mobile).
+pub const AD_TYPE_COUNT: u64 = 5;
+/// Kinds of event, numbered from 0: [`VIEW`], [`CLICK`], [`PURCHASE`].
+pub const EVENT_TYPE_COUNT: u64 = 3;
+/// The event type that the query keeps.
+pub const VIEW: u64 = 0;
+/// An event type that the query drops.
+pub const CLICK: u64 = 1;
+/// An event type that the query drops.
+pub const PURCHASE: u64 = 2;
+/// The window that views are counted in.
+pub const WINDOW: Span = Span::from_secs(10);
+
+/// Somebody met an ad. With the record's event time this is Yahoo's event of seven fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct YsbEvent {
+    /// Who, in `1..=USER_COUNT`.
+    pub user_id: u64,
+    /// On which page, in `1..=PAGE_COUNT`.
+    pub page_id: u64,
+    /// Which ad, in `1..=AD_COUNT`.
+    pub ad_id: u64,
+    /// What kind of ad, below `AD_TYPE_COUNT`.
+    pub ad_type: u64,
+    /// What happened, below `EVENT_TYPE_COUNT`.
+    pub event_type: u64,
+    /// From where: an IPv4 address as a number; one and the same in Yahoo's program and here.
+    pub ip: u64,
+}
+
+/// What the query's map keeps of an event.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AdInfo {
+    /// Which ad, in `1..=AD_COUNT`.
+    pub ad_id: u64,
+}
+
+/// The papers' sizes, on which throughput in bytes and the number of records in a block depend.
+const _: () = assert!(size_of::<Record<YsbEvent>>() == 56);
+const _: () = assert!(size_of::<Record<AdInfo>>() == 16);
+
+/// The table that the query joins with: `(ad_id, campaign)` for every ad, by rising ad.
+pub fn campaign_of_ad() -> Vec<(u64, u64)> {
+    (1..=AD_COUNT).map(|ad_id| (ad_id, (ad_id - 1) / ADS_PER_CAMPAIGN)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_campaign_has_its_ten_ads_and_no_ad_has_two() {
+        let table = campaign_of_ad();
+        assert_eq!((table.first(), table.last()), (Some(&(1, 0)), Some(&(1_000, 99))));
+        for campaign in 0..CAMPAIGN_COUNT {
+            let ads: Vec<u64> = table.iter().filter(|row| row.1 == campaign).map(|row| row.0).collect();
+            let first = campaign * 10 + 1;
+            assert_eq!(ads, (first..first + 10).collect::<Vec<u64>>());
+        }
+        assert!(table.is_sorted_by(|a, b| a.0 < b.0));
+    }
+}

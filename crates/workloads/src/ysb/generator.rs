@@ -1,0 +1,106 @@
+//! Events of YSB from a seed: made once into a cache, then copied from it, so that a source costs a copy and
+//! no more.
+
+use std::fmt;
+
+use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
+
+use super::event::{
+    AD_COUNT, AD_TYPE_COUNT, CLICK, EVENT_TYPE_COUNT, PAGE_COUNT, USER_COUNT, VIEW, YsbEvent,
+};
+
+/// Events in the cache; the sequence repeats after them. At 48 MiB it is larger than the caches of today's
+/// processors, so events come from memory as new ones would.
+pub const CACHE_EVENTS: usize = 1 << 20;
+
+/// Which share of the events passes the query's filter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ViewShare {
+    /// One of the three event types is a view: the benchmark's own data.
+    #[default]
+    OneThird,
+    /// Two of three: the second data set of the experiment that changes the filter's selectivity (Enjima,
+    /// Fig. 6c).
+    TwoThirds,
+}
+
+/// How events are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct YsbOptions {
+    /// Where the random numbers start; equal seeds give equal events.
+    pub seed: u64,
+    /// Take ad, ad type and event type in turn, as Enjima's program does, instead of at random. Branch
+    /// predictors learn such a sequence: quote no speed from it without saying so.
+    pub cyclic: bool,
+    /// Which share passes the filter.
+    pub views: ViewShare,
+}
+
+/// The endless sequence of YSB's events: event `index` is event `index % CACHE_EVENTS` of the cache.
+///
+/// Users and pages are uniform; so are ad, ad type and event type unless they are `cyclic`. Keeps
+/// `CACHE_EVENTS` events, 48 MiB.
+pub struct YsbGenerator {
+    cache: Box<[YsbEvent; CACHE_EVENTS]>,
+}
+
+impl YsbGenerator {
+    /// Makes the cache.
+    pub fn new(options: YsbOptions) -> Self {
+        let mut entropy = SeededEntropy::new(options.seed);
+        let events: Vec<YsbEvent> =
+            (0..CACHE_EVENTS as u64).map(|n| event(options, n, &mut entropy)).collect();
+        // By way of a vector: an array of 48 MiB must not pass over the stack. Its length lies in its type so
+        // that masking an index is all the bounds check there is.
+        let cache =
+            events.into_boxed_slice().try_into().expect("as many events as the cache holds were made");
+        YsbGenerator { cache }
+    }
+
+    /// One period of the sequence.
+    pub fn cache(&self) -> &[YsbEvent; CACHE_EVENTS] {
+        &self.cache
+    }
+}
+
+impl fmt::Debug for YsbGenerator {
+    /// Without the cache, which would fill a book.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("YsbGenerator").finish_non_exhaustive()
+    }
+}
+
+impl Generate for YsbGenerator {
+    type Item = YsbEvent;
+
+    #[inline]
+    fn value(&self, index: u64, _event_time: EventTime) -> YsbEvent {
+        self.cache[index as usize & (CACHE_EVENTS - 1)]
+    }
+
+    fn cache_bytes(&self) -> usize {
+        size_of_val(&*self.cache)
+    }
+}
+
+fn event(options: YsbOptions, number: u64, entropy: &mut SeededEntropy) -> YsbEvent {
+    // Every event draws all of its numbers, used or not: so users and pages are the same with any options.
+    let (user, page) = (entropy.below(USER_COUNT), entropy.below(PAGE_COUNT));
+    let random = [AD_COUNT, AD_TYPE_COUNT, EVENT_TYPE_COUNT].map(|count| entropy.below(count));
+    let in_turn = [number % AD_COUNT, number % AD_TYPE_COUNT, number % EVENT_TYPE_COUNT];
+    let [ad, ad_type, event_type] = if options.cyclic { in_turn } else { random };
+    YsbEvent {
+        user_id: user + 1,
+        page_id: page + 1,
+        ad_id: ad + 1,
+        ad_type,
+        event_type: match (options.views, event_type) {
+            (ViewShare::TwoThirds, CLICK) => VIEW,
+            (_, event_type) => event_type,
+        },
+        ip: u64::from(u32::from_be_bytes([1, 2, 3, 4])),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,64 @@
+//! `loop-chains`: two fused loops with a block of 16-byte rows between them, as the engine's default chains
+//! are cut: source-filter-map, which reads two fields of an event, and join-window.
+
+use thalweg_model::{Record, Windowed};
+
+use super::Loop;
+use super::blocks::BLANK_AD;
+use super::stamps::Stamps;
+use super::window::{Campaigns, OpenWindow, campaigns};
+use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
+
+/// The block between the chains, and what the second of them keeps.
+pub(super) struct Chains {
+    ads: Vec<Record<AdInfo>>,
+    campaigns: Campaigns,
+    open: OpenWindow,
+}
+
+impl Chains {
+    pub(super) fn new(block_records: usize) -> Self {
+        Chains { ads: vec![BLANK_AD; block_records], campaigns: campaigns(), open: OpenWindow::new() }
+    }
+}
+
+impl Loop for Chains {
+    fn block_records(&self) -> usize {
+        self.ads.len()
+    }
+
+    fn run_block(&mut self, events: &[YsbEvent], stamps: &mut Stamps) {
+        let ad_count = take_viewed_ads(events, stamps, &mut self.ads);
+        join_and_count(&self.ads[..ad_count], &self.campaigns, &mut self.open);
+    }
+
+    fn finish(self) -> Vec<Windowed<u64, u64>> {
+        self.open.finish()
+    }
+}
+
+/// Source, filter and map: writes the row of every event and moves on only behind views. Returns how many
+/// there are.
+#[inline(never)]
+fn take_viewed_ads(events: &[YsbEvent], stamps: &mut Stamps, ads: &mut [Record<AdInfo>]) -> usize {
+    let mut local = *stamps;
+    let mut count = 0;
+    for event in events {
+        ads[count] = Record::new(local.next_stamp(), AdInfo { ad_id: event.ad_id });
+        count += usize::from(event.event_type == VIEW);
+    }
+    *stamps = local;
+    count
+}
+
+/// Static join and window: counts rows per campaign of their ad.
+#[inline(never)]
+fn join_and_count(ads: &[Record<AdInfo>], campaigns: &Campaigns, open: &mut OpenWindow) {
+    open.each_run(ads, |counts, run| {
+        for ad in run {
+            if let Some(campaign) = campaigns.get(ad.value.ad_id) {
+                counts.add(campaign, 1);
+            }
+        }
+    });
+}

@@ -1,0 +1,51 @@
+//! `loop-fused`: the whole job in one loop; nothing is written but the counts.
+
+use thalweg_model::Windowed;
+
+use super::stamps::Stamps;
+use super::window::{Campaigns, OpenWindow, campaigns};
+use super::{CLOCK_STRIDE_EVENTS, Loop};
+use crate::ysb::event::{VIEW, YsbEvent};
+
+/// What the loop keeps.
+pub(super) struct Fused {
+    campaigns: Campaigns,
+    open: OpenWindow,
+}
+
+impl Fused {
+    pub(super) fn new() -> Self {
+        Fused { campaigns: campaigns(), open: OpenWindow::new() }
+    }
+}
+
+impl Loop for Fused {
+    fn block_records(&self) -> usize {
+        CLOCK_STRIDE_EVENTS as usize
+    }
+
+    fn run_block(&mut self, events: &[YsbEvent], stamps: &mut Stamps) {
+        count_views(events, stamps, &self.campaigns, &mut self.open);
+    }
+
+    fn finish(self) -> Vec<Windowed<u64, u64>> {
+        self.open.finish()
+    }
+}
+
+/// Looks up every event and adds 1 or 0: a third kept at random cannot be predicted, and two look-ups in vain
+/// cost less than a wrong guess (481 M/s against 275 with a branch, on one core of the two-core machine).
+#[inline(never)]
+fn count_views(events: &[YsbEvent], stamps: &mut Stamps, campaigns: &Campaigns, open: &mut OpenWindow) {
+    let mut local = *stamps;
+    for event in events {
+        let event_time = local.next_stamp();
+        if open.end() <= event_time {
+            open.move_to(event_time);
+        }
+        if let Some(campaign) = campaigns.get(event.ad_id) {
+            open.counts.add(campaign, u64::from(event.event_type == VIEW));
+        }
+    }
+    *stamps = local;
+}

@@ -1,0 +1,67 @@
+//! Event times of a steady rate, exact and without a division per record.
+
+use std::num::NonZeroU64;
+
+use thalweg_model::EventTime;
+
+const MICROS_PER_S: u64 = 1_000_000;
+
+/// The endless sequence `start + floor(index * 1,000,000 / rate)` microseconds.
+///
+/// Bresenham's line in event time: a step is the whole part of the quotient, and one microsecond more
+/// whenever the remainders have added up to a whole one. Source: Bresenham, "Algorithm for computer control
+/// of a digital plotter", IBM Systems Journal 4(1), 1965.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamps {
+    next_us: i64,
+    step_us: i64,
+    /// Below `rate`: what is missing of `next_us`, in parts of `1 / rate` microseconds.
+    remainder: u64,
+    /// Below `rate`: what a step adds to it.
+    remainder_step: u64,
+    rate: u64,
+}
+
+impl Stamps {
+    /// Starts at `start`.
+    pub(super) fn new(start: EventTime, rate_per_s: NonZeroU64) -> Self {
+        Stamps {
+            next_us: start.as_micros(),
+            step_us: (MICROS_PER_S / rate_per_s) as i64,
+            remainder: 0,
+            remainder_step: MICROS_PER_S % rate_per_s,
+            rate: rate_per_s.get(),
+        }
+    }
+
+    /// The next event's time.
+    #[inline(always)]
+    pub(super) fn next_stamp(&mut self) -> EventTime {
+        let stamp = self.next_us;
+        // Compared before it is added, so that no rate can overflow.
+        let wrap = self.rate - self.remainder_step;
+        let carry = self.remainder >= wrap;
+        self.remainder = if carry { self.remainder - wrap } else { self.remainder + self.remainder_step };
+        self.next_us = stamp + self.step_us + i64::from(carry);
+        EventTime::from_micros(stamp)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Rates that divide a second and rates that do not, slower and faster than one record a microsecond.
+    #[test]
+    fn every_stamp_is_the_floor_of_its_quotient() {
+        for rate in [1, 3, 7, 999_983, 1_000_000, 1_000_003, 3_000_000, 10_000_000, u64::MAX] {
+            for start in [0, -1_000_000, 1_357_000_000_000_000] {
+                let mut stamps = Stamps::new(EventTime::from_micros(start), NonZeroU64::new(rate).unwrap());
+                for index in 0u64..5_000 {
+                    let expected = start + (u128::from(index) * 1_000_000 / u128::from(rate)) as i64;
+                    assert_eq!(stamps.next_stamp().as_micros(), expected, "record {index} at {rate}/s");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! The one open window of a loop, and what its parts share: the campaigns to join with and the counts.
+//!
+//! Input ascends, so there is never more than one window open, and it closes when a record behind it comes.
+
+use thalweg_model::{EventTime, Record, TumblingWindows, Window, Windowed};
+
+use super::table::Table;
+use crate::ysb::event::{self, AD_COUNT, CAMPAIGN_COUNT};
+
+/// Ads to their campaigns: 1,000 keys, half full; 32 KiB.
+pub(super) type Campaigns = Table<2_048>;
+
+/// Campaigns to their counts: 100 keys; 4 KiB.
+pub(super) type Counts = Table<256>;
+
+const _: () = assert!(AD_COUNT <= 1_024 && CAMPAIGN_COUNT <= 128);
+
+/// The table that the loops join with.
+pub(super) fn campaigns() -> Campaigns {
+    event::campaign_of_ad().into_iter().collect()
+}
+
+/// The window that is being counted, and the results of those before it.
+pub(super) struct OpenWindow {
+    windows: TumblingWindows,
+    open: Window,
+    /// Views per campaign in `open`.
+    pub(super) counts: Counts,
+    results: Vec<Windowed<u64, u64>>,
+}
+
+impl OpenWindow {
+    /// No window is open yet; the first record opens one.
+    pub(super) fn new() -> Self {
+        let nowhere = Window { start: EventTime::MIN, end: EventTime::MIN };
+        let windows = TumblingWindows::new(event::WINDOW).expect("YSB's window has a size");
+        OpenWindow { windows, open: nowhere, counts: Counts::new(), results: Vec::new() }
+    }
+
+    /// The first instant behind the open window.
+    #[inline(always)]
+    pub(super) fn end(&self) -> EventTime {
+        self.open.end
+    }
+
+    /// Makes the window of `event_time` the open one and closes that before it.
+    #[inline(always)]
+    pub(super) fn move_to(&mut self, event_time: EventTime) {
+        debug_assert!(self.open.start <= event_time, "a loop's input ascends");
+        if self.open.end <= event_time {
+            self.close();
+            self.open = self.windows.window_of(event_time);
+        }
+    }
+
+    /// Calls `each` with the longest runs of `rows` that lie in one window, while that window is open: so the
+    /// window is looked up once per run, which is once per block but for the blocks on a border.
+    #[inline(always)]
+    pub(super) fn each_run<T>(
+        &mut self,
+        rows: &[Record<T>],
+        mut each: impl FnMut(&mut Counts, &[Record<T>]),
+    ) {
+        let mut rest = rows;
+        while let (Some(first), Some(last)) = (rest.first(), rest.last()) {
+            self.move_to(first.event_time);
+            let end = self.end();
+            let count = if last.event_time < end {
+                rest.len()
+            } else {
+                // At least the first, which opened the window: at the end of time a window may be empty.
+                rest.partition_point(|row| row.event_time < end).max(1)
+            };
+            let (run, behind) = rest.split_at(count);
+            each(&mut self.counts, run);
+            rest = behind;
+        }
+    }
+
+    /// Closes the last window and gives all results, by window, then campaign.
+    pub(super) fn finish(mut self) -> Vec<Windowed<u64, u64>> {
+        self.close();
+        self.results
+    }
+
+    #[cold]
+    fn close(&mut self) {
+        let first = self.results.len();
+        let window = self.open;
+        let counted = self.counts.drain().filter(|&(_, count)| count > 0);
+        self.results.extend(counted.map(|(key, value)| Windowed { window, key, value }));
+        self.results[first..].sort_unstable_by_key(|result| result.key);
+    }
+}

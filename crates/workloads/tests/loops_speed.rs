@@ -1,0 +1,48 @@
+//! How fast are the hand-written loops of YSB on this machine? In million events per second (M/s), one core
+//! and two; the kinds are run in turn, so that the machine's drift meets all of them, and the median is
+//! shown. The figures guard against regressions; a claim about an engine quotes the ceiling measured in its
+//! own run.
+//!
+//! `cargo test --release -p thalweg-workloads --test loops_speed -- --ignored --nocapture`
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
+
+use thalweg_model::EventTime;
+use thalweg_workloads::ysb::loops::{LoopKind, LoopOptions, LoopStop, run};
+use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
+
+const REPEATS: usize = 7;
+
+#[test]
+#[ignore = "takes a minute and reads the clock"]
+fn loops_speed() {
+    let generator = YsbGenerator::new(YsbOptions::default());
+    let cases: Vec<(LoopKind, usize, usize)> = [1, 2]
+        .into_iter()
+        .flat_map(|workers| LoopKind::ALL.into_iter().map(move |kind| (workers, kind)))
+        .flat_map(|(workers, kind)| [384, 1_024].into_iter().map(move |block| (kind, workers, block)))
+        .filter(|&(kind, _, block)| kind != LoopKind::Fused || block == 384)
+        .collect();
+    let mut speeds = vec![Vec::new(); cases.len()];
+    for _ in 0..REPEATS {
+        for (&(kind, workers, block_records), speeds) in cases.iter().zip(&mut speeds) {
+            let report = run(LoopOptions {
+                kind,
+                workers: NonZeroUsize::new(workers).unwrap(),
+                block_records: NonZeroUsize::new(block_records).unwrap(),
+                stop: LoopStop::After(Duration::from_millis(500)),
+                nominal_rate_per_s: NonZeroU64::new(10_000_000).unwrap(),
+                start: EventTime::EPOCH,
+                generator: &generator,
+            });
+            speeds.push(report.events_per_s() / 1e6);
+        }
+    }
+    println!("loop            workers  block   M/s median (lowest..highest)");
+    for (&(kind, workers, block), speeds) in cases.iter().zip(&mut speeds) {
+        speeds.sort_by(f64::total_cmp);
+        let (low, median, high) = (speeds[0], speeds[REPEATS / 2], speeds[REPEATS - 1]);
+        println!("{:<15} {workers:>7} {block:>6}   {median:.0} ({low:.0}..{high:.0})", kind.name());
+    }
+}

@@ -1,0 +1,104 @@
+//! `cargo xtask deep`: the suites that take minutes, run on demand and at night.
+//!
+//! Each deepens something that `check` already runs in small: more preemptions for the loom models, an
+//! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation.
+
+use std::process::{Command, Stdio};
+
+use anyhow::{Result, bail};
+
+use crate::check;
+use crate::steps::{self, StepCommand};
+use crate::workspace::Workspace;
+
+/// One slow suite.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Suite {
+    /// The loom models with a wider bound.
+    Loom,
+    /// The tests of memory under Miri.
+    Miri,
+    /// The deterministic simulation over many seeds.
+    Seeds,
+}
+
+/// Every suite with its name on the command line, in the order in which they run.
+const SUITES: [(&str, Suite); 3] = [("loom", Suite::Loom), ("miri", Suite::Miri), ("seeds", Suite::Seeds)];
+
+/// Runs `suites` one after the other.
+///
+/// # Errors
+///
+/// The first suite that failed, or a toolchain that is missing, with the command that installs it.
+pub(crate) fn run(suites: &[Suite]) -> Result<()> {
+    let workspace = Workspace::open()?;
+    // Before the first suite: what is missing should be told now, not after the minutes that loom takes.
+    if suites.contains(&Suite::Miri) {
+        require_miri()?;
+    }
+    for suite in suites {
+        steps::run(&suite_step(*suite, &workspace))?;
+    }
+    Ok(())
+}
+
+/// The suites that `names` ask for; all of them when there is no name.
+///
+/// # Errors
+///
+/// A message that shows the unknown name and the known ones.
+pub(crate) fn chosen_suites(names: &[&str]) -> Result<Vec<Suite>, String> {
+    if names.is_empty() {
+        return Ok(SUITES.iter().map(|(_, suite)| *suite).collect());
+    }
+    names
+        .iter()
+        .map(|name| {
+            let known = SUITES.iter().find(|(known, _)| known == name);
+            known.map(|(_, suite)| *suite).ok_or_else(|| {
+                let known: Vec<&str> = SUITES.iter().map(|(known, _)| *known).collect();
+                format!("unknown suite `{name}`: choose from {}", known.join(", "))
+            })
+        })
+        .collect()
+}
+
+fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
+    match suite {
+        Suite::Loom => check::loom_models("loom", workspace, "3"),
+        // `+nightly` is understood by rustup's cargo alone, which is the one found by name, and not by the
+        // toolchain's own that `$CARGO` points to. Memory asks the system for pages, so isolation is off.
+        Suite::Miri => StepCommand::program(
+            "miri",
+            workspace,
+            "cargo",
+            &["+nightly", "miri", "test", "-p", "thalweg-memory"],
+        )
+        .default_env("MIRIFLAGS", "-Zmiri-disable-isolation"),
+        Suite::Seeds => StepCommand::cargo(
+            "seeds",
+            workspace,
+            &["test", "--release", "-p", "thalweg-testkit", "--test", "simulation"],
+        )
+        .default_env("THALWEG_SEEDS", "1000"),
+    }
+}
+
+/// Asks for Miri first, because without it rustup's own message comes with a stack trace.
+fn require_miri() -> Result<()> {
+    let probe = Command::new("cargo")
+        .args(["+nightly", "miri", "--version"])
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    if !probe.is_ok_and(|status| status.success()) {
+        bail!(
+            "miri is not installed for the nightly toolchain; try: \
+             rustup toolchain install nightly --component miri --component rust-src"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

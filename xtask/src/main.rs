@@ -1,0 +1,80 @@
+//! Work on the tree itself: `cargo xtask <command>`, started through the alias in `.cargo/config.toml`.
+//!
+//! In the order a newcomer should read them:
+//!
+//! - [`check`]: what continuous integration runs, one step after the other;
+//! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
+//! - [`deep`]: the suites that are too slow for every change;
+//! - [`steps`]: how a step is run, timed and reported;
+//! - [`workspace`]: what cargo says about the packages and where they lie.
+//!
+//! Kept ignorant of every room: xtask imports none of them, so that it builds fast and still runs when they
+//! do not compile.
+//!
+//! Exit codes: 0 when all is well, 1 when a step failed or tidy found something, 2 for a command that does
+//! not exist.
+
+#![forbid(unsafe_code)]
+
+mod check;
+mod deep;
+mod steps;
+mod tidy;
+mod workspace;
+
+use std::env;
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask <command>
+
+commands:
+  check            format, clippy, tests and doctests, loom models, tidy; stops at the first failure
+  tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
+                   unsafe, atomics, dead files, links, words, file sizes
+  deep [suite..]   slow suites, all of them unless some are named:
+                     loom   the models of memory with three preemptions in place of two
+                     miri   the tests of memory under Miri (needs a nightly toolchain)
+                     seeds  a thousand seeds of the deterministic simulation
+  help             this text
+
+environment:
+  CARGO_TARGET_DIR      where everything is built; the loom models build in `loom` below it
+  LOOM_MAX_PREEMPTIONS  bound of the loom models (check: 2, deep: 3)
+  MIRIFLAGS             flags of Miri (-Zmiri-disable-isolation)
+  THALWEG_SEEDS         number of simulated runs in `deep seeds` (1000)
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = env::args_os().skip(1).map(|word| word.to_string_lossy().into()).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match arguments.as_slice() {
+        ["help" | "--help" | "-h"] => {
+            print!("{USAGE}");
+            ExitCode::SUCCESS
+        }
+        ["check"] => exit_code(check::run()),
+        ["tidy"] => exit_code(tidy::run()),
+        ["deep", names @ ..] => match deep::chosen_suites(names) {
+            Ok(suites) => exit_code(deep::run(&suites)),
+            Err(message) => wrong_usage(&message),
+        },
+        [] => wrong_usage("no command given"),
+        unknown => wrong_usage(&format!("unknown command `{}`", unknown.join(" "))),
+    }
+}
+
+fn exit_code(outcome: anyhow::Result<()>) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn wrong_usage(message: &str) -> ExitCode {
+    eprint!("xtask: {message}\n\n{USAGE}");
+    ExitCode::from(2)
+}

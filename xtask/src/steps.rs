@@ -1,0 +1,124 @@
+//! How a step is run, timed and reported.
+//!
+//! A child's output goes straight through. What is printed around it goes to standard error, where cargo
+//! reports too, so that the lines of both keep their order when the output is sent to a file.
+
+use std::env;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{self, Workspace};
+
+/// A named command, started in the root of the workspace. Kept as data, so that tests can read what would
+/// run; `Display` writes the line that a person would type to run it again.
+pub(crate) struct StepCommand {
+    name: &'static str,
+    environment: Vec<(&'static str, String)>,
+    program: String,
+    arguments: Vec<String>,
+    directory: PathBuf,
+}
+
+/// Runs `step`, timed under its name.
+///
+/// # Errors
+///
+/// When the command cannot be started or does not succeed; the message shows the whole command.
+pub(crate) fn run(step: &StepCommand) -> Result<()> {
+    timed(step.name, || {
+        let status = Command::new(&step.program)
+            .args(&step.arguments)
+            .envs(step.environment.iter().map(|(key, value)| (key, value)))
+            .current_dir(&step.directory)
+            .status()
+            .with_context(|| format!("could not start: {step}"))?;
+        if !status.success() {
+            bail!("{status} from: {step}");
+        }
+        Ok(())
+    })
+}
+
+/// Runs `work`, and prints `name` before it and the wall seconds after it.
+///
+/// # Errors
+///
+/// Those of `work`, with `name` in front.
+pub(crate) fn timed(name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+    eprintln!("== {name}");
+    let started = Instant::now();
+    let outcome = work();
+    let ending = if outcome.is_ok() { "passed" } else { "failed" };
+    eprintln!("== {name} {ending} after {:.1} s", started.elapsed().as_secs_f64());
+    outcome.with_context(|| format!("step `{name}` failed"))
+}
+
+impl StepCommand {
+    /// A step of the cargo that runs us.
+    pub(crate) fn cargo(name: &'static str, workspace: &Workspace, arguments: &[&str]) -> Self {
+        Self::program(name, workspace, &workspace::cargo(), arguments)
+    }
+
+    /// A step of any program.
+    pub(crate) fn program(
+        name: &'static str,
+        workspace: &Workspace,
+        program: &str,
+        arguments: &[&str],
+    ) -> Self {
+        Self {
+            name,
+            environment: Vec::new(),
+            program: program.to_owned(),
+            arguments: arguments.iter().map(|word| (*word).to_owned()).collect(),
+            directory: workspace.root.clone(),
+        }
+    }
+
+    /// Sets `key` to `value` unless whoever called us has set it.
+    pub(crate) fn default_env(mut self, key: &'static str, value: &str) -> Self {
+        let value = env::var(key).unwrap_or_else(|_| value.to_owned());
+        self.environment.push((key, value));
+        self
+    }
+
+    /// Adds `flags` to the flags of the compiler that our caller chose, instead of replacing them.
+    pub(crate) fn add_rust_flags(mut self, flags: &str) -> Self {
+        let mut all = env::var("RUSTFLAGS").unwrap_or_default();
+        if !all.is_empty() {
+            all.push(' ');
+        }
+        all.push_str(flags);
+        self.environment.push(("RUSTFLAGS", all));
+        self
+    }
+}
+
+impl fmt::Display for StepCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (key, value) in &self.environment {
+            write!(f, "{key}={} ", quoted(value))?;
+        }
+        // Cargo tells us its whole path; its name is what a person types.
+        let program = Path::new(&self.program).file_name().unwrap_or_default().to_string_lossy();
+        f.write_str(&quoted(&program))?;
+        self.arguments.iter().try_for_each(|word| write!(f, " {}", quoted(word)))
+    }
+}
+
+/// `word` as a shell would need it written.
+fn quoted(word: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_=+./:,@%".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,117 @@
+//! `cargo xtask tidy`: the rules of the tree that a machine can check, so that no review has to.
+//!
+//! Each rule is one module with one function from the tree to its findings; none of them touches the disk,
+//! so their tests feed them trees of three lines and show that each rule can fail.
+//!
+//! - [`tree`], [`rust_text`], [`modules`], [`manifest`], [`markdown`]: what the rules read: files, Rust
+//!   without its comments, which file declares which, where a dependency stands, links and headings;
+//! - [`arrows`], [`outside`]: which room may depend on which, and on what from outside;
+//! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is reached, and is not too long;
+//! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
+//! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
+//! - [`links`]: what Markdown points at exists.
+//!
+//! The rules are textual. They are meant to catch slips, not to withstand somebody who tries to get round
+//! them.
+
+mod arrows;
+mod atomics;
+mod dead_files;
+mod heads;
+mod links;
+mod manifest;
+mod markdown;
+mod modules;
+mod outside;
+mod rust_text;
+mod size;
+mod tree;
+mod unsafety;
+mod words;
+
+use std::fmt;
+
+use anyhow::{Result, bail};
+
+use crate::workspace::Workspace;
+use tree::Tree;
+
+/// Something to mend.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    /// The file, relative to the root.
+    path: String,
+    /// Its line, counted from one.
+    line: usize,
+    /// What is wrong and what to do.
+    message: String,
+}
+
+/// Reads the workspace and checks it.
+///
+/// # Errors
+///
+/// When there is a finding, or the tree cannot be read.
+pub(crate) fn run() -> Result<()> {
+    check(&Workspace::open()?)
+}
+
+/// Prints every finding in the tree of `workspace` to standard output; that there is none, to standard error.
+///
+/// # Errors
+///
+/// When there is a finding, or the tree cannot be read.
+pub(crate) fn check(workspace: &Workspace) -> Result<()> {
+    let tree = Tree::read(&workspace.root)?;
+    let mut findings = [
+        arrows::findings(&workspace.packages, &tree),
+        outside::findings(&workspace.packages, &tree),
+        heads::findings(&tree),
+        dead_files::findings(&tree),
+        size::findings(&tree),
+        unsafety::findings(&tree),
+        atomics::findings(&tree),
+        words::findings(&tree),
+        links::findings(&tree),
+    ]
+    .concat();
+    findings.sort();
+    for finding in &findings {
+        println!("{finding}");
+    }
+    match findings.len() {
+        0 => {
+            eprintln!("no findings in {} files", tree.paths().count());
+            Ok(())
+        }
+        1 => bail!("1 finding; after mending it: cargo xtask tidy"),
+        count => bail!("{count} findings; after mending them: cargo xtask tidy"),
+    }
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, message: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, message: message.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { path, line, message } = self;
+        write!(f, "{path}:{line}: {message}")
+    }
+}
+
+/// Fails unless `findings`, in any order, are those of `expected`: each a `path:line:` with some words of the
+/// message behind it.
+#[cfg(test)]
+#[track_caller]
+fn assert_findings(mut findings: Vec<Finding>, expected: &[&str]) {
+    findings.sort();
+    let lines: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    assert_eq!(lines.len(), expected.len(), "{lines:#?}");
+    for (line, expected) in lines.iter().zip(expected) {
+        let (place, words) = expected.split_once(": ").expect("an expectation is `path:line: words`");
+        assert!(line.starts_with(&format!("{place}: ")) && line.contains(words), "{line}\nlacks {expected}");
+    }
+}

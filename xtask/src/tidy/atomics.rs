@@ -1,0 +1,50 @@
+//! Atomics come from `thalweg_memory::sync`, which is std in builds and loom in models.
+//!
+//! An atomic taken from std directly is one that no loom model can see: the model would pass and prove
+//! nothing. So std's are named in one file.
+
+use super::Finding;
+use super::rust_text::{RustText, word_offsets};
+use super::tree::Tree;
+
+/// The seam between std and loom.
+const SEAM: &str = "crates/memory/src/sync.rs";
+
+/// Places outside of the seam where atomics of std or core are named.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, place, rust) in tree.rust_files() {
+        if !place.is_in_room() || place.part != "src" || path == SEAM {
+            continue;
+        }
+        let mut lines: Vec<usize> = naming_offsets(rust).map(|offset| rust.line_of(offset)).collect();
+        lines.dedup();
+        let message =
+            "atomics come from `thalweg_memory::sync`, where loom can see them: import them from there";
+        findings.extend(lines.into_iter().map(|line| Finding::new(path, line, message)));
+    }
+    findings
+}
+
+/// Where a path begins that leads from std or core to its atomics, written out or in a group of `use`.
+fn naming_offsets(rust: &RustText) -> impl Iterator<Item = usize> {
+    let starts = ["std", "core"].into_iter().flat_map(|library| word_offsets(&rust.code, library));
+    starts.filter(|start| {
+        let rest = &rust.code[*start..];
+        let path: String = rest.split(';').next().unwrap_or(rest).split_whitespace().collect();
+        let Some((_, path)) = path.split_once("::") else { return false };
+        path.starts_with("sync::atomic")
+            || is_group_with_atomics(path.strip_prefix("sync::"))
+            || path.starts_with('{') && path.contains("sync::atomic")
+            || path.starts_with('{')
+                && path.split("sync::").skip(1).any(|path| is_group_with_atomics(Some(path)))
+    })
+}
+
+/// Whether `path` is a group such as `{Arc,atomic::AtomicBool}`.
+fn is_group_with_atomics(path: Option<&str>) -> bool {
+    path.is_some_and(|path| path.starts_with('{') && word_offsets(path, "atomic").next().is_some())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,36 @@
+//! Every source file is compiled: below a `src`, each is declared by a `mod`, step by step from a crate root.
+//!
+//! A file that nobody declares still reads like part of the program, and no compiler ever contradicts it.
+
+use super::Finding;
+use super::modules::reached_files;
+use super::tree::Tree;
+
+/// Files that no module declares, and the two layouts that hide where a module lies.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let reached = reached_files(tree);
+    let mut findings = Vec::new();
+    for (path, place, rust) in tree.rust_files().filter(|(_, place, _)| place.part == "src") {
+        if path.ends_with("/mod.rs") {
+            let named = path.trim_end_matches("/mod.rs");
+            findings.push(Finding::new(
+                path,
+                1,
+                format!("`mod.rs` tells nothing by its name: move it to {named}.rs"),
+            ));
+        }
+        if !reached.contains_key(path) {
+            let message =
+                format!("no `mod` declaration below {}/src reaches it: declare or delete it", place.package);
+            findings.push(Finding::new(path, 1, message));
+        }
+        for (offset, _) in rust.code.match_indices("#[path") {
+            let message = "`#[path]` hides where a module lies: put the file where its name says";
+            findings.push(Finding::new(path, rust.line_of(offset), message));
+        }
+    }
+    findings
+}
+
+#[cfg(test)]
+mod tests;

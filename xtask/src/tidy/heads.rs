@@ -1,0 +1,21 @@
+//! Every Rust file opens with prose that says what it is for.
+
+use super::Finding;
+use super::tree::Tree;
+
+/// Files that do not open with `//!`. Attributes come after the prose: it is the first thing a reader sees.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    tree.rust_files()
+        .filter(|(_, place, _)| matches!(place.part, "src" | "tests" | "benches" | "examples"))
+        .filter(|(_, _, rust)| rust.head().is_empty())
+        .map(|(path, _, rust)| {
+            let line = 1 + usize::from(rust.has_shebang());
+            let message = "opens without a head: begin with `//!` and what the file is for, what it promises \
+                           and what it leaves to others";
+            Finding::new(path, line, message)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,34 @@
+//! A file that is too long to be read in one go says why it cannot be cut.
+
+use super::Finding;
+use super::modules::{Reach, reached_files};
+use super::tree::Tree;
+
+/// Lines of a file, tests apart, above which it must explain itself. The number is ours: most files stay
+/// below 500, and what is longer than 800 is rarely one idea.
+const MAX_LINE_COUNT: usize = 800;
+
+/// What the head of a longer file says.
+const REASON: &str = "one state machine";
+
+/// Files above [`MAX_LINE_COUNT`] whose head does not give the [`REASON`].
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let reached = reached_files(tree);
+    tree.rust_files()
+        .filter(|(path, place, _)| place.part != "tests" && reached.get(*path) != Some(&Reach::TestOnly))
+        .filter(|(_, _, rust)| {
+            rust.line_count_without_tests() > MAX_LINE_COUNT && !rust.head().contains(REASON)
+        })
+        .map(|(path, _, rust)| {
+            let message = format!(
+                "has {} lines, tests apart, where {MAX_LINE_COUNT} are the most: cut it, or say in its head \
+                 why it is {REASON} that cannot be cut",
+                rust.line_count_without_tests()
+            );
+            Finding::new(path, 1, message)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

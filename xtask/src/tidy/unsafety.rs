@@ -1,0 +1,91 @@
+//! `unsafe` stays in memory, and every use of it there is argued for.
+//!
+//! Elsewhere the compiler enforces the rule once a crate root forbids unsafe code, so this only looks for
+//! that line. In memory, clippy asks for the comments too; looking for them here as well covers what clippy
+//! does not compile: code under `--cfg loom` and other targets.
+
+use super::Finding;
+use super::modules::is_root;
+use super::rust_text::{RustText, closing_offset, word_offsets};
+use super::tree::Tree;
+
+/// The one package that may use `unsafe`.
+const UNSAFE_PACKAGE: &str = "crates/memory";
+
+/// What the root of that package denies.
+const DENIED_LINTS: [&str; 2] = ["unsafe_op_in_unsafe_fn", "clippy::undocumented_unsafe_blocks"];
+
+/// Crate roots without their line, and unsafe code without its argument.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (path, place, rust) in tree.rust_files() {
+        if place.package == UNSAFE_PACKAGE {
+            if is_root(place) {
+                findings.extend(missing_lints(path, rust));
+            }
+            findings.extend(unargued_uses(path, rust));
+        } else if is_root(place) && !inner_lints(rust, &["forbid"]).contains(&"unsafe_code".to_owned()) {
+            let message = "a crate root outside of memory says `#![forbid(unsafe_code)]`: add the line";
+            findings.push(Finding::new(path, 1, message));
+        }
+    }
+    findings
+}
+
+fn missing_lints(path: &str, rust: &RustText) -> Vec<Finding> {
+    let denied = inner_lints(rust, &["deny", "forbid"]);
+    DENIED_LINTS
+        .iter()
+        .filter(|lint| !denied.iter().any(|denied| denied == *lint))
+        .map(|lint| {
+            Finding::new(path, 1, format!("the root of memory denies `{lint}`: add `#![deny({lint})]`"))
+        })
+        .collect()
+}
+
+/// The lints that inner attributes set to one of `levels`.
+fn inner_lints(rust: &RustText, levels: &[&str]) -> Vec<String> {
+    let mut lints = Vec::new();
+    for (offset, _) in rust.code.match_indices("#![") {
+        let attribute = &rust.code[offset + 3..closing_offset(&rust.code, offset + 2) - 1];
+        let Some((level, list)) = attribute.split_once('(') else { continue };
+        if levels.contains(&level.trim()) {
+            let names = list.trim_end().trim_end_matches(')').split(',');
+            lints.extend(names.map(|name| name.split_whitespace().collect()));
+        }
+    }
+    lints
+}
+
+fn unargued_uses(path: &str, rust: &RustText) -> Vec<Finding> {
+    let lines: Vec<(&str, &str)> = rust.code.lines().zip(rust.comments.lines()).collect();
+    word_offsets(&rust.code, "unsafe")
+        .filter(|offset| {
+            let rest = rust.code[offset + "unsafe".len()..].trim_start();
+            rest.starts_with('{') || word_offsets(rest, "impl").next() == Some(0)
+        })
+        .map(|offset| rust.line_of(offset))
+        .filter(|line| !is_argued(&lines[..line - 1]))
+        .map(|line| {
+            let message = "unsafe code without a `SAFETY:` comment directly above: name the invariants it \
+                           needs and the line that established them";
+            Finding::new(path, line, message)
+        })
+        .collect()
+}
+
+/// Whether `lines` (code and comments of each) end with a comment block that says `SAFETY:`, or would but for
+/// the first lines of the statement that goes on behind them.
+fn is_argued(lines: &[(&str, &str)]) -> bool {
+    let is_comment = |(code, comment): &&(&str, &str)| code.trim().is_empty() && !comment.trim().is_empty();
+    let is_unfinished = |(code, _): &&(&str, &str)| {
+        let code = code.trim_end();
+        !code.is_empty() && !code.ends_with([';', '{', '}', ','])
+    };
+    let statement_length = lines.iter().rev().take_while(is_unfinished).count();
+    let above = &lines[..lines.len() - statement_length];
+    above.iter().rev().take_while(is_comment).any(|(_, comment)| comment.contains("SAFETY:"))
+}
+
+#[cfg(test)]
+mod tests;
