@@ -183,6 +183,11 @@ impl Engine {
         self.executor.block_records()
     }
 
+    /// Nanoseconds that workers have spent choosing tasks, sleep apart.
+    pub fn scheduling_ns(&self) -> u64 {
+        self.executor.scheduling_ns()
+    }
+
     /// Threads that run tasks.
     pub fn workers(&self) -> usize {
         self.executor.workers()

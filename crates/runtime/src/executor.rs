@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use thalweg_memory::sync::{Condvar, Mutex, MutexGuard};
+use thalweg_memory::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
 use thalweg_memory::{Pool, Reservation};
 use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
 use thalweg_scheduling::{Completion, Fields, OperatorId, OperatorState, Policy, QueryId, Rank, Snapshot};
@@ -35,6 +35,8 @@ pub(crate) struct Executor {
     pool: Arc<Pool>,
     block_records: u32,
     workers: usize,
+    /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
+    scheduling_ns: AtomicU64,
 }
 
 struct Table {
@@ -102,7 +104,14 @@ impl Executor {
             next_query: 0,
             is_closed: false,
         };
-        Arc::new(Executor { table: Mutex::new(table), changed: Condvar::new(), pool, block_records, workers })
+        Arc::new(Executor {
+            table: Mutex::new(table),
+            changed: Condvar::new(),
+            pool,
+            block_records,
+            workers,
+            scheduling_ns: AtomicU64::new(0),
+        })
     }
 
     pub(crate) fn block_records(&self) -> u32 {
@@ -111,6 +120,14 @@ impl Executor {
 
     pub(crate) fn workers(&self) -> usize {
         self.workers
+    }
+
+    pub(crate) fn note_scheduling(&self, spent_ns: u64) {
+        self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
+    }
+
+    pub(crate) fn scheduling_ns(&self) -> u64 {
+        self.scheduling_ns.load(Ordering::Relaxed)
     }
 
     /// Adds the tasks of a query, which may run from now on.

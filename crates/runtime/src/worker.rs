@@ -19,7 +19,8 @@ use crate::task::{StepContext, StepReport};
 /// Runs tasks.
 pub struct Worker {
     executor: Arc<Executor>,
-    claim: Option<Claim>,
+    /// The task at hand, and when it was asked for.
+    claim: Option<(Claim, ProcessingTime)>,
 }
 
 /// What a step of a worker did.
@@ -39,8 +40,9 @@ impl Worker {
     /// Runs the task at hand, if there is one, and gets the next.
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
         let (done, now) = match self.claim.take() {
-            Some(claim) => {
+            Some((claim, asked)) => {
                 let started = clock.now();
+                self.executor.note_scheduling(started.nanos_since(asked));
                 let (outcome, ended) = run(&claim, clock, started);
                 let (records_in, records_out) = match &outcome {
                     Outcome::Ran(report) => (report.records_in, report.records_out),
@@ -53,7 +55,7 @@ impl Worker {
         };
         match self.executor.next(done, now) {
             Found::Task(claim) => {
-                self.claim = Some(claim);
+                self.claim = Some((claim, now));
                 Step::Busy
             }
             Found::Nothing(until) => Step::Idle(until),

@@ -9,8 +9,8 @@
 //! 3. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
-//! two runs of one seed see the same records. The pace is the connectors' business, the query the typed
-//! interface's.
+//! two runs of one seed see the same records. The pace is the connectors' business, the query is written
+//! in the typed interface.
 //!
 //! Invariants of this room: every random number comes from a given seed; `reference` imports nothing of ours,
 //! not even from its sister modules; nothing here opens a file or parses an option; only [`ysb::loops`]

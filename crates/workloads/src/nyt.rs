@@ -8,7 +8,8 @@
 //! 2. [`cell`]: the grid of cells.
 //! 3. [`mean`]: the aggregate, number of trips and mean distance.
 //! 4. [`generator`]: trips from a seed, distributed like the recorded ones.
-//! 5. [`tlc`]: recorded trips, in the form of the Taxi and Limousine Commission; [`civil`] reads its dates.
+//! 5. [`query`]: the query in the typed interface.
+//! 6. [`tlc`]: recorded trips, in the form of the Taxi and Limousine Commission; [`civil`] reads its dates.
 //!
 //! What comes out must equal [`crate::reference::nyt`], doubles within a relative 1e-9.
 //!
@@ -19,6 +20,7 @@ pub mod cell;
 pub mod civil;
 pub mod generator;
 pub mod mean;
+pub mod query;
 pub mod tlc;
 pub mod trip;
 

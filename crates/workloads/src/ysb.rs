@@ -6,7 +6,8 @@
 //!
 //! 1. [`event`]: the event, the ads and their campaigns, the sizes of everything.
 //! 2. [`generator`]: events from a seed.
-//! 3. [`loops`]: the same job as hand-written loops without an engine, the ceilings that it is measured
+//! 3. [`query`]: the query in the typed interface.
+//! 4. [`loops`]: the same job as hand-written loops without an engine, the ceilings that it is measured
 //!    against.
 //!
 //! What comes out must equal [`crate::reference::ysb`].
@@ -18,6 +19,7 @@
 pub mod event;
 pub mod generator;
 pub mod loops;
+pub mod query;
 
 pub use event::{AdInfo, YsbEvent};
 pub use generator::{ViewShare, YsbGenerator, YsbOptions};

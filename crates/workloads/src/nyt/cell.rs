@@ -25,6 +25,9 @@ pub struct Cell {
 }
 
 impl Cell {
+    /// No cell of the grid, whose numbers start at 1.
+    pub const OUTSIDE: Cell = Cell { x: 0, y: 0 };
+
     /// The cell around `place`; none if it lies outside the grid or is not a number. A cell owns its western
     /// and northern border.
     #[inline]

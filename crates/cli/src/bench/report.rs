@@ -1,0 +1,190 @@
+//! The figures of a run, as one JSON object with stable field names or as text for people.
+
+use anyhow::Result;
+use serde::Serialize;
+use thalweg::{Chaining, LatencySummary};
+
+use super::BenchArgs;
+use super::drive::Driven;
+use crate::usage;
+
+/// What a run was and what it did. Rates are totals over all queries.
+#[derive(Clone, Debug, Serialize)]
+pub struct Figures {
+    pub workload: &'static str,
+    pub api: &'static str,
+    pub policy: Option<String>,
+    pub memory: Option<&'static str>,
+    pub execution: Option<&'static str>,
+    pub parallel: Option<&'static str>,
+    pub chain: Option<&'static str>,
+    pub workers: u64,
+    pub queries: u64,
+    /// `null` if records came as fast as they were taken.
+    pub offered_per_s: Option<u64>,
+    pub throughput_per_s: f64,
+    pub events_in: u64,
+    pub results_out: u64,
+    pub late: u64,
+    pub bad: u64,
+    pub filtered: u64,
+    /// How long was measured.
+    pub seconds: f64,
+    pub latency_us: Option<Latency>,
+    pub result_latency_us: Option<Latency>,
+    pub processing_latency_us: Option<Latency>,
+    pub deadlines_met: Option<f64>,
+    pub slowdown: Option<f64>,
+    pub queue_cv: Option<f64>,
+    pub cpu_s: f64,
+    pub rss_peak_bytes: u64,
+    /// Of the time that workers did not sleep, the share that went into choosing tasks.
+    pub scheduling_share: Option<f64>,
+    pub ok: bool,
+    /// How the results were checked: `oracle-equal`, `conservation` or `none`.
+    pub check: &'static str,
+    /// What is wrong, if something is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Latencies in microseconds.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Latency {
+    pub mean: f64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p99: f64,
+    pub p999: f64,
+    pub max: f64,
+    pub count: u64,
+}
+
+impl From<LatencySummary> for Latency {
+    fn from(summary: LatencySummary) -> Self {
+        let micros = |nanos: u64| nanos as f64 / 1e3;
+        Latency {
+            mean: (summary.mean_ns / 10.0).round() / 100.0,
+            p50: micros(summary.p50_ns),
+            p90: micros(summary.p90_ns),
+            p99: micros(summary.p99_ns),
+            p999: micros(summary.p999_ns),
+            max: micros(summary.max_ns),
+            count: summary.count,
+        }
+    }
+}
+
+/// How results were checked.
+pub struct Checked {
+    /// `oracle-equal`, `conservation` or `none`.
+    pub how: &'static str,
+    /// What is wrong, if something is.
+    pub error: Option<String>,
+}
+
+impl Figures {
+    /// The figures of a run that did nothing.
+    pub fn new(args: &BenchArgs, workload: &'static str, api: &'static str, checked: Checked) -> Self {
+        Figures {
+            workload,
+            api,
+            policy: None,
+            memory: None,
+            execution: None,
+            parallel: None,
+            chain: None,
+            workers: args.workers,
+            queries: 1,
+            offered_per_s: None,
+            throughput_per_s: 0.0,
+            events_in: 0,
+            results_out: 0,
+            late: 0,
+            bad: 0,
+            filtered: 0,
+            seconds: 0.0,
+            latency_us: None,
+            result_latency_us: None,
+            processing_latency_us: None,
+            deadlines_met: None,
+            slowdown: None,
+            queue_cv: None,
+            cpu_s: 0.0,
+            rss_peak_bytes: usage::rss_peak_bytes(),
+            scheduling_share: None,
+            ok: checked.error.is_none(),
+            check: checked.how,
+            error: checked.error,
+        }
+    }
+
+    /// The figures of a run of the engine; records that got lost on the way are an error, too.
+    pub fn of_engine(
+        args: &BenchArgs,
+        workload: &'static str,
+        driven: Driven,
+        offered_per_s: Option<u64>,
+        checked: Checked,
+    ) -> Self {
+        let Driven { report, throughput_per_s, seconds, cpu_s, scheduling_share } = driven;
+        let checked = Checked { error: checked.error.or_else(|| report.conservation_error()), ..checked };
+        Figures {
+            policy: Some(args.policy.clone()),
+            memory: Some("blocks"),
+            execution: Some("workers"),
+            parallel: Some("serial"),
+            chain: Some(if args.chaining() == Chaining::None { "none" } else { "default" }),
+            offered_per_s,
+            throughput_per_s,
+            events_in: report.events_in,
+            results_out: report.results_out,
+            late: report.total(|counts| counts.late),
+            bad: report.bad,
+            filtered: report.total(|counts| counts.filtered),
+            seconds,
+            latency_us: report.latency.map(Into::into),
+            cpu_s,
+            scheduling_share: Some(scheduling_share),
+            ..Figures::new(args, workload, "typed", checked)
+        }
+    }
+
+    /// One line.
+    pub fn json(&self) -> Result<String> {
+        Ok(serde_json::to_string(self)?)
+    }
+
+    /// A few lines.
+    pub fn text(&self) -> String {
+        let offered = self.offered_per_s.map_or("as fast as can be".to_owned(), |rate| format!("{} offered", million(rate as f64)));
+        let mut text = format!(
+            "{} ({}{}, {} worker{}, {offered})\n  throughput  {}, {} events in {:.2} s\n",
+            self.workload,
+            self.api,
+            self.chain.map_or(String::new(), |chain| format!(", chain {chain}")),
+            self.workers,
+            if self.workers == 1 { "" } else { "s" },
+            million(self.throughput_per_s),
+            self.events_in,
+            self.seconds,
+        );
+        let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
+        text += &format!("  results     {results_out} rows; {filtered} filtered, {late} late, {bad} bad\n");
+        if let Some(Latency { mean, p50, p99, max, count, .. }) = self.latency_us {
+            text += &format!("  latency     mean {mean} us, p50 {p50} us, p99 {p99} us, max {max} us ({count} markers)\n");
+        }
+        let peak_mib = self.rss_peak_bytes >> 20;
+        text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");
+        match &self.error {
+            None => text += &format!("  check       ok ({})\n", self.check),
+            Some(error) => text += &format!("  check       FAILED ({}): {error}\n", self.check),
+        }
+        text
+    }
+}
+
+/// A rate in millions per second.
+pub fn million(per_s: f64) -> String {
+    if per_s >= 1e6 { format!("{:.1} M/s", per_s / 1e6) } else { format!("{:.1} k/s", per_s / 1e3) }
+}

@@ -1,0 +1,68 @@
+//! NYT in the typed interface: source → map → filter → tumbling count and mean → sink.
+
+use thalweg::{Fold, Query, Sink, Source, TumblingWindows, WatermarkStrategy, Windowed};
+
+use super::cell::Cell;
+use super::mean::{DistanceSum, MeanDistance, TripSummary};
+use super::trip::{Trip, Vendor};
+use super::DISTANCE_MILES_ABOVE;
+
+/// What the query's map keeps of a trip.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct CellTrip {
+    /// Where it began; [`Cell::OUTSIDE`] if that is not in the grid.
+    pub cell: Cell,
+    /// Whose meter it was.
+    pub vendor: Vendor,
+    /// How far it went.
+    pub distance_miles: f64,
+}
+
+/// Adds NYT to `query`: trips and their mean distance per cell and window go to `sink`.
+pub fn trips_per_cell<S, K>(
+    query: &Query,
+    source: S,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    S: Source<Item = Trip> + 'static,
+    K: Sink<Windowed<Cell, TripSummary>> + 'static,
+{
+    query
+        .source("source", source, strategy)
+        .map(|trip| CellTrip {
+            cell: Cell::around(trip.pickup).unwrap_or(Cell::OUTSIDE),
+            vendor: trip.vendor,
+            distance_miles: trip.distance_miles,
+        })
+        .filter(|trip| {
+            trip.vendor == Vendor::Vts && trip.distance_miles > DISTANCE_MILES_ABOVE && trip.cell != Cell::OUTSIDE
+        })
+        .key_by(|trip| trip.cell)
+        .tumbling(windows)
+        .aggregate(MeanDistance)
+        .sink("sink", sink);
+}
+
+impl Fold<CellTrip> for MeanDistance {
+    type Accumulator = DistanceSum;
+    type Result = TripSummary;
+
+    fn create(&self) -> DistanceSum {
+        Fold::<f64>::create(self)
+    }
+
+    #[inline]
+    fn fold(&self, accumulator: &mut DistanceSum, trip: &CellTrip) {
+        self.fold(accumulator, &trip.distance_miles);
+    }
+
+    fn merge(&self, accumulator: &mut DistanceSum, other: DistanceSum) {
+        Fold::<f64>::merge(self, accumulator, other);
+    }
+
+    fn finish(&self, accumulator: DistanceSum) -> TripSummary {
+        Fold::<f64>::finish(self, accumulator)
+    }
+}

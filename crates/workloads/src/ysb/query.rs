@@ -1,0 +1,31 @@
+//! YSB in the typed interface: source → filter → map → static join → tumbling count → sink.
+
+use thalweg::{Count, Query, Sink, Source, Table, TumblingWindows, WatermarkStrategy, Windowed};
+
+use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
+
+/// Adds YSB to `query`: views per campaign and window go to `sink`.
+///
+/// # Panics
+/// Never: the table of ads has unique keys.
+pub fn views_per_campaign<S, K>(
+    query: &Query,
+    source: S,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    S: Source<Item = YsbEvent> + 'static,
+    K: Sink<Windowed<u64, u64>> + 'static,
+{
+    let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
+    query
+        .source("source", source, strategy)
+        .filter(|event| event.event_type == VIEW)
+        .map(|event| AdInfo { ad_id: event.ad_id })
+        .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)
+        .key_by(|campaign| *campaign)
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("sink", sink);
+}
