@@ -70,7 +70,8 @@ pub trait Input<T> {
 
 /// Where an operator writes: an edge, the next operator of its chain, or a sink.
 pub trait Output<T> {
-    /// How many records may be pushed now.
+    /// How many records may be pushed now. Ask again after each [`push`](Output::push): behind a source, a push
+    /// may close the output, so that a watermark can be set at its exact place.
     fn room(&self) -> usize;
 
     /// Hands one record on.

@@ -11,6 +11,7 @@ pub mod aggregate;
 pub mod filter;
 pub mod identity;
 pub mod join;
+mod key_table;
 pub mod map;
 pub mod named;
 pub mod window;

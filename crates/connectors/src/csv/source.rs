@@ -136,7 +136,11 @@ where
         limit: usize,
         output: &mut O,
     ) -> Result<Polled, Fault> {
-        for _ in 0..limit.min(output.room()) {
+        for _ in 0..limit {
+            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
+            if output.room() == 0 {
+                break;
+            }
             match self.reading.step(&self.parse)? {
                 Step::Record(record) => output.push(record),
                 Step::Bad => {}

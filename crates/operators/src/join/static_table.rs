@@ -13,17 +13,17 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use foldhash::fast::FixedState;
-use hashbrown::HashMap;
+use crate::key_table::KeyTable;
 use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
 
+/// Seed of the tables' hashes. Always the same: rows are chosen by whoever builds the query, and records that are
+/// looked up cannot lengthen a probe by more than those have.
+const HASH_SEED: u64 = 0;
+
 /// Rows by unique key, shared by all who join with them.
-///
-/// The hash is not seeded: rows are chosen by whoever builds the query, and records that are looked up cannot
-/// lengthen a chain.
 #[derive(Debug)]
 pub struct Table<K, R> {
-    rows: Arc<HashMap<K, R, FixedState>>,
+    rows: Arc<KeyTable<K, R>>,
 }
 
 impl<K, R> Clone for Table<K, R> {
@@ -53,9 +53,10 @@ impl<K: Eq + Hash, R> Table<K, R> {
     /// # Errors
     /// [`DuplicateKey`] if two rows have the same key.
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
-        let mut table = HashMap::with_hasher(FixedState::default());
+        let mut table = KeyTable::new(HASH_SEED);
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
-            if table.insert(key, row).is_some() {
+            table.get_or_insert_with(key, || row);
+            if table.len() == row_index {
                 return Err(DuplicateKey { row_index });
             }
         }
@@ -63,7 +64,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
     }
 
     /// The row with `key`.
-    #[inline]
+    #[inline(always)]
     pub fn row(&self, key: &K) -> Option<&R> {
         self.rows.get(key)
     }

@@ -1,23 +1,18 @@
 //! What windows keep: one accumulator per key and open window, and the order in which windows fire.
 //!
 //! The window that got the last record lies apart, so that a run of records in one window, the common case,
-//! costs one comparison per record and no search. Entries of a window lie densely in a vector (an index map), so
-//! that a window with a million keys can be emitted a piece at a time, and the tables of windows that have
-//! fired are kept for the next, so that a steady stream allocates nothing.
+//! costs one comparison per record and no search. A window with a million keys is emitted a piece at a time, and
+//! the tables of windows that have fired are kept for the next, so that a steady stream allocates nothing.
 
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-use foldhash::SharedSeed;
-use foldhash::fast::SeedableRandomState;
-use indexmap::IndexMap;
 use thalweg_model::{EventTime, State, StateError, StateReader, StateWriter, Window};
+
+use crate::key_table::KeyTable;
 
 /// Tables kept for later windows; more windows than this are rarely open at once.
 const SPARE_TABLES_MAX: usize = 4;
-
-/// Accumulators by key.
-pub(crate) type KeyTable<K, A> = IndexMap<K, A, SeedableRandomState>;
 
 /// One open window.
 #[derive(Debug)]
@@ -36,7 +31,8 @@ pub(crate) struct WindowStore<K, A> {
     /// Closed windows, in the order of their ends, whose results are not all emitted.
     firing: VecDeque<Pane<K, A>>,
     spare: Vec<KeyTable<K, A>>,
-    hasher: SeedableRandomState,
+    /// Seed of the tables' hashes.
+    seed: u64,
 }
 
 /// Contains no instant.
@@ -44,21 +40,20 @@ const NO_WINDOW: Window = Window { start: EventTime::MAX, end: EventTime::MIN };
 
 impl<K: Eq + Hash, A> WindowStore<K, A> {
     pub(crate) fn new() -> Self {
-        let hasher = hasher(0);
         WindowStore {
-            current: Pane { window: NO_WINDOW, accumulators: IndexMap::with_hasher(hasher.clone()) },
+            current: Pane { window: NO_WINDOW, accumulators: KeyTable::new(0) },
             others: Vec::new(),
             firing: VecDeque::new(),
             spare: Vec::new(),
-            hasher,
+            seed: 0,
         }
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.current.accumulators.is_empty() && self.others.is_empty(), "seeded before use");
-        self.hasher = hasher(seed);
-        self.current.accumulators = IndexMap::with_hasher(self.hasher.clone());
+        self.seed = seed;
+        self.current.accumulators = KeyTable::new(seed);
     }
 
     /// Whether `instant` falls into the window that [`current`](Self::current) gives.
@@ -108,7 +103,7 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     pub(crate) fn next_fired(&mut self) -> Option<(Window, K, A)> {
         loop {
             let pane = self.firing.front_mut()?;
-            if let Some((key, accumulator)) = pane.accumulators.pop() {
+            if let Some((key, accumulator)) = pane.accumulators.drain_one() {
                 return Some((pane.window, key, accumulator));
             }
             if let Some(done) = self.firing.pop_front() {
@@ -125,19 +120,16 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     /// Bytes of all tables. What keys and accumulators hold on the heap themselves is not seen from here.
     pub(crate) fn bytes(&self) -> usize {
         let open = self.others.iter().chain(&self.firing).map(|pane| &pane.accumulators);
-        let tables = open.chain([&self.current.accumulators]).chain(&self.spare);
-        // An entry is key, accumulator and hash; its index is a word and a control byte at 7/8 load.
-        let entry_bytes = size_of::<(K, A)>() + size_of::<u64>() + size_of::<usize>() * 8 / 7 + 2;
-        tables.map(|table| table.capacity() * entry_bytes).sum()
+        open.chain([&self.current.accumulators]).chain(&self.spare).map(KeyTable::bytes).sum()
     }
 
     fn table(&mut self) -> KeyTable<K, A> {
-        self.spare.pop().unwrap_or_else(|| IndexMap::with_hasher(self.hasher.clone()))
+        self.spare.pop().unwrap_or_else(|| KeyTable::new(self.seed))
     }
 
-    fn recycle(&mut self, mut pane: Pane<K, A>) {
-        if self.spare.len() < SPARE_TABLES_MAX && pane.accumulators.capacity() > 0 {
-            pane.accumulators.clear();
+    /// Keeps the table of a pane that is empty.
+    fn recycle(&mut self, pane: Pane<K, A>) {
+        if self.spare.len() < SPARE_TABLES_MAX && pane.accumulators.bytes() > 0 {
             self.spare.push(pane.accumulators);
         }
     }
@@ -151,8 +143,8 @@ impl<K: Eq + Hash + State, A: State> WindowStore<K, A> {
         for pane in panes() {
             state.put(&pane.window)?;
             state.put(&pane.accumulators.len())?;
-            for entry in &pane.accumulators {
-                state.put(&entry)?;
+            for entry in pane.accumulators.iter() {
+                state.put(entry)?;
             }
         }
         Ok(())
@@ -160,21 +152,17 @@ impl<K: Eq + Hash + State, A: State> WindowStore<K, A> {
 
     /// Windows that were firing come back as open ones; the next watermark closes them again.
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.current = Pane { window: NO_WINDOW, accumulators: IndexMap::with_hasher(self.hasher.clone()) };
+        self.current = Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.seed) };
         self.others.clear();
         self.firing.clear();
         for _ in 0..state.take::<usize>()? {
             let mut pane = Pane { window: state.take()?, accumulators: self.table() };
             for _ in 0..state.take::<usize>()? {
                 let (key, accumulator): (K, A) = state.take()?;
-                pane.accumulators.insert(key, accumulator);
+                pane.accumulators.get_or_insert_with(key, || accumulator);
             }
             self.others.push(pane);
         }
         Ok(())
     }
-}
-
-fn hasher(seed: u64) -> SeedableRandomState {
-    SeedableRandomState::with_seed(seed, SharedSeed::global_fixed())
 }

@@ -61,7 +61,7 @@ where
         }
         let TumblingAggregate { key_of, fold, store, blame, .. } = self;
         blame.on(|| {
-            let accumulator = store.current().entry(key_of(&record.value)).or_insert_with(|| fold.create());
+            let accumulator = store.current().get_or_insert_with(key_of(&record.value), || fold.create());
             fold.fold(accumulator, &record.value);
         });
     }

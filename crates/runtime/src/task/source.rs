@@ -12,6 +12,10 @@ use super::{Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
 
+/// A source's quantum is what it puts out: behind a filter it makes more, so that it is asked for less often and
+/// hands over whole blocks; but at most so many times the quantum, since a filter may keep nothing.
+const MADE_PER_QUANTUM: u64 = 4;
+
 /// Polls a source and pushes what it makes through a chain.
 pub(crate) struct SourceTask<S, C, E> {
     source: S,
@@ -42,13 +46,17 @@ where
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let pushed_before = self.tail.exit.pushed();
+        let quantum = context.quantum_records as u64;
         let mut made = 0;
-        while self.tail.settle(context, &self.probe)? && !self.is_over && made < context.quantum_records as u64 {
+        while self.tail.settle(context, &self.probe)?
+            && !self.is_over
+            && made < quantum * MADE_PER_QUANTUM
+            && self.tail.exit.pushed() - pushed_before < quantum
+        {
             if self.probe.is_stopped() {
                 self.end();
                 continue;
             }
-            let quantum_left = context.quantum_records - made as usize;
             let (polled, passed, due) = {
                 let mut output = self.tail.exit.open(context.now);
                 if output.room() == 0 {
@@ -56,7 +64,7 @@ where
                 }
                 let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                 let mut watched = Watched::new(&mut self.tracker, &mut piped);
-                let polled = self.source.poll(context.now, quantum_left, &mut watched)?;
+                let polled = self.source.poll(context.now, context.quantum_records, &mut watched)?;
                 (polled, watched.passed, watched.due)
             };
             self.tail.exit.check()?;
