@@ -286,6 +286,28 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
         self.len += 1;
     }
 
+    /// Makes ready for up to `wanted` calls of [`push_within`](Self::push_within) and answers for how many: none if
+    /// there is no room, and never more than the current block has slots.
+    #[inline]
+    pub fn make_ready(&mut self, wanted: usize) -> usize {
+        if self.len == self.end && wanted > 0 && self.room() > 0 {
+            self.make_slot();
+        }
+        wanted.min(self.end - self.len)
+    }
+
+    /// Appends a value within what [`make_ready`](Self::make_ready) has answered. Unlike [`push`](Self::push) it
+    /// can never begin a block, so that a large value goes straight from where it was to its slot.
+    ///
+    /// # Panics
+    /// If the block is full.
+    #[inline(always)]
+    pub fn push_within(&mut self, value: T) {
+        assert!(self.len < self.end, "a record is pushed behind the block: call make_ready first");
+        self.fill(value);
+        self.len += 1;
+    }
+
     /// Appends a value if `keep` holds, without a branch where `T` needs no drop: it is written in any case and
     /// counted only if it is kept.
     ///
@@ -318,7 +340,7 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
 
     #[inline(always)]
     fn fill(&mut self, value: T) {
-        // SAFETY: `make_slot` has left `len < end`, the block's capacity; the block is in use (B5).
+        // SAFETY: callers have seen `len < end`, the block's capacity; the block is in use (B5).
         let slot = unsafe { self.block.slot(self.len) };
         // SAFETY: the position `base + len` is at or above `written`, where by B3 nobody else looks; the writer
         // is ours (B1).

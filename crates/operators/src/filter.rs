@@ -57,7 +57,13 @@ where
             };
             self.read += count as u64;
             self.kept += kept as u64;
-            output.push_all(&mut Selected { input, count, places: &places[..kept] });
+            output.push_all(&mut Selected {
+                input,
+                count,
+                taken: 0,
+                places: &places[..kept],
+                value: std::marker::PhantomData,
+            });
         }
     }
 
@@ -90,15 +96,40 @@ where
     }
 }
 
-/// The accepted ones of the next `count` records of an input: taking all of them takes all `count`.
-struct Selected<'a, I> {
+crate::named::named!(Filter<F>);
+
+/// The accepted ones of `count` records of an input. Dropped, it takes the rejected ones at the end, too.
+struct Selected<'a, I: Input<T>, T> {
     input: &'a mut I,
     count: usize,
-    /// Rising places below `count`.
+    /// How many of `count` are taken off the input, accepted or not.
+    taken: usize,
+    /// Rising places of the accepted ones that are left, below `count`.
     places: &'a [u16],
+    value: std::marker::PhantomData<fn() -> T>,
 }
 
-impl<T, I: Input<T>> Input<T> for Selected<'_, I> {
+impl<T, I: Input<T>> Selected<'_, I, T> {
+    /// Takes the first `count` accepted ones off the input, and hands over those at `places`.
+    #[inline(always)]
+    fn take_places(&mut self, count: usize, places: &[u16], each: impl FnMut(Record<T>)) {
+        // Rejected records go with the accepted one before them; the last ones when this is dropped.
+        let end = if count == 0 { self.taken } else { usize::from(self.places[count - 1]) + 1 };
+        if self.taken == 0 {
+            self.input.take_selected(end, places, each);
+        } else {
+            let mut shifted = [0u16; PASS_RECORDS];
+            for (shifted, place) in shifted.iter_mut().zip(places) {
+                *shifted = place - self.taken as u16;
+            }
+            self.input.take_selected(end - self.taken, &shifted[..places.len()], each);
+        }
+        self.taken = end;
+        self.places = &self.places[count..];
+    }
+}
+
+impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
     const ASCENDING: bool = I::ASCENDING;
 
     #[inline(always)]
@@ -108,40 +139,35 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
-        self.input.inspect(usize::from(self.places[offset]), look)
+        self.input.inspect(usize::from(self.places[offset]) - self.taken, look)
     }
 
     #[inline(always)]
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        // Rule O2: a filter's neighbours have room for all, so nobody takes a part.
-        assert!(count == self.places.len(), "what a filter accepts is taken whole (O2)");
-        self.input.take_selected(self.count, self.places, each);
-        (self.count, self.places) = (0, &[]);
+        self.take_places(count, &self.places[..count], each);
     }
 
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        assert!(count == self.places.len(), "what a filter accepts is taken whole (O2)");
         let mut places = [0u16; PASS_RECORDS];
         for (place, &selected) in places.iter_mut().zip(selection) {
-            *place = self.places[usize::from(selected)];
+            *place = self.places[..count][usize::from(selected)];
         }
-        self.input.take_selected(self.count, &places[..selection.len()], each);
-        (self.count, self.places) = (0, &[]);
+        self.take_places(count, &places[..selection.len()], each);
     }
 }
 
-impl<I> Drop for Selected<'_, I> {
+impl<T, I: Input<T>> Drop for Selected<'_, I, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        debug_assert!(
-            self.count == 0 || std::thread::panicking(),
-            "what a filter accepts is taken whole (O2)"
-        );
+        if self.places.is_empty() {
+            self.input.take_selected(self.count - self.taken, &[], |_| ());
+        } else {
+            // By rule O2 an output has room for all that it is given; only a panic leaves some.
+            debug_assert!(std::thread::panicking(), "what a filter accepts is taken whole (O2)");
+        }
     }
 }
-
-crate::named::named!(Filter<F>);
 
 #[cfg(test)]
 mod tests {

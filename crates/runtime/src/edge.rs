@@ -47,6 +47,18 @@ impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
     fn push_if(&mut self, record: Record<T>, keep: bool) {
         self.0.push_if(record, keep);
     }
+
+    /// Block by block, so that the copying loop between two blocks can call nothing.
+    #[inline(always)]
+    fn push_all<I: Input<T>>(&mut self, input: &mut I) {
+        loop {
+            let count = self.0.make_ready(input.remaining());
+            if count == 0 {
+                break;
+            }
+            input.take_each(count, |record| self.0.push_within(record));
+        }
+    }
 }
 
 /// The next records of an edge as an operator's input, up to a limit.

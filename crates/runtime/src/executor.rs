@@ -22,9 +22,9 @@ use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
 use thalweg_scheduling::{Completion, Fields, OperatorId, OperatorState, Policy, QueryId, Rank, Snapshot};
 
 use crate::error::{PlanError, QueryError};
-use crate::graph::Built;
+use crate::graph::{Built, BuiltTask};
 use crate::limits;
-use crate::query::{OperatorCounts, QueryShared, QueryState};
+use crate::query::{OperatorCounts, QueryShared, TaskCounters};
 use crate::task::{Probe, StepReport, Task};
 
 /// The table of tasks and the rule by which workers choose.
@@ -51,23 +51,19 @@ struct Table {
 }
 
 struct Entry {
-    slot: Arc<TaskSlot>,
-    is_running: bool,
+    probe: Arc<Probe>,
+    query: Arc<QueryShared>,
+    /// The task itself, while nobody runs it: a worker takes it out and brings it back.
+    waiting: Option<Box<TaskBody>>,
 }
 
-/// A task with all that belongs to it.
-pub(crate) struct TaskSlot {
+/// A task with all that the worker which runs it needs.
+pub(crate) struct TaskBody {
     pub(crate) name: String,
+    pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
     pub(crate) query: Arc<QueryShared>,
-    /// Locked by the worker that runs it: never waited for, since the table gives a task to one worker at a
-    /// time.
-    pub(crate) body: Mutex<TaskBody>,
-}
-
-/// What only the running worker touches.
-pub(crate) struct TaskBody {
-    pub(crate) task: Box<dyn Task>,
+    pub(crate) counters: Arc<TaskCounters>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
 }
@@ -75,14 +71,22 @@ pub(crate) struct TaskBody {
 /// A task that a worker has been given.
 pub(crate) struct Claim {
     pub(crate) operator: OperatorId,
-    pub(crate) slot: Arc<TaskSlot>,
+    pub(crate) body: Box<TaskBody>,
     pub(crate) quantum_records: usize,
+}
+
+/// A run that has ended.
+pub(crate) struct Done {
+    pub(crate) operator: OperatorId,
+    pub(crate) body: Box<TaskBody>,
+    pub(crate) started: ProcessingTime,
+    pub(crate) outcome: Outcome,
 }
 
 /// How a run ended.
 pub(crate) enum Outcome {
     Ran(StepReport),
-    Failed(QueryError),
+    Failed(Box<QueryError>),
 }
 
 /// What a worker that looks for work finds.
@@ -137,16 +141,18 @@ impl Executor {
         if table.is_closed {
             return Err(PlanError::EngineClosed);
         }
-        let mut running: Vec<QueryId> = table.tasks.iter().flatten().map(|entry| entry.slot.query.id).collect();
+        let mut running: Vec<QueryId> = table.tasks.iter().flatten().map(|entry| entry.query.id).collect();
+        running.sort_unstable();
         running.dedup();
         limits::QUERIES.check(running.len() as u64 + 1)?;
-        let query = QueryShared::new(QueryId(table.next_query), name, edges, delivered);
+        let counters: Vec<Arc<TaskCounters>> = tasks.iter().map(|_| Arc::default()).collect();
+        let query = QueryShared::new(QueryId(table.next_query), name, edges, delivered, counters.clone());
         table.next_query += 1;
-        for built in tasks {
+        for (built, counters) in tasks.into_iter().zip(counters) {
+            let BuiltTask { name, task, probe } = built;
             let state = self.pool.budget().reserve(0).expect("nothing always fits");
-            let body = Mutex::new(TaskBody { task: built.task, state });
-            let slot = Arc::new(TaskSlot { name: built.name, probe: built.probe, query: Arc::clone(&query), body });
-            let entry = Some(Entry { slot, is_running: false });
+            let body = TaskBody { name, task, probe: Arc::clone(&probe), query: Arc::clone(&query), counters, state };
+            let entry = Some(Entry { probe, query: Arc::clone(&query), waiting: Some(Box::new(body)) });
             match table.tasks.iter_mut().find(|entry| entry.is_none()) {
                 Some(free) => *free = entry,
                 None => table.tasks.push(entry),
@@ -157,49 +163,18 @@ impl Executor {
     }
 
     /// Hands in the last run, if there was one, and looks for the next.
-    pub(crate) fn next(&self, done: Option<(Claim, Completion, Outcome)>, now: ProcessingTime) -> Found {
+    pub(crate) fn next(&self, done: Option<Done>, now: ProcessingTime) -> Found {
         let mut ended = Vec::new();
         let mut table = self.table.lock();
-        if let Some((claim, completion, outcome)) = done {
-            self.complete(&mut table, &claim, &completion, outcome, &mut ended);
+        if let Some(done) = done {
+            table.complete(done, now, &mut ended);
+            self.wake(&table);
         }
         let found = table.choose(now);
         drop(table);
         // Tasks that ended are dropped here: their operators' and sinks' code runs without the lock.
         drop(ended);
         found
-    }
-
-    fn complete(
-        &self,
-        table: &mut Table,
-        claim: &Claim,
-        completion: &Completion,
-        outcome: Outcome,
-        ended: &mut Vec<Arc<TaskSlot>>,
-    ) {
-        let query = &claim.slot.query;
-        let index = claim.operator.0 as usize;
-        if let Some(entry) = &mut table.tasks[index] {
-            entry.is_running = false;
-        }
-        match outcome {
-            Outcome::Ran(report) => {
-                table.policy.feedback(completion);
-                if report.ended || query.state() != QueryState::Running {
-                    ended.extend(table.tasks[index].take().map(|entry| entry.slot));
-                }
-                let is_last = !table.tasks.iter().flatten().any(|entry| entry.slot.query.id == query.id);
-                if report.ended && is_last {
-                    query.end(None);
-                }
-            }
-            Outcome::Failed(error) => {
-                query.end(Some(error));
-                table.remove_waiting(query.id, ended);
-            }
-        }
-        self.wake(table);
     }
 
     fn wake(&self, table: &Table) {
@@ -233,8 +208,8 @@ impl Executor {
     /// Asks the sources of a query to end.
     pub(crate) fn stop_sources(&self, query: QueryId) {
         let table = self.table.lock();
-        let sources = table.tasks.iter().flatten().filter(|entry| entry.slot.query.id == query);
-        sources.filter(|entry| entry.slot.probe.is_source()).for_each(|entry| entry.slot.probe.stop());
+        let sources = table.tasks.iter().flatten().filter(|entry| entry.query.id == query);
+        sources.filter(|entry| entry.probe.is_source()).for_each(|entry| entry.probe.stop());
         self.wake(&table);
     }
 
@@ -255,7 +230,7 @@ impl Executor {
         let mut table: MutexGuard<'_, Table> = self.table.lock();
         table.is_closed = true;
         let queries: Vec<Arc<QueryShared>> =
-            table.tasks.iter().flatten().map(|entry| Arc::clone(&entry.slot.query)).collect();
+            table.tasks.iter().flatten().map(|entry| Arc::clone(&entry.query)).collect();
         for query in queries {
             query.end(Some(QueryError::Cancelled));
             table.remove_waiting(query.id, &mut ended);
@@ -271,11 +246,44 @@ impl Executor {
 }
 
 impl Table {
+    /// Takes a task back from the worker that ran it.
+    fn complete(&mut self, done: Done, now: ProcessingTime, ended: &mut Vec<Box<TaskBody>>) {
+        let Done { operator, body, started, outcome } = done;
+        let entry = &mut self.tasks[operator.0 as usize];
+        if let Outcome::Ran(StepReport { records_in, records_out, ended: false }) = outcome
+            && body.query.is_running()
+        {
+            self.policy.feedback(&Completion { operator, started, ended: now, records_in, records_out });
+            entry.as_mut().expect("the entry of a running task stays").waiting = Some(body);
+            return;
+        }
+        let query = Arc::clone(&body.query);
+        match outcome {
+            Outcome::Ran(report) => {
+                *entry = None;
+                ended.push(body);
+                let is_last = !self.tasks.iter().flatten().any(|entry| entry.query.id == query.id);
+                if report.ended && is_last {
+                    query.end(None);
+                }
+            }
+            Outcome::Failed(error) => {
+                *entry = None;
+                ended.push(body);
+                query.end(Some(*error));
+                self.remove_waiting(query.id, ended);
+            }
+        }
+    }
+
     /// Takes the tasks of a query that nobody runs out of the table.
-    fn remove_waiting(&mut self, query: QueryId, ended: &mut Vec<Arc<TaskSlot>>) {
-        for entry in &mut self.tasks {
-            if entry.as_ref().is_some_and(|entry| entry.slot.query.id == query && !entry.is_running) {
-                ended.extend(entry.take().map(|entry| entry.slot));
+    fn remove_waiting(&mut self, query: QueryId, ended: &mut Vec<Box<TaskBody>>) {
+        for slot in &mut self.tasks {
+            if let Some(entry) = slot.as_mut().filter(|entry| entry.query.id == query)
+                && let Some(body) = entry.waiting.take()
+            {
+                ended.push(body);
+                *slot = None;
             }
         }
     }
@@ -290,11 +298,11 @@ impl Table {
         self.snapshot.now = now;
         self.snapshot.operators.resize(self.tasks.len(), None);
         for (index, entry) in self.tasks.iter().enumerate() {
-            let waiting = entry.as_ref().filter(|entry| !entry.is_running);
+            let waiting = entry.as_ref().filter(|entry| entry.waiting.is_some());
             let state = waiting.map(|entry| entry.state(self.reads, now));
             if let (Some(entry), Some(state)) = (waiting, &state) {
                 if state.is_source && state.can_output {
-                    due = due.min(entry.slot.probe.due());
+                    due = due.min(entry.probe.due());
                 }
                 if state.pending > 0 && state.can_output {
                     fallback = fallback.or(Some(index));
@@ -321,23 +329,23 @@ impl Table {
     fn claim(&mut self, index: usize) -> Claim {
         let operator = OperatorId(index as u32);
         let quantum = self.policy.quantum(&self.snapshot, operator);
-        let entry = self.tasks[index].as_mut().expect("only entries that are there are chosen");
-        entry.is_running = true;
-        Claim { operator, slot: Arc::clone(&entry.slot), quantum_records: quantum.records.max(1) as usize }
+        let entry = self.tasks[index].as_mut();
+        let body = entry.and_then(|entry| entry.waiting.take()).expect("only waiting tasks are chosen");
+        Claim { operator, body, quantum_records: quantum.records.max(1) as usize }
     }
 
     fn is_work_left(&self, now: ProcessingTime) -> bool {
-        let mut waiting = self.tasks.iter().flatten().filter(|entry| !entry.is_running);
-        waiting.any(|entry| entry.slot.probe.can_output() && entry.slot.probe.pending(now) > 0)
+        let mut waiting = self.tasks.iter().flatten().filter(|entry| entry.waiting.is_some());
+        waiting.any(|entry| entry.probe.can_output() && entry.probe.pending(now) > 0)
     }
 }
 
 impl Entry {
     fn state(&self, reads: Fields, now: ProcessingTime) -> OperatorState {
-        let probe = &self.slot.probe;
+        let probe = &self.probe;
         let oldest_pending = if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         OperatorState {
-            query: self.slot.query.id,
+            query: self.query.id,
             is_source: probe.is_source(),
             pending: probe.pending(now),
             oldest_pending,
@@ -346,11 +354,11 @@ impl Entry {
     }
 }
 
-impl TaskSlot {
+impl TaskBody {
     /// The counts of its operators, for the report of the query.
-    pub(crate) fn operator_counts(&self, task: &dyn Task) -> Vec<OperatorCounts> {
+    pub(crate) fn operator_counts(&self) -> Vec<OperatorCounts> {
         let mut operators = Vec::new();
-        task.visit_counts(&mut |operator: &str, counts: Counts| {
+        self.task.visit_counts(&mut |operator: &str, counts: Counts| {
             operators.push(OperatorCounts { operator: operator.to_owned(), task: self.name.clone(), counts });
         });
         operators

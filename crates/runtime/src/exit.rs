@@ -127,8 +127,10 @@ impl<S> Drop for SinkOutput<'_, S> {
     fn drop(&mut self) {
         // Once per step, not per record: several sinks of a query add to one counter.
         let news = self.0.pushed - self.0.reported;
-        self.0.reported = self.0.pushed;
-        self.0.delivered.results.fetch_add(news, Ordering::Relaxed);
+        if news > 0 {
+            self.0.reported = self.0.pushed;
+            self.0.delivered.results.fetch_add(news, Ordering::Relaxed);
+        }
     }
 }
 

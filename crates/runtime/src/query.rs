@@ -3,7 +3,7 @@
 use std::sync::{Arc, Weak};
 
 use thalweg_memory::Cursors;
-use thalweg_memory::sync::{AtomicU64, Condvar, Mutex, Ordering};
+use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 use thalweg_model::Counts;
 use thalweg_scheduling::QueryId;
 
@@ -29,20 +29,39 @@ pub(crate) struct QueryShared {
     pub(crate) name: String,
     pub(crate) edges: Vec<(String, Arc<Cursors>)>,
     pub(crate) delivered: Arc<Delivered>,
-    pub(crate) counters: Counters,
+    counters: Vec<Arc<TaskCounters>>,
+    /// Whether it has not ended. Relaxed: a worker that sees it late runs one step more, whose effect nobody sees.
+    is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
 }
 
-/// Sums over the tasks of a query. Relaxed: each is added to once per step and read for reports; exact once the
-/// query has ended.
-#[derive(Debug)]
-pub(crate) struct Counters {
-    pub(crate) events_in: AtomicU64,
-    pub(crate) bad: AtomicU64,
+/// What a task has done. Written by the worker that runs it and by nobody else, so adding takes no locked
+/// instruction; Relaxed: read for reports, exact once the query has ended.
+#[derive(Debug, Default)]
+pub(crate) struct TaskCounters {
+    events_in: AtomicU64,
+    bad: AtomicU64,
     /// Nanoseconds that workers spent in steps.
-    pub(crate) busy_ns: AtomicU64,
-    pub(crate) steps: AtomicU64,
+    busy_ns: AtomicU64,
+    steps: AtomicU64,
+}
+
+impl TaskCounters {
+    pub(crate) fn note_step(&self, busy_ns: u64) {
+        add(&self.busy_ns, busy_ns);
+        add(&self.steps, 1);
+    }
+
+    pub(crate) fn note_source(&self, made: u64, bad: u64) {
+        add(&self.events_in, made);
+        self.bad.store(bad, Ordering::Relaxed);
+    }
+}
+
+/// Adds to a counter that has one writer.
+fn add(counter: &AtomicU64, count: u64) {
+    counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
 }
 
 struct Outcome {
@@ -143,21 +162,27 @@ impl QueryShared {
         name: String,
         edges: Vec<(String, Arc<Cursors>)>,
         delivered: Arc<Delivered>,
+        counters: Vec<Arc<TaskCounters>>,
     ) -> Arc<Self> {
-        let zero = || AtomicU64::new(0);
         Arc::new(QueryShared {
             id,
             name,
             edges,
             delivered,
-            counters: Counters { events_in: zero(), bad: zero(), busy_ns: zero(), steps: zero() },
+            counters,
+            is_running: AtomicBool::new(true),
             outcome: Mutex::new(Outcome { state: QueryState::Running, error: None, operators: Vec::new() }),
             ended: Condvar::new(),
         })
     }
 
-    pub(crate) fn state(&self) -> QueryState {
-        self.outcome.lock().state
+    pub(crate) fn is_running(&self) -> bool {
+        self.is_running.load(Ordering::Relaxed)
+    }
+
+    /// The sum of a counter over all tasks.
+    fn sum(&self, counter: impl Fn(&TaskCounters) -> &AtomicU64) -> u64 {
+        self.counters.iter().map(|counters| counter(counters).load(Ordering::Relaxed)).sum()
     }
 
     pub(crate) fn add_operators(&self, operators: Vec<OperatorCounts>) {
@@ -170,19 +195,19 @@ impl QueryShared {
         if outcome.state == QueryState::Running {
             outcome.state = if error.is_some() { QueryState::Failed } else { QueryState::Finished };
             outcome.error = error;
+            self.is_running.store(false, Ordering::Relaxed);
             self.ended.notify_all();
         }
     }
 
     fn report(&self, operators: Vec<OperatorCounts>) -> QueryReport {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         QueryReport {
             query: self.name.clone(),
-            events_in: count(&self.counters.events_in),
-            results_out: count(&self.delivered.results),
-            bad: count(&self.counters.bad),
-            busy_ns: count(&self.counters.busy_ns),
-            steps: count(&self.counters.steps),
+            events_in: self.sum(|counters| &counters.events_in),
+            results_out: self.delivered.results.load(Ordering::Relaxed),
+            bad: self.sum(|counters| &counters.bad),
+            busy_ns: self.sum(|counters| &counters.busy_ns),
+            steps: self.sum(|counters| &counters.steps),
             operators,
             edges: self.edges.iter().map(edge_counts).collect(),
             latency: self.delivered.latencies.lock().summary(),
@@ -218,12 +243,12 @@ impl QueryHandle {
 
     /// How far it has come.
     pub fn progress(&self) -> Progress {
-        let QueryShared { counters, delivered, edges, .. } = &*self.shared;
+        let QueryShared { delivered, edges, .. } = &*self.shared;
         Progress {
-            state: self.shared.state(),
-            events_in: counters.events_in.load(Ordering::Relaxed),
+            state: self.shared.outcome.lock().state,
+            events_in: self.shared.sum(|counters| &counters.events_in),
             results_out: delivered.results.load(Ordering::Relaxed),
-            bad: counters.bad.load(Ordering::Relaxed),
+            bad: self.shared.sum(|counters| &counters.bad),
             pending: edges.iter().map(|(_, cursors)| cursors.pending(0)).sum(),
             latency: delivered.latencies.lock().summary(),
         }

@@ -8,19 +8,21 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_memory::sync::Ordering;
 use thalweg_model::{Clock, ProcessingTime};
-use thalweg_scheduling::Completion;
 
 use crate::error::QueryError;
-use crate::executor::{Claim, Executor, Found, Outcome, TaskBody};
+use crate::executor::{Claim, Done, Executor, Found, Outcome, TaskBody};
 use crate::task::{StepContext, StepReport};
+
+/// One step in so many measures what choosing its task took.
+const SCHEDULING_SAMPLE: u32 = 64;
 
 /// Runs tasks.
 pub struct Worker {
     executor: Arc<Executor>,
     /// The task at hand, and when it was asked for.
     claim: Option<(Claim, ProcessingTime)>,
+    steps: u32,
 }
 
 /// What a step of a worker did.
@@ -34,22 +36,25 @@ pub enum Step {
 
 impl Worker {
     pub(crate) fn new(executor: Arc<Executor>) -> Self {
-        Worker { executor, claim: None }
+        Worker { executor, claim: None, steps: 0 }
     }
 
     /// Runs the task at hand, if there is one, and gets the next.
+    ///
+    /// The clock is read once per step: a run counts from when its task was asked for, and so includes the choice;
+    /// how much of it the choice takes is measured in one step of [`SCHEDULING_SAMPLE`].
     pub fn step(&mut self, clock: &dyn Clock) -> Step {
         let (done, now) = match self.claim.take() {
-            Some((claim, asked)) => {
-                let started = clock.now();
-                self.executor.note_scheduling(started.nanos_since(asked));
-                let (outcome, ended) = run(&claim, clock, started);
-                let (records_in, records_out) = match &outcome {
-                    Outcome::Ran(report) => (report.records_in, report.records_out),
-                    Outcome::Failed(_) => (0, 0),
-                };
-                let completion = Completion { operator: claim.operator, started, ended, records_in, records_out };
-                (Some((claim, completion, outcome)), ended)
+            Some((mut claim, mut started)) => {
+                self.steps = self.steps.wrapping_add(1);
+                if self.steps.is_multiple_of(SCHEDULING_SAMPLE) {
+                    let chosen = clock.now();
+                    self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
+                    started = chosen;
+                }
+                let (outcome, ended) = run(&mut claim, clock, started);
+                let Claim { operator, body, .. } = claim;
+                (Some(Done { operator, body, started, outcome }), ended)
             }
             None => (None, clock.now()),
         };
@@ -64,40 +69,37 @@ impl Worker {
 }
 
 /// Runs a task for its quantum. A panic of user code ends here, with the name of the operator it came from.
-fn run(claim: &Claim, clock: &dyn Clock, started: ProcessingTime) -> (Outcome, ProcessingTime) {
-    let slot = &claim.slot;
-    let mut body = slot.body.lock();
+fn run(claim: &mut Claim, clock: &dyn Clock, started: ProcessingTime) -> (Outcome, ProcessingTime) {
     let context = StepContext { clock, now: started, quantum_records: claim.quantum_records };
+    let body = &mut *claim.body;
     let stepped = catch_unwind(AssertUnwindSafe(|| body.task.step(&context)));
     let ended = clock.now();
     let outcome = match stepped {
-        Ok(Ok(report)) => settle_accounts(claim, &mut body, report, ended.nanos_since(started)),
-        Ok(Err(fault)) => Outcome::Failed(slot.connector_error(fault)),
+        Ok(Ok(report)) => settle_accounts(body, report, ended.nanos_since(started)),
+        Ok(Err(fault)) => Outcome::Failed(Box::new(body.connector_error(fault))),
         Err(payload) => {
-            let operator = body.task.faulted().unwrap_or(&slot.name).to_owned();
-            Outcome::Failed(QueryError::Panicked { operator, message: panic_message(payload.as_ref()) })
+            let operator = body.task.faulted().unwrap_or(&body.name).to_owned();
+            let message = panic_message(payload.as_ref());
+            Outcome::Failed(Box::new(QueryError::Panicked { operator, message }))
         }
     };
     (outcome, ended)
 }
 
 /// Counts what the step did, and pays for the state it left.
-fn settle_accounts(claim: &Claim, body: &mut TaskBody, report: StepReport, busy_ns: u64) -> Outcome {
-    let (slot, counters) = (&claim.slot, &claim.slot.query.counters);
-    counters.busy_ns.fetch_add(busy_ns, Ordering::Relaxed);
-    counters.steps.fetch_add(1, Ordering::Relaxed);
-    if slot.probe.is_source() {
-        counters.events_in.fetch_add(report.records_in, Ordering::Relaxed);
-        counters.bad.store(body.task.bad_count(), Ordering::Relaxed);
+fn settle_accounts(body: &mut TaskBody, report: StepReport, busy_ns: u64) -> Outcome {
+    body.counters.note_step(busy_ns);
+    if body.probe.is_source() {
+        body.counters.note_source(report.records_in, body.task.bad_count());
     }
     let held_bytes = body.task.held_bytes();
-    if held_bytes != body.state.bytes() {
-        if let Err(exceeded) = body.state.resize(held_bytes) {
-            return Outcome::Failed(QueryError::StateLimit { operator: slot.name.clone(), exceeded });
-        }
+    if held_bytes != body.state.bytes()
+        && let Err(exceeded) = body.state.resize(held_bytes)
+    {
+        return Outcome::Failed(Box::new(QueryError::StateLimit { operator: body.name.clone(), exceeded }));
     }
     if report.ended {
-        slot.query.add_operators(slot.operator_counts(body.task.as_ref()));
+        body.query.add_operators(body.operator_counts());
     }
     Outcome::Ran(report)
 }

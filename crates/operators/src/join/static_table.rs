@@ -13,7 +13,7 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::key_table::KeyTable;
+use crate::key_table::{KeyHash, KeyTable};
 use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
 
 /// Seed of the tables' hashes. Always the same: rows are chosen by whoever builds the query, and records that are
@@ -53,7 +53,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
     /// # Errors
     /// [`DuplicateKey`] if two rows have the same key.
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
-        let mut table = KeyTable::new(HASH_SEED);
+        let mut table = KeyTable::new(KeyHash::new(HASH_SEED));
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
             table.get_or_insert_with(key, || row);
             if table.len() == row_index {

@@ -9,7 +9,7 @@ use std::hash::Hash;
 
 use thalweg_model::{EventTime, State, StateError, StateReader, StateWriter, Window};
 
-use crate::key_table::KeyTable;
+use crate::key_table::{KeyHash, KeyTable};
 
 /// Tables kept for later windows; more windows than this are rarely open at once.
 const SPARE_TABLES_MAX: usize = 4;
@@ -31,8 +31,8 @@ pub(crate) struct WindowStore<K, A> {
     /// Closed windows, in the order of their ends, whose results are not all emitted.
     firing: VecDeque<Pane<K, A>>,
     spare: Vec<KeyTable<K, A>>,
-    /// Seed of the tables' hashes.
-    seed: u64,
+    /// The hash of all tables.
+    hash: KeyHash,
 }
 
 /// Contains no instant.
@@ -40,20 +40,21 @@ const NO_WINDOW: Window = Window { start: EventTime::MAX, end: EventTime::MIN };
 
 impl<K: Eq + Hash, A> WindowStore<K, A> {
     pub(crate) fn new() -> Self {
+        let hash = KeyHash::new(0);
         WindowStore {
-            current: Pane { window: NO_WINDOW, accumulators: KeyTable::new(0) },
+            current: Pane { window: NO_WINDOW, accumulators: KeyTable::new(hash.clone()) },
             others: Vec::new(),
             firing: VecDeque::new(),
             spare: Vec::new(),
-            seed: 0,
+            hash,
         }
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.current.accumulators.is_empty() && self.others.is_empty(), "seeded before use");
-        self.seed = seed;
-        self.current.accumulators = KeyTable::new(seed);
+        self.hash = KeyHash::new(seed);
+        self.current.accumulators = KeyTable::new(self.hash.clone());
     }
 
     /// Whether `instant` falls into the window that [`current`](Self::current) gives.
@@ -124,7 +125,7 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     }
 
     fn table(&mut self) -> KeyTable<K, A> {
-        self.spare.pop().unwrap_or_else(|| KeyTable::new(self.seed))
+        self.spare.pop().unwrap_or_else(|| KeyTable::new(self.hash.clone()))
     }
 
     /// Keeps the table of a pane that is empty.
@@ -152,7 +153,7 @@ impl<K: Eq + Hash + State, A: State> WindowStore<K, A> {
 
     /// Windows that were firing come back as open ones; the next watermark closes them again.
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.current = Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.seed) };
+        self.current = Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.hash.clone()) };
         self.others.clear();
         self.firing.clear();
         for _ in 0..state.take::<usize>()? {
