@@ -34,6 +34,8 @@ pub(crate) struct Preamble {
     pub(crate) generation: AtomicU32,
     /// Slots behind the preamble.
     capacity_records: u32,
+    /// When its first record came in, an opaque number of the caller's.
+    pub(crate) stamp: AtomicU64,
     // The rest of the line is for what epoch-parallel execution needs: home core, split and its watermark.
 }
 
@@ -257,7 +259,12 @@ impl<T> BlockRef<T> {
 
     fn initialise(self, capacity_records: u32) {
         let preamble =
-            Preamble { sequence: AtomicU64::new(u64::MAX), generation: AtomicU32::new(0), capacity_records };
+            Preamble {
+                sequence: AtomicU64::new(u64::MAX),
+                generation: AtomicU32::new(0),
+                capacity_records,
+                stamp: AtomicU64::new(0),
+            };
         // SAFETY: the block is 64-aligned memory inside a chunk that nobody else knows yet.
         unsafe { self.base.write(preamble) };
         // Only loom's slots have something to initialise: they track who touches them.
@@ -307,9 +314,10 @@ impl<T> BlockRef<T> {
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life as block number `sequence` of an edge.
-    pub(crate) fn begin_life(self, sequence: u64) {
+    /// Begins a new life as block number `sequence` of an edge, whose first record came in at `stamp`.
+    pub(crate) fn begin_life(self, sequence: u64, stamp: u64) {
         let preamble = self.preamble();
+        preamble.stamp.store(stamp, Ordering::Relaxed);
         preamble.sequence.store(sequence, Ordering::Relaxed);
         let generation = preamble.generation.load(Ordering::Relaxed);
         preamble.generation.store(generation.wrapping_add(1), Ordering::Relaxed);

@@ -18,9 +18,6 @@ pub(crate) const GROWTH_READY: u8 = 2;
 pub struct Cursors {
     pub(crate) writer: CacheAligned<WriterLine>,
     pub(crate) readers: Box<[CacheAligned<ReaderLine>]>,
-    /// When the oldest record of a block came in, by block sequence number modulo the ring; an opaque number of
-    /// the caller's. Stored Relaxed by the writer before it publishes, loaded Relaxed by anyone: a hint.
-    stamps: Box<[AtomicU64]>,
     block_records: u64,
     /// Marks that fit before ordinary ones are held back.
     ordinary_marks: u64,
@@ -37,8 +34,11 @@ pub(crate) struct WriterLine {
     pub(crate) marks_written: AtomicU64,
     /// Block sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
-    /// Blocks that the edge owns. Relaxed: a hint for schedulers.
-    pub(crate) blocks_owned: AtomicU64,
+    /// Records that fit into the blocks which the edge owns. Relaxed: a hint for schedulers.
+    pub(crate) capacity_records: AtomicU64,
+    /// Where the writer last found the edge empty, and the stamp of what it wrote there. Relaxed: hints.
+    pub(crate) restarted_at: AtomicU64,
+    pub(crate) restart_stamp: AtomicU64,
     /// Marks dropped because the ring was full. Relaxed: a counter.
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
@@ -54,6 +54,11 @@ pub(crate) struct ReaderLine {
     /// Records read (B2). Stored with Release after they were moved out or looked at for the last time; loaded
     /// with Acquire by the writer before it recycles a block. This pair keeps B4.
     pub(crate) read: AtomicU64,
+    /// Position of the first slot of the block that `read` lies in. Relaxed: a hint that saves schedulers a
+    /// division.
+    pub(crate) block_start: AtomicU64,
+    /// The stamp of the block last read from. Relaxed: a hint.
+    pub(crate) block_stamp: AtomicU64,
     /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
     pub(crate) marks_read: AtomicU64,
     /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
@@ -62,25 +67,28 @@ pub(crate) struct ReaderLine {
 }
 
 impl Cursors {
-    pub(crate) fn new(block_records: u32, blocks_max: usize, readers: usize, ordinary_marks: u64) -> Self {
+    pub(crate) fn new(block_records: u32, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
             marks_written: AtomicU64::new(0),
             recycled: AtomicU64::new(0),
-            blocks_owned: AtomicU64::new(0),
+            capacity_records: AtomicU64::new(0),
+            restarted_at: AtomicU64::new(0),
+            restart_stamp: AtomicU64::new(0),
             marks_dropped: AtomicU64::new(0),
             mark_held: AtomicBool::new(false),
             growth: AtomicU8::new(GROWTH_NONE),
         };
         let reader = || ReaderLine {
             read: AtomicU64::new(0),
+            block_start: AtomicU64::new(0),
+            block_stamp: AtomicU64::new(0),
             marks_read: AtomicU64::new(0),
             closed: AtomicBool::new(false),
         };
         Cursors {
             writer: CacheAligned(writer),
             readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
-            stamps: (0..blocks_max).map(|_| AtomicU64::new(0)).collect(),
             block_records: u64::from(block_records),
             ordinary_marks,
         }
@@ -114,10 +122,14 @@ impl Cursors {
         self.writer.marks_dropped.load(Ordering::Relaxed)
     }
 
-    /// The stamp of the block that reader `index` reads next: when its oldest unread record came in, to within
-    /// the span of one block. Of no meaning while nothing is pending.
+    /// When the oldest unread record of reader `index` came in, by the stamps given to the writer, to within the
+    /// span of one block. Of no meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> u64 {
-        self.stamps[self.ring_index(self.read(index) / self.block_records)].load(Ordering::Relaxed)
+        let reader = &self.readers[index];
+        if self.read(index) >= self.writer.restarted_at.load(Ordering::Relaxed) {
+            return self.writer.restart_stamp.load(Ordering::Relaxed).max(reader.block_stamp.load(Ordering::Relaxed));
+        }
+        reader.block_stamp.load(Ordering::Relaxed)
     }
 
     /// Whether the writer could publish a record now, or soon as it looks: it has a free slot, or a chunk waits
@@ -125,17 +137,15 @@ impl Cursors {
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
-            let unread =
-                writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
+            let unread = writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
             if unread >= self.ordinary_marks {
                 return false;
             }
         }
         let written = self.written();
-        let in_use = written.div_ceil(self.block_records)
-            - self.read_min(written, Ordering::Relaxed) / self.block_records;
-        !written.is_multiple_of(self.block_records)
-            || in_use < writer.blocks_owned.load(Ordering::Relaxed)
+        let open = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
+        let start = open.map(|reader| reader.block_start.load(Ordering::Relaxed)).min().unwrap_or(written);
+        written.saturating_sub(start) < writer.capacity_records.load(Ordering::Relaxed)
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
     }
 
@@ -146,14 +156,6 @@ impl Cursors {
 
     pub(crate) fn block_records(&self) -> u64 {
         self.block_records
-    }
-
-    pub(crate) fn ring_index(&self, sequence: u64) -> usize {
-        (sequence % self.stamps.len() as u64) as usize
-    }
-
-    pub(crate) fn stamp(&self, sequence: u64, stamp: u64) {
-        self.stamps[self.ring_index(sequence)].store(stamp, Ordering::Relaxed);
     }
 
     /// The position of the slowest open reader; `written` if all are gone.

@@ -139,7 +139,7 @@ impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
             chunks.push(pool.chunk(layout).map_err(EdgeError::Budget)?);
         }
         let shared = Arc::new(Shared {
-            cursors: Arc::new(Cursors::new(options.shape.block_records, blocks_max, readers, ordinary_marks)),
+            cursors: Arc::new(Cursors::new(options.shape.block_records, readers, ordinary_marks)),
             mode,
             layout,
             chunks_max,
@@ -154,12 +154,16 @@ impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
 
 impl<T, R: MarkRules> Shared<T, R> {
     pub(crate) fn set_block(&self, sequence: u64, block: BlockRef<T>) {
-        self.ring[self.cursors.ring_index(sequence)].store(block.as_ptr(), Ordering::Relaxed);
+        self.ring[self.ring_index(sequence)].store(block.as_ptr(), Ordering::Relaxed);
     }
 
     /// The block with this sequence number; it must be in use.
     pub(crate) fn block(&self, sequence: u64) -> BlockRef<T> {
-        BlockRef::from_ptr(self.ring[self.cursors.ring_index(sequence)].load(Ordering::Relaxed))
+        BlockRef::from_ptr(self.ring[self.ring_index(sequence)].load(Ordering::Relaxed))
+    }
+
+    fn ring_index(&self, sequence: u64) -> usize {
+        (sequence % self.ring.len() as u64) as usize
     }
 
     /// Drops the values at positions `from..to`.

@@ -36,6 +36,10 @@ struct ReadEnd<T, R: MarkRules> {
     index: usize,
     /// Values taken; published.
     read: u64,
+    /// The block that `read` lies in, its sequence number, and the slot; no block yet if the slot is its first.
+    block: BlockRef<T>,
+    sequence: u64,
+    slot: usize,
     /// `written` as last loaded.
     written_seen: u64,
     marks_read: u64,
@@ -58,7 +62,17 @@ enum Found<T, M> {
 
 impl<T, R: MarkRules> ReadEnd<T, R> {
     fn new(shared: Arc<Shared<T, R>>, index: usize) -> Self {
-        ReadEnd { shared, index, read: 0, written_seen: 0, marks_read: 0, marks_seen: 0 }
+        ReadEnd {
+            shared,
+            index,
+            read: 0,
+            block: BlockRef::dangling(),
+            sequence: 0,
+            slot: 0,
+            written_seen: 0,
+            marks_read: 0,
+            marks_seen: 0,
+        }
     }
 
     #[inline]
@@ -94,21 +108,30 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
     }
 
     #[inline]
-    fn run(&self, limit: u64, max: usize) -> Run<T> {
-        let block_records = self.shared.cursors.block_records();
-        let (sequence, next) = (self.read / block_records, (self.read % block_records) as usize);
-        let block = self.shared.block(sequence);
-        block.check(sequence);
-        let count = (limit - self.read).min(block_records - next as u64);
-        let count = usize::try_from(count).expect("at most a block").min(max.max(1));
-        Run { block, next, end: next + count }
+    fn run(&mut self, limit: u64, max: usize) -> Run<T> {
+        let block_records = self.shared.cursors.block_records() as usize;
+        if self.slot == 0 {
+            self.block = self.shared.block(self.sequence);
+            let stamp = self.block.preamble().stamp.load(Ordering::Relaxed);
+            self.shared.cursors.readers[self.index].block_stamp.store(stamp, Ordering::Relaxed);
+        }
+        self.block.check(self.sequence);
+        let pending = usize::try_from(limit - self.read).unwrap_or(usize::MAX);
+        let count = pending.min(block_records - self.slot).min(max.max(1));
+        Run { block: self.block, next: self.slot, end: self.slot + count }
     }
 
     #[inline(always)]
-    fn advance(&mut self, count: u64) {
-        self.read += count;
+    fn advance(&mut self, count: usize) {
+        self.read += count as u64;
+        self.slot += count;
+        let line = &self.shared.cursors.readers[self.index];
         // Release: the writer may recycle what we have passed.
-        self.shared.cursors.readers[self.index].read.store(self.read, Ordering::Release);
+        line.read.store(self.read, Ordering::Release);
+        if self.slot == self.shared.cursors.block_records() as usize {
+            (self.sequence, self.slot) = (self.sequence + 1, 0);
+            line.block_start.store(self.read, Ordering::Relaxed);
+        }
     }
 
     fn close(&self) {
@@ -278,7 +301,7 @@ impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
 impl<T: Send + 'static, R: MarkRules> Drop for Drain<'_, T, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.end.advance((self.run.next - self.first) as u64);
+        self.end.advance(self.run.next - self.first);
     }
 }
 
@@ -356,6 +379,6 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
 impl<T: Send + Sync + 'static, R: MarkRules> Drop for Lent<'_, T, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.end.advance((self.run.next - self.first) as u64);
+        self.end.advance(self.run.next - self.first);
     }
 }

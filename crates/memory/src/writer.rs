@@ -21,6 +21,10 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     pool: Arc<Pool>,
     /// Records appended; published up to here whenever no appender is open.
     written: u64,
+    /// The current block; dangling while there is none.
+    block: BlockRef<T>,
+    /// Slots of it that are filled: `written % block_records`, or all of them. Zero while there is none.
+    filled: usize,
     /// Block sequence numbers below this one are recycled.
     recycled: u64,
     /// Blocks of ours that are not in use; the last one was freed last.
@@ -40,6 +44,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             shared,
             pool,
             written: 0,
+            block: BlockRef::dangling(),
+            filled: 0,
             recycled: 0,
             free: Vec::with_capacity(capacity),
             chunks: Vec::with_capacity(chunks.capacity()),
@@ -60,18 +66,17 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// [`Cursors::head_stamp`].
     #[inline]
     pub fn open(&mut self, stamp: u64) -> Appender<'_, T, R> {
-        let is_empty = self.reclaim();
-        self.flush_held();
-        let block_records = self.shared.cursors.block_records();
-        let len = (self.written % block_records) as usize;
-        // A full block, or none yet, is not the current one: the next push takes another.
-        let block = if len > 0 { Some(self.shared.block(self.written / block_records)) } else { None };
-        if is_empty && len > 0 {
-            self.shared.cursors.stamp(self.written / block_records, stamp);
+        if self.reclaim() {
+            let writer = &self.cursors().writer;
+            writer.restart_stamp.store(stamp, Ordering::Relaxed);
+            writer.restarted_at.store(self.written, Ordering::Relaxed);
         }
-        let end = if len > 0 && self.held.is_none() { block_records as usize } else { len };
-        let base = self.written - len as u64;
-        Appender { block: block.unwrap_or(BlockRef::dangling()), len, end, base, stamp, writer: self }
+        self.flush_held();
+        let block_records = self.shared.cursors.block_records() as usize;
+        // Of a full block, or behind a mark that is held back, nothing more may be filled.
+        let end = if self.filled > 0 && self.held.is_none() { block_records } else { self.filled };
+        let base = self.written - self.filled as u64;
+        Appender { block: self.block, len: self.filled, end, base, stamp, writer: self }
     }
 
     /// Sets a mark behind all that was appended.
@@ -146,8 +151,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         // Acquire: pairs with the readers' Release of `read`: they are done with what we are about to reuse.
         let read = self.cursors().read_min(self.written, Ordering::Acquire);
         let block_records = self.cursors().block_records();
-        let passed = read / block_records;
-        while self.recycled < passed {
+        while (self.recycled + 1) * block_records <= read {
             let (sequence, block) = (self.recycled, self.shared.block(self.recycled));
             let end = (sequence + 1) * block_records;
             let from = self.shared.first_live(sequence).min(end);
@@ -158,6 +162,10 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             // nobody touches them any more.
             unsafe { self.shared.drop_values(from, end) };
             self.free.push(block);
+            if end == self.written {
+                // It was the current one, full and read.
+                (self.block, self.filled) = (BlockRef::dangling(), 0);
+            }
         }
         if self.cursors().writer.growth.load(Ordering::Acquire) == GROWTH_READY {
             let chunk = self.shared.mailbox.lock().take();
@@ -178,7 +186,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     fn count_blocks(&self) {
         let blocks = self.chunks.len() * self.shared.layout.shape.chunk_blocks as usize;
-        self.cursors().writer.blocks_owned.store(blocks as u64, Ordering::Relaxed);
+        let records = blocks as u64 * self.cursors().block_records();
+        self.cursors().writer.capacity_records.store(records, Ordering::Relaxed);
     }
 
     /// Begins the block that position `written` falls into.
@@ -193,9 +202,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.grow_or_shrink();
         self.written = written;
         let sequence = written / self.cursors().block_records();
-        block.begin_life(sequence);
+        block.begin_life(sequence, stamp);
         self.shared.set_block(sequence, block);
-        self.cursors().stamp(sequence, stamp);
+        self.block = block;
         block
     }
 
@@ -233,8 +242,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     #[inline]
-    fn publish(&mut self, written: u64) {
-        self.written = written;
+    fn publish(&mut self, written: u64, filled: usize) {
+        (self.written, self.filled) = (written, filled);
         // Release: slots, ring entries and marks before this become visible to readers (B3, B4).
         self.cursors().writer.written.store(written, Ordering::Release);
     }
@@ -351,6 +360,6 @@ impl<T: Send + 'static, R: MarkRules> Appender<'_, T, R> {
 impl<T: Send + 'static, R: MarkRules> Drop for Appender<'_, T, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.writer.publish(self.base + self.len as u64);
+        self.writer.publish(self.base + self.len as u64, self.len);
     }
 }

@@ -310,17 +310,20 @@ impl Table {
             }
             self.snapshot.operators[index] = state;
         }
-        let mut best: Option<(Rank, usize)> = None;
+        // The least word and its task: `u64::MAX` is no rank's word, its class being 15.
+        let mut best = (u64::MAX, None);
         if fallback.is_some() {
             for index in 0..self.tasks.len() {
                 if self.snapshot.operators[index].is_some_and(|state| state.pending > 0 && state.can_output) {
                     let rank = self.policy.rank(&self.snapshot, OperatorId(index as u32));
-                    let candidate = rank.map(|rank| (rank, index));
-                    best = [best, candidate].into_iter().flatten().min();
+                    let word = rank.map_or(u64::MAX, Rank::word);
+                    if word < best.0 {
+                        best = (word, Some(index));
+                    }
                 }
             }
         }
-        match best.map(|(_, index)| index).or(fallback) {
+        match best.1.or(fallback) {
             Some(index) => Found::Task(self.claim(index)),
             None => Found::Nothing(due),
         }

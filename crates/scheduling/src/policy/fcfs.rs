@@ -70,8 +70,8 @@ mod tests {
         let operators: Vec<_> = operators.iter().map(state).collect();
         let count = operators.len() as u32;
         let snapshot = Snapshot { now, workers: 1, block_records: 384, operators };
-        let mut ranked: Vec<(Rank, u32)> =
-            (0..count).filter_map(|id| Some((Fcfs.rank(&snapshot, OperatorId(id))?, id))).collect();
+        let mut ranked: Vec<(u64, u32)> =
+            (0..count).filter_map(|id| Some((Fcfs.rank(&snapshot, OperatorId(id))?.word(), id))).collect();
         ranked.sort();
         assert_eq!(ranked.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), expected);
         assert_eq!(Fcfs.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
