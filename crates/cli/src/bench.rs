@@ -15,7 +15,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use thalweg::{
-    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, ProcessingTime, Span, SystemClock, WatermarkStrategy,
+    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, ProcessingTime, Span, SystemClock,
+    WatermarkStrategy,
 };
 use thalweg_connectors::Pace;
 use thalweg_workloads::ysb::loops::LoopKind;
@@ -162,8 +163,8 @@ impl BenchArgs {
     }
 
     fn engine(&self) -> Result<EngineBuilder> {
-        let policy =
-            thalweg_scheduling::by_name(&self.policy).map_err(|error| WrongOption(format!("--policy: {error}")))?;
+        let policy = thalweg_scheduling::by_name(&self.policy)
+            .map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let edges = EdgeLimits {
             block_records: self.block_records,
             chunk_blocks: self.chunk_blocks,
@@ -176,11 +177,16 @@ impl BenchArgs {
     /// The pace of a generated workload, and its rate if it has one.
     fn pace(&self) -> (Pace, Option<u64>) {
         match self.rate {
-            Rate::Max => (Pace::Drain { nominal_rate_per_s: NOMINAL_RATE_PER_S, start: EventTime::EPOCH }, None),
+            Rate::Max => {
+                (Pace::Drain { nominal_rate_per_s: NOMINAL_RATE_PER_S, start: EventTime::EPOCH }, None)
+            }
             Rate::PerSecond(rate_per_s) => {
                 // A whole microsecond, so that event times have a closed form.
                 let now_us = SystemClock::default().now().as_nanos() / 1_000;
-                (Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) }, Some(rate_per_s))
+                (
+                    Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) },
+                    Some(rate_per_s),
+                )
             }
         }
     }
@@ -194,7 +200,8 @@ impl BenchArgs {
     /// The file of results, in its folder, which is made if it is not there.
     fn results_file(&self, name: &str) -> Result<Option<PathBuf>> {
         let Some(folder) = &self.results else { return Ok(None) };
-        std::fs::create_dir_all(folder).with_context(|| format!("--results: {} cannot be made", folder.display()))?;
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("--results: {} cannot be made", folder.display()))?;
         Ok(Some(folder.join(name)))
     }
 }

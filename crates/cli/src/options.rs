@@ -111,7 +111,11 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         _ => return Err(format!("`{unit}` is no unit of memory: take KiB, MiB or GiB")),
     };
     let bytes = number * factor;
-    if bytes.fract() == 0.0 && bytes < 9e15 { Ok(bytes as u64) } else { Err(format!("{text} is no number of bytes")) }
+    if bytes.fract() == 0.0 && bytes < 9e15 {
+        Ok(bytes as u64)
+    } else {
+        Err(format!("{text} is no number of bytes"))
+    }
 }
 
 /// `fail`, `skip` or `divert:FILE`.
@@ -130,7 +134,9 @@ mod tests {
 
     #[test]
     fn spans() {
-        for (text, micros) in [("60s", 60_000_000), ("1.5ms", 1_500), ("20us", 20), ("2m", 120_000_000), ("0s", 0)] {
+        for (text, micros) in
+            [("60s", 60_000_000), ("1.5ms", 1_500), ("20us", 20), ("2m", 120_000_000), ("0s", 0)]
+        {
             assert_eq!(span(text), Ok(Span::from_micros(micros)), "{text}");
         }
         for (text, error) in [

@@ -127,7 +127,11 @@ impl Cursors {
     pub fn head_stamp(&self, index: usize) -> u64 {
         let reader = &self.readers[index];
         if self.read(index) >= self.writer.restarted_at.load(Ordering::Relaxed) {
-            return self.writer.restart_stamp.load(Ordering::Relaxed).max(reader.block_stamp.load(Ordering::Relaxed));
+            return self
+                .writer
+                .restart_stamp
+                .load(Ordering::Relaxed)
+                .max(reader.block_stamp.load(Ordering::Relaxed));
         }
         reader.block_stamp.load(Ordering::Relaxed)
     }
@@ -137,7 +141,8 @@ impl Cursors {
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
-            let unread = writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
+            let unread =
+                writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
             if unread >= self.ordinary_marks {
                 return false;
             }

@@ -77,7 +77,6 @@ pub fn edge<T: Send + 'static, R: MarkRules>(
 ///
 /// # Errors
 /// As for [`edge`].
-#[expect(clippy::type_complexity, reason = "a pair of ends needs no name of its own")]
 pub fn shared_edge<T: Send + Sync + 'static, R: MarkRules>(
     pool: &Arc<Pool>,
     options: EdgeOptions,
@@ -121,7 +120,6 @@ unsafe impl<T: Send, R: MarkRules> Sync for Shared<T, R> {}
 unsafe impl<T: Send, R: MarkRules> Send for Shared<T, R> {}
 
 impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
-    #[expect(clippy::type_complexity, reason = "the edge and its first chunks, for the two functions above")]
     fn new(
         pool: &Pool,
         options: EdgeOptions,

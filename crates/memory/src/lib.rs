@@ -6,7 +6,7 @@
 //!
 //! 1. [`sync`]: atomics, locks and slots, from std or, under `--cfg loom`, from loom.
 //! 2. [`budget`]: bytes that may be held, and reservations that give themselves back.
-//! 3. [`chunk`]: one populated mapping, cut into blocks of a preamble and N slots.
+//! 3. [`chunk`]: one populated mapping, cut into blocks; `block`: a preamble and N slots.
 //! 4. [`pool`]: chunks made and taken back by a thread of its own, away from the data path.
 //! 5. [`cursors`]: how far the writer and each reader of an edge have come; what schedulers look at.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
@@ -32,6 +32,7 @@
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+mod block;
 pub mod budget;
 pub mod chunk;
 pub mod cursors;

@@ -105,20 +105,20 @@ impl<T> Deref for CacheAligned<T> {
 /// Room for one value, initialised or not, which one side writes and another reads when a protocol says so.
 /// Under loom every access is checked against every other.
 #[cfg_attr(not(loom), repr(transparent))]
-pub(crate) struct Slot<T>(Cell<MaybeUninit<T>>);
+pub(crate) struct Slot<T>(UnsafeInner<MaybeUninit<T>>);
 
 #[cfg(loom)]
-use loom::cell::UnsafeCell as Cell;
+use loom::cell::UnsafeCell as UnsafeInner;
 
 /// std's cell with loom's shape.
 #[cfg(not(loom))]
 #[repr(transparent)]
-struct Cell<T>(std::cell::UnsafeCell<T>);
+struct UnsafeInner<T>(std::cell::UnsafeCell<T>);
 
 #[cfg(not(loom))]
-impl<T> Cell<T> {
+impl<T> UnsafeInner<T> {
     fn new(value: T) -> Self {
-        Cell(std::cell::UnsafeCell::new(value))
+        UnsafeInner(std::cell::UnsafeCell::new(value))
     }
     #[inline(always)]
     fn with<Q>(&self, f: impl FnOnce(*const T) -> Q) -> Q {
@@ -132,7 +132,7 @@ impl<T> Cell<T> {
 
 impl<T> Slot<T> {
     pub(crate) fn new() -> Self {
-        Slot(Cell::new(MaybeUninit::uninit()))
+        Slot(UnsafeInner::new(MaybeUninit::uninit()))
     }
 
     /// Fills the slot; what was in it is forgotten, not dropped.

@@ -148,7 +148,10 @@ impl<T, O: Output<T>> Output<T> for Watched<'_, O> {
 
     #[inline(always)]
     fn push(&mut self, record: Record<T>) {
-        assert!(self.due.is_none(), "a record is pushed behind a watermark that is due: check room() first (O1)");
+        assert!(
+            self.due.is_none(),
+            "a record is pushed behind a watermark that is due: check room() first (O1)"
+        );
         let event_time = record.event_time;
         self.output.push(record);
         self.passed += 1;

@@ -85,15 +85,22 @@ impl fmt::Display for PlanError {
             PlanError::OutOfRange { name, value, min, max, unit } => {
                 write!(f, "{name} is {value} {unit}, but must be from {min} to {max} {unit}")
             }
-            PlanError::NoSource { query } => write!(f, "query `{query}` has no source: add one and end its stream in a sink"),
+            PlanError::NoSource { query } => {
+                write!(f, "query `{query}` has no source: add one and end its stream in a sink")
+            }
             PlanError::DuplicateName { name } => {
                 write!(f, "two operators are called `{name}`: give one of them another name")
             }
             PlanError::EmptyName => write!(f, "an operator has an empty name: give it one"),
             PlanError::Unread { operator } => {
-                write!(f, "nobody reads what `{operator}` puts out: end the stream in a sink, if only one that drops")
+                write!(
+                    f,
+                    "nobody reads what `{operator}` puts out: end the stream in a sink, if only one that drops"
+                )
             }
-            PlanError::Unfed { operator } => write!(f, "nothing feeds `{operator}`: connect its input to an operator"),
+            PlanError::Unfed { operator } => {
+                write!(f, "nothing feeds `{operator}`: connect its input to an operator")
+            }
             PlanError::BudgetTooSmall { edge, exceeded } => {
                 write!(f, "the first two chunks of edge `{edge}` do not fit: {exceeded}")
             }

@@ -97,7 +97,12 @@ pub(crate) enum Found {
 }
 
 impl Executor {
-    pub(crate) fn new(policy: Box<dyn Policy>, pool: Arc<Pool>, block_records: u32, workers: usize) -> Arc<Self> {
+    pub(crate) fn new(
+        policy: Box<dyn Policy>,
+        pool: Arc<Pool>,
+        block_records: u32,
+        workers: usize,
+    ) -> Arc<Self> {
         let snapshot = Snapshot { workers, block_records, ..Snapshot::default() };
         let table = Table {
             reads: policy.reads(),
@@ -151,7 +156,14 @@ impl Executor {
         for (built, counters) in tasks.into_iter().zip(counters) {
             let BuiltTask { name, task, probe } = built;
             let state = self.pool.budget().reserve(0).expect("nothing always fits");
-            let body = TaskBody { name, task, probe: Arc::clone(&probe), query: Arc::clone(&query), counters, state };
+            let body = TaskBody {
+                name,
+                task,
+                probe: Arc::clone(&probe),
+                query: Arc::clone(&query),
+                counters,
+                state,
+            };
             let entry = Some(Entry { probe, query: Arc::clone(&query), waiting: Some(Box::new(body)) });
             match table.tasks.iter_mut().find(|entry| entry.is_none()) {
                 Some(free) => *free = entry,
@@ -247,7 +259,7 @@ impl Executor {
 
 impl Table {
     /// Takes a task back from the worker that ran it.
-    fn complete(&mut self, done: Done, now: ProcessingTime, ended: &mut Vec<Box<TaskBody>>) {
+    fn complete(&mut self, done: Done, now: ProcessingTime, ended: &mut Vec<TaskBody>) {
         let Done { operator, body, started, outcome } = done;
         let entry = &mut self.tasks[operator.0 as usize];
         if let Outcome::Ran(StepReport { records_in, records_out, ended: false }) = outcome
@@ -261,7 +273,7 @@ impl Table {
         match outcome {
             Outcome::Ran(report) => {
                 *entry = None;
-                ended.push(body);
+                ended.push(*body);
                 let is_last = !self.tasks.iter().flatten().any(|entry| entry.query.id == query.id);
                 if report.ended && is_last {
                     query.end(None);
@@ -269,7 +281,7 @@ impl Table {
             }
             Outcome::Failed(error) => {
                 *entry = None;
-                ended.push(body);
+                ended.push(*body);
                 query.end(Some(*error));
                 self.remove_waiting(query.id, ended);
             }
@@ -277,12 +289,12 @@ impl Table {
     }
 
     /// Takes the tasks of a query that nobody runs out of the table.
-    fn remove_waiting(&mut self, query: QueryId, ended: &mut Vec<Box<TaskBody>>) {
+    fn remove_waiting(&mut self, query: QueryId, ended: &mut Vec<TaskBody>) {
         for slot in &mut self.tasks {
             if let Some(entry) = slot.as_mut().filter(|entry| entry.query.id == query)
                 && let Some(body) = entry.waiting.take()
             {
-                ended.push(body);
+                ended.push(*body);
                 *slot = None;
             }
         }
@@ -346,7 +358,8 @@ impl Table {
 impl Entry {
     fn state(&self, reads: Fields, now: ProcessingTime) -> OperatorState {
         let probe = &self.probe;
-        let oldest_pending = if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
+        let oldest_pending =
+            if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
         OperatorState {
             query: self.query.id,
             is_source: probe.is_source(),

@@ -67,13 +67,22 @@ pub(crate) struct Built {
 struct Ends<T: Send + 'static>(Mutex<(Option<Writer<T>>, Option<Reader<T>>)>);
 
 trait OpenEdge: Send {
-    fn open(&self, pool: &Arc<Pool>, limits: EdgeLimits) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError>;
+    fn open(
+        &self,
+        pool: &Arc<Pool>,
+        limits: EdgeLimits,
+    ) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError>;
 }
 
 impl<T: Send + 'static> OpenEdge for Arc<Ends<T>> {
-    fn open(&self, pool: &Arc<Pool>, limits: EdgeLimits) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError> {
+    fn open(
+        &self,
+        pool: &Arc<Pool>,
+        limits: EdgeLimits,
+    ) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
-        let options = EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
+        let options =
+            EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
         let (writer, reader) = thalweg_memory::edge::<_, EdgeMarks>(pool, options)?;
         let cursors = Arc::clone(reader.cursors());
         *self.0.lock() = (Some(writer), Some(reader));
@@ -218,7 +227,8 @@ impl Graph {
         let delivered = Delivered::new();
         let build = |plan: TaskPlan| {
             let cursors = |index: usize| Arc::clone(&edges[index].1);
-            let probe = Arc::new(Probe::new(plan.input.map(|index| (cursors(index), 0)), plan.output.map(cursors)));
+            let probe =
+                Arc::new(Probe::new(plan.input.map(|index| (cursors(index), 0)), plan.output.map(cursors)));
             let opened = Opened { delivered: Arc::clone(&delivered), probe: Arc::clone(&probe) };
             let mut task = (plan.build)(&opened);
             task.seed(entropy);

@@ -106,8 +106,15 @@ pub const QUERIES: Limit = Limit {
 };
 
 /// The whole table.
-pub const ALL: [&Limit; 7] =
-    [&BLOCK_RECORDS, &CHUNK_BLOCKS, &CHUNKS_PER_EDGE, &MARKS_PER_EDGE, &MEMORY_BUDGET_BYTES, &WORKERS, &QUERIES];
+pub const ALL: [&Limit; 7] = [
+    &BLOCK_RECORDS,
+    &CHUNK_BLOCKS,
+    &CHUNKS_PER_EDGE,
+    &MARKS_PER_EDGE,
+    &MEMORY_BUDGET_BYTES,
+    &WORKERS,
+    &QUERIES,
+];
 
 /// The bounds of each edge of a query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -150,7 +157,8 @@ impl EdgeLimits {
 
 /// The table as Markdown.
 pub fn table() -> String {
-    let mut page = String::from("| name | unit | default | least | most | why |\n|---|---|---|---|---|---|\n");
+    let mut page =
+        String::from("| name | unit | default | least | most | why |\n|---|---|---|---|---|---|\n");
     for Limit { name, unit, default, min, max, reason } in ALL {
         page += &format!("| `{name}` | {unit} | {default} | {min} | {max} | {reason} |\n");
     }
@@ -186,6 +194,9 @@ mod tests {
         let error = BLOCK_RECORDS.check(0).unwrap_err().to_string();
         assert_eq!(error, "block_records is 0 records, but must be from 1 to 1048576 records");
         let limits = EdgeLimits { chunks_max: 1, ..EdgeLimits::default() };
-        assert_eq!(limits.check().unwrap_err().to_string(), "chunks_per_edge is 1 chunks, but must be from 2 to 4096 chunks");
+        assert_eq!(
+            limits.check().unwrap_err().to_string(),
+            "chunks_per_edge is 1 chunks, but must be from 2 to 4096 chunks"
+        );
     }
 }

@@ -43,10 +43,12 @@ pub use segment::{Chaining, Erased};
 pub use stream::{KeyedStream, Stream, WindowedStream};
 
 pub use thalweg_model::{
-    Clock, Coded, Counts, Entropy, EventTime, Fault, Fold, Generate, Mark, ProcessingTime, Record, SeededEntropy, Sink,
-    Source, Span, State, TumblingWindows, VirtualClock, WatermarkStrategy, Window, WindowError, Windowed, source,
+    Clock, Coded, Counts, Entropy, EventTime, Fault, Fold, Generate, Mark, ProcessingTime, Record,
+    SeededEntropy, Sink, Source, Span, State, TumblingWindows, VirtualClock, WatermarkStrategy, Window,
+    WindowError, Windowed, source,
 };
 pub use thalweg_operators::{Count, DuplicateKey, Table};
 pub use thalweg_runtime::{
-    EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, SystemClock,
+    EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, PlanError, Progress, QueryError, QueryHandle,
+    QueryReport, QueryState, SystemClock,
 };

@@ -46,7 +46,8 @@ impl Draft {
 impl Query {
     /// A query without streams.
     pub fn new(name: impl Into<String>) -> Self {
-        let draft = Draft { name: name.into(), names: HashMap::new(), open: Vec::new(), finished: Vec::new() };
+        let draft =
+            Draft { name: name.into(), names: HashMap::new(), open: Vec::new(), finished: Vec::new() };
         Query { draft: Rc::new(RefCell::new(draft)) }
     }
 

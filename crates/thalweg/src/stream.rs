@@ -46,7 +46,6 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     }
 
     /// Joins each value with the row of `table` that has its key; values without a row are dropped and counted.
-    #[expect(clippy::type_complexity, reason = "the type says what the stream is made of, and nobody writes it out")]
     pub fn join_table<K, R, U, KeyOf, Combine>(
         self,
         table: Table<K, R>,
@@ -156,7 +155,6 @@ where
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
     /// Folds the values of each key and window.
-    #[expect(clippy::type_complexity, reason = "the type says what the stream is made of, and nobody writes it out")]
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,

@@ -45,7 +45,10 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until) -> Result<Driven> {
     let is_over = || interrupt.is_pressed() || query.progress().state != QueryState::Running;
     let wait_until = |deadline: Option<Instant>| {
         while !is_over() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            sleep(deadline.map_or(LOOK, |deadline| LOOK.min(deadline.saturating_duration_since(Instant::now()))));
+            sleep(
+                deadline
+                    .map_or(LOOK, |deadline| LOOK.min(deadline.saturating_duration_since(Instant::now()))),
+            );
         }
     };
     let measured = match *until {
@@ -61,7 +64,8 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until) -> Result<Driven> {
         }
     };
     query.stop();
-    let report = query.wait().map_err(|error| anyhow!("{}: {error}", error.code())).context("the query failed")?;
+    let report =
+        query.wait().map_err(|error| anyhow!("{}: {error}", error.code())).context("the query failed")?;
     let (events, seconds) = measured.unwrap_or((report.events_in, started.elapsed().as_secs_f64()));
     let (busy_ns, scheduling_ns) = (report.busy_ns as f64, engine.scheduling_ns() as f64);
     Ok(Driven {

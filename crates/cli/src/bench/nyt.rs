@@ -29,11 +29,15 @@ type Kept = Arc<std::sync::Mutex<Vec<NytRow>>>;
 /// Runs the query.
 pub fn run(args: &BenchArgs) -> Result<Figures> {
     if args.api.loop_kind().is_some() || args.cyclic {
-        return Err(WrongOption("--api loop-* and --cyclic belong to ysb: leave them away for nyt".into()).into());
+        return Err(
+            WrongOption("--api loop-* and --cyclic belong to ysb: leave them away for nyt".into()).into()
+        );
     }
     let window = args.window.unwrap_or(nyt::WINDOW);
     if window.as_micros() <= 0 || window.as_micros() % 1_000_000 != 0 {
-        return Err(WrongOption(format!("--window: {window} is not a positive number of whole seconds")).into());
+        return Err(
+            WrongOption(format!("--window: {window} is not a positive number of whole seconds")).into()
+        );
     }
     match &args.input {
         Some(input) => run_recorded(args, input, window),
@@ -98,7 +102,11 @@ fn run_generated(args: &BenchArgs, window: Span) -> Result<Figures> {
     Ok(Figures::of_engine(args, "nyt", driven, offered, checked))
 }
 
-fn plan<S: Source<Item = Trip> + 'static>(args: &BenchArgs, source: S, window: Span) -> Result<(Graph, Kept)> {
+fn plan<S: Source<Item = Trip> + 'static>(
+    args: &BenchArgs,
+    source: S,
+    window: Span,
+) -> Result<(Graph, Kept)> {
     let (sink, kept) = Rows::new(row_of, args.results_file("nyt.csv")?, write_row)?;
     let query = Query::new("nyt");
     query::trips_per_cell(&query, source, args.strategy(), TumblingWindows::new(window)?, sink);
@@ -123,7 +131,9 @@ fn on_bad(args: &BenchArgs) -> Result<OnBad> {
         Some(OnBadOption::Fail) => OnBad::Fail,
         Some(OnBadOption::Skip) => OnBad::Skip,
         Some(OnBadOption::Divert(path)) => OnBad::Divert(path.clone()),
-        None => OnBad::Divert(args.results_file("nyt.bad.csv")?.unwrap_or_else(|| PathBuf::from("nyt.bad.csv"))),
+        None => {
+            OnBad::Divert(args.results_file("nyt.bad.csv")?.unwrap_or_else(|| PathBuf::from("nyt.bad.csv")))
+        }
     })
 }
 
@@ -139,9 +149,14 @@ fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
 /// A file, gunzipped if it is a `.gz`, as text; bytes that are no UTF-8 make their line a bad one.
 fn text_of(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).with_context(|| format!("{} cannot be read for the reference", path.display()))?;
+    let file =
+        File::open(path).with_context(|| format!("{} cannot be read for the reference", path.display()))?;
     let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let read = if is_gzip { MultiGzDecoder::new(file).read_to_end(&mut bytes) } else { (&file).read_to_end(&mut bytes) };
+    let read = if is_gzip {
+        MultiGzDecoder::new(file).read_to_end(&mut bytes)
+    } else {
+        (&file).read_to_end(&mut bytes)
+    };
     read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }

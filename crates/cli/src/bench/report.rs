@@ -157,7 +157,9 @@ impl Figures {
 
     /// A few lines.
     pub fn text(&self) -> String {
-        let offered = self.offered_per_s.map_or("as fast as can be".to_owned(), |rate| format!("{} offered", million(rate as f64)));
+        let offered = self
+            .offered_per_s
+            .map_or("as fast as can be".to_owned(), |rate| format!("{} offered", million(rate as f64)));
         let mut text = format!(
             "{} ({}{}, {} worker{}, {offered})\n  throughput  {}, {} events in {:.2} s\n",
             self.workload,
@@ -172,7 +174,9 @@ impl Figures {
         let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
         text += &format!("  results     {results_out} rows; {filtered} filtered, {late} late, {bad} bad\n");
         if let Some(Latency { mean, p50, p99, max, count, .. }) = self.latency_us {
-            text += &format!("  latency     mean {mean} us, p50 {p50} us, p99 {p99} us, max {max} us ({count} markers)\n");
+            text += &format!(
+                "  latency     mean {mean} us, p50 {p50} us, p99 {p99} us, max {max} us ({count} markers)\n"
+            );
         }
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");

@@ -22,7 +22,6 @@ pub struct Rows<T, R> {
 
 impl<T, R> Rows<T, R> {
     /// A sink that keeps `row_of` of each result, and the rows it will have kept.
-    #[expect(clippy::type_complexity, reason = "a sink and what it fills")]
     pub fn new(
         row_of: fn(&Record<T>) -> R,
         file: Option<PathBuf>,

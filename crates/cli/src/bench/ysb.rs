@@ -22,13 +22,22 @@ use crate::usage;
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs) -> Result<Figures> {
     if args.input.is_some() {
-        return Err(WrongOption("--input: ysb has no recorded input; leave it away, or take nyt".into()).into());
+        return Err(
+            WrongOption("--input: ysb has no recorded input; leave it away, or take nyt".into()).into()
+        );
     }
     let window = args.window.unwrap_or(event::WINDOW);
     if window.as_micros() <= 0 || window.as_micros() % 1_000 != 0 {
-        return Err(WrongOption(format!("--window: {window} is not a positive number of whole milliseconds")).into());
+        return Err(WrongOption(format!(
+            "--window: {window} is not a positive number of whole milliseconds"
+        ))
+        .into());
     }
-    let generator = Arc::new(YsbGenerator::new(YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() }));
+    let generator = Arc::new(YsbGenerator::new(YsbOptions {
+        seed: args.seed,
+        cyclic: args.cyclic,
+        ..YsbOptions::default()
+    }));
     match args.api.loop_kind() {
         Some(kind) => run_loop(args, kind, &generator, window),
         None => run_engine(args, generator, window),
@@ -47,7 +56,8 @@ fn run_engine(args: &BenchArgs, generator: Arc<YsbGenerator>, window: Span) -> R
     let driven = drive(&engine, query.plan(args.chaining())?, &args.until())?;
 
     let (rate_per_s, start_us) = super::rate_and_start(pace);
-    let period: Vec<(u64, u64)> = generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
+    let period: Vec<(u64, u64)> =
+        generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
     let size_us = window.as_micros();
     let events = driven.report.events_in;
     let expected = ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, size_us });
@@ -63,7 +73,8 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator, window: 
     let workers = usize::try_from(args.workers).ok().and_then(NonZeroUsize::new);
     let workers = workers.ok_or_else(|| WrongOption("--workers is 0, but must be at least 1".into()))?;
     let block_records = NonZeroUsize::new(args.block_records as usize);
-    let block_records = block_records.ok_or_else(|| WrongOption("--block-records is 0, but must be at least 1".into()))?;
+    let block_records =
+        block_records.ok_or_else(|| WrongOption("--block-records is 0, but must be at least 1".into()))?;
     let options = LoopOptions {
         kind,
         workers,
@@ -77,7 +88,8 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator, window: 
         loops::run(options);
     }
     let cpu_before = usage::cpu_seconds();
-    let ran = loops::run(LoopOptions { stop: LoopStop::After(Duration::from_secs_f64(args.seconds)), ..options });
+    let ran =
+        loops::run(LoopOptions { stop: LoopStop::After(Duration::from_secs_f64(args.seconds)), ..options });
     let cpu_s = usage::cpu_seconds() - cpu_before;
 
     let cache = generator.cache();

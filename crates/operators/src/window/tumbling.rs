@@ -72,9 +72,9 @@ where
         let window = self.windows.window_of(event_time);
         let is_open = window.end > self.watermark;
         if is_open {
-            self.store.turn_to(window)
+            self.store.turn_to(window);
         } else {
-            self.late += 1
+            self.late += 1;
         }
         is_open
     }

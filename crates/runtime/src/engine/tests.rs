@@ -1,1 +1,382 @@
-//! Engines without threads, stepped by hand.
+//! Engines without threads, stepped by hand: what the engine promises about ends, failures and time. Operators
+//! come from here, since this room knows none.
+
+use std::sync::Arc;
+
+use thalweg_memory::sync::Mutex;
+use thalweg_model::source::Given;
+use thalweg_model::{
+    Blame, Coded, Counts, EventTime, Fault, Flow, Input, Mark, Operator, Output, Polled, ProcessingTime,
+    Record, Sink, Source, SourceStatus, Span, StateError, StateReader, StateWriter, VirtualClock,
+    WatermarkStrategy,
+};
+
+use super::*;
+use crate::error::QueryError;
+use crate::graph::SinkPlan;
+use crate::query::QueryState;
+
+/// Writes what arrives: values, and marks in brackets.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl Seen {
+    fn text(&self) -> String {
+        self.0.lock().join(" ")
+    }
+}
+
+impl Sink<i64> for Seen {
+    fn write(&mut self, record: Record<i64>) -> Result<(), Fault> {
+        self.0.lock().push(record.value.to_string());
+        Ok(())
+    }
+
+    fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
+        let text = match mark {
+            Mark::Watermark(EventTime::MAX) => "[W max]".to_owned(),
+            Mark::Watermark(watermark) => format!("[W{}]", watermark.as_micros()),
+            other => format!("[{other:?}]"),
+        };
+        self.0.lock().push(text);
+        Ok(())
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.0.lock().push("finished".to_owned());
+        Ok(())
+    }
+}
+
+/// Emits each value `times` times; at a watermark it emits `times` zeroes. Panics at 13.
+struct Repeat {
+    times: usize,
+    /// What is left to emit, and at which time.
+    left: Option<(EventTime, i64, usize)>,
+    read: u64,
+    blame: Blame,
+}
+
+impl Repeat {
+    fn new(times: usize) -> Self {
+        Repeat { times, left: None, read: 0, blame: Blame::default() }
+    }
+
+    fn emit<O: Output<i64>>(&mut self, output: &mut O) -> Flow {
+        while let Some((event_time, value, count)) = self.left {
+            if output.room() == 0 {
+                return Flow::More;
+            }
+            output.push(Record::new(event_time, value));
+            self.left = (count > 1).then_some((event_time, value, count - 1));
+        }
+        Flow::Done
+    }
+}
+
+impl Operator<i64> for Repeat {
+    type Out = i64;
+    const EXPANDS: bool = true;
+
+    fn process<I: Input<i64>, O: Output<i64>>(&mut self, input: &mut I, output: &mut O) {
+        while self.left.is_none() && output.room() > 0 {
+            let Some(record) = input.take() else { return };
+            self.process_one(record, output);
+            self.read += 1;
+        }
+    }
+
+    fn process_one<O: Output<i64>>(&mut self, record: Record<i64>, output: &mut O) {
+        self.blame.on(|| assert!(record.value != 13, "thirteen"));
+        self.left = (self.times > 0).then_some((record.event_time, record.value, self.times));
+        let _stalled_or_done = self.emit(output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<i64>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        assert!(self.left.is_none(), "a mark waits until everything before it is out (O4)");
+        if let Mark::Watermark(watermark) = mark {
+            self.left = (self.times > 0).then_some((watermark, 0, self.times));
+        }
+        self.emit(output)
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.left.is_some()
+    }
+
+    fn resume<O: Output<i64>>(&mut self, output: &mut O) -> Flow {
+        self.emit(output)
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each("repeat", Counts { read: self.read, forwarded: self.read, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some("repeat")
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+fn records(values: std::ops::Range<i64>) -> Given<i64> {
+    Given::new(values.map(|value| Record::new(EventTime::from_micros(value), value)).collect())
+}
+
+/// A watermark every ten microseconds of event time.
+fn strategy() -> WatermarkStrategy {
+    WatermarkStrategy::ascending().with_step(Span::from_micros(10))
+}
+
+fn tiny() -> EdgeLimits {
+    EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 2, marks_max: 1 }
+}
+
+fn stepped(edges: EdgeLimits, clock: &Arc<VirtualClock>) -> Stepped {
+    let clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(clock);
+    Engine::builder().edges(edges).clock(clock).build_stepped().unwrap()
+}
+
+/// Steps the only worker until nothing is left to do; answers when something is next due.
+fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
+    for _ in 0..100_000 {
+        while stepped.pool.grow_step() {}
+        if let Step::Idle(until) = stepped.workers[0].step(clock) {
+            return until;
+        }
+    }
+    panic!("100,000 steps and no end");
+}
+
+/// Source, an expanding operator, sink; each a task of its own.
+fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
+    let mut graph = Graph::new("repeat");
+    let (first_exit, first_entry) = graph.edge();
+    let (second_exit, second_entry) = graph.edge();
+    graph.source("source", records(values), strategy(), Repeat::new(1), first_exit);
+    graph.operator("repeat", first_entry, Repeat::new(times), second_exit);
+    graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(seen.clone()));
+    graph
+}
+
+/// Emission beyond the room of any edge, record by record and at marks, through full mark rings: everything
+/// arrives, in order, each mark behind what belongs before it, and the query ends by itself.
+#[test]
+fn emission_is_resumed_and_marks_keep_their_place() {
+    let mut texts = Vec::new();
+    for edges in [tiny(), EdgeLimits::default()] {
+        let clock = Arc::new(VirtualClock::default());
+        let mut stepped = stepped(edges, &clock);
+        let seen = Seen::default();
+        let query = stepped.engine.submit(graph(1..13, 5, &seen)).unwrap();
+        assert_eq!(run(&mut stepped, &clock), ProcessingTime::NEVER);
+        let report = query.wait().unwrap();
+        assert_eq!(report.conservation_error(), None);
+        assert_eq!(report.events_in, 12);
+        texts.push(seen.text());
+    }
+    let one = "1 1 1 1 1 0 0 0 0 0 0 0 0 0 0 0 [W1] 2 2 2 2 2 3 3";
+    assert!(texts[0].starts_with(one), "{}", texts[0]);
+    assert!(texts[0].ends_with("[W max] [End] finished"), "{}", texts[0]);
+    assert_eq!(texts[0], texts[1]);
+}
+
+#[test]
+fn a_panic_fails_its_query_by_name_and_no_other() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let (seen, neighbour) = (Seen::default(), Seen::default());
+    let failing = stepped.engine.submit(graph(1..30, 2, &seen)).unwrap();
+    let fine = stepped.engine.submit(graph(20..30, 2, &neighbour)).unwrap();
+    run(&mut stepped, &clock);
+    assert_eq!(failing.progress().state, QueryState::Failed);
+    let error = failing.wait().unwrap_err();
+    assert_eq!(error.to_string(), "the function of operator `repeat` panicked: thirteen");
+    assert_eq!(error.code(), "OPERATOR_PANICKED");
+    assert!(!seen.text().contains("finished"), "a failed query publishes nothing");
+    assert_eq!(fine.wait().unwrap().events_in, 10);
+    assert!(neighbour.text().ends_with("finished"));
+    assert_eq!(stepped.engine.budget().used_bytes() % 4096, 0, "only spare pages are left");
+}
+
+#[test]
+fn stop_drains_and_cancel_drops() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let (stopped, cancelled) = (Seen::default(), Seen::default());
+    let stop = stepped.engine.submit(graph(100..1_000_000, 1, &stopped)).unwrap();
+    let cancel = stepped.engine.submit(graph(100..1_000_000, 1, &cancelled)).unwrap();
+    for _ in 0..500 {
+        stepped.workers[0].step(clock.as_ref());
+    }
+    stop.stop();
+    cancel.cancel();
+    cancel.stop();
+    run(&mut stepped, &clock);
+    assert!(stopped.text().ends_with("[W max] [End] finished"));
+    let report = stop.wait().unwrap();
+    assert_eq!((report.conservation_error(), report.events_in < 999_900), (None, true));
+    assert!(matches!(cancel.wait(), Err(QueryError::Cancelled)));
+    assert!(!cancelled.text().contains("End"));
+}
+
+/// Has one record a second, and a latency marker behind each.
+struct Slow {
+    next_s: u64,
+}
+
+impl Source for Slow {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(
+        &mut self,
+        now: ProcessingTime,
+        _: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let due = ProcessingTime::from_nanos(self.next_s * 1_000_000_000);
+        if self.next_s > 3 {
+            return Ok(Polled::new(SourceStatus::Ended));
+        }
+        if now < due {
+            return Ok(Polled::new(SourceStatus::IdleUntil(due)));
+        }
+        output.push(Record::new(EventTime::from_secs(self.next_s.cast_signed()), self.next_s.cast_signed()));
+        self.next_s += 1;
+        Ok(Polled { status: SourceStatus::Ready, latency: Some(due) })
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Idle workers sleep until the next record is due, and latency counts from then.
+#[test]
+fn time_moves_only_when_nothing_is_left_to_do() {
+    let clock = Arc::new(VirtualClock::default());
+    // Room for a watermark and a latency marker: a full ring drops the latter.
+    let mut stepped = stepped(EdgeLimits { marks_max: 2, ..tiny() }, &clock);
+    let seen = Seen::default();
+    let mut graph = Graph::new("slow");
+    let (exit, entry) = graph.edge();
+    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), exit);
+    graph.operator("sink", entry, Repeat::new(0), SinkPlan(seen.clone()));
+    let query = stepped.engine.submit(graph).unwrap();
+    for second in 1..=3u64 {
+        let due = run(&mut stepped, &clock);
+        assert_eq!(due, ProcessingTime::from_nanos(second * 1_000_000_000));
+        // A millisecond too late.
+        clock.advance_to(due.plus_nanos(1_000_000));
+    }
+    run(&mut stepped, &clock);
+    let latency = query.wait().unwrap().latency.unwrap();
+    assert_eq!(latency.count, 3);
+    assert!((latency.p50_ns.abs_diff(1_000_000)) < 1_000, "{latency:?}");
+}
+
+#[test]
+fn plans_that_cannot_run_are_refused_before_anything_runs() {
+    let clock = Arc::new(VirtualClock::default());
+    let stepped = stepped(EdgeLimits::default(), &clock);
+    let refuse = |build: &dyn Fn(&mut Graph)| {
+        let mut graph = Graph::new("q");
+        build(&mut graph);
+        let error = stepped.engine.submit(graph).err().expect("refused");
+        assert_eq!(stepped.engine.budget().used_bytes(), 0, "nothing was opened");
+        error.to_string()
+    };
+    let sink = || SinkPlan(Seen::default());
+    let source =
+        |graph: &mut Graph, name: &str| graph.source(name, records(0..1), strategy(), Repeat::new(1), sink());
+    assert_eq!(refuse(&|_| ()), "query `q` has no source: add one and end its stream in a sink");
+    let twice = refuse(&|graph| (source(graph, "a"), source(graph, "a")).1);
+    assert_eq!(twice, "two operators are called `a`: give one of them another name");
+    assert_eq!(refuse(&|graph| source(graph, "")), "an operator has an empty name: give it one");
+    let unread = refuse(&|graph| {
+        let (exit, _entry) = graph.edge();
+        graph.source("a", records(0..1), strategy(), Repeat::new(1), exit);
+    });
+    assert!(unread.starts_with("nobody reads what `a` puts out"), "{unread}");
+    let unfed = refuse(&|graph| {
+        let (_exit, entry) = graph.edge();
+        source(graph, "a");
+        graph.operator("b", entry, Repeat::new(1), sink());
+    });
+    assert!(unfed.starts_with("nothing feeds `b`"), "{unfed}");
+    let circle = refuse(&|graph| {
+        let (to_c, from_b) = graph.edge();
+        let (to_b, from_c) = graph.edge();
+        source(graph, "a");
+        graph.operator("b", from_c, Repeat::new(1), to_c);
+        graph.operator("c", from_b, Repeat::new(1), to_b);
+    });
+    assert!(circle.starts_with("nothing feeds `b`"), "{circle}");
+}
+
+#[test]
+fn a_budget_without_room_for_the_first_chunks_is_refused_and_given_back() {
+    let builder = Engine::builder().memory_budget_bytes(1 << 16);
+    let stepped = builder.build_stepped().unwrap();
+    let error = stepped.engine.submit(graph(0..10, 1, &Seen::default())).err().expect("refused");
+    assert_eq!(error.code(), "BUDGET_TOO_SMALL");
+    assert!(error.to_string().contains("`repeat -> sink`"), "{error}");
+    assert_eq!(stepped.engine.budget().used_bytes(), 0);
+}
+
+/// A sink that fails names itself and its code.
+#[test]
+fn a_sink_that_fails_fails_its_query() {
+    #[derive(Debug)]
+    struct Full;
+    impl std::fmt::Display for Full {
+        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            f.write_str("no space")
+        }
+    }
+    impl std::error::Error for Full {}
+    impl Coded for Full {
+        fn code(&self) -> &'static str {
+            "FULL"
+        }
+    }
+    struct Failing;
+    impl Sink<i64> for Failing {
+        fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+            Err(Full.into())
+        }
+    }
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let mut graph = Graph::new("q");
+    graph.source("source-sink", records(0..5), strategy(), Repeat::new(1), SinkPlan(Failing));
+    let query = stepped.engine.submit(graph).unwrap();
+    run(&mut stepped, &clock);
+    let error = query.wait().unwrap_err();
+    assert_eq!((error.code(), error.to_string().as_str()), ("FULL", "`source-sink` failed: no space"));
+}
+
+/// Threads: a dropped engine cancels what runs and comes back.
+#[test]
+fn dropping_an_engine_cancels_and_joins() {
+    let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();
+    let running = engine.submit(graph(100..100_000_000, 1, &Seen::default())).unwrap();
+    let done = engine.submit(graph(100..200, 1, &Seen::default())).unwrap();
+    assert_eq!(done.wait().unwrap().events_in, 100);
+    drop(engine);
+    assert!(matches!(running.wait(), Err(QueryError::Cancelled)));
+}

@@ -21,13 +21,15 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
             return Err(PlanError::DuplicateName { name: task.name.clone() });
         }
     }
-    (0..graph.edges.len()).map(|index| label(graph, index)).collect::<Result<Vec<_>, _>>().and_then(|labels| {
-        let fed = fed_tasks(graph);
-        match graph.tasks.iter().enumerate().find(|(index, _)| !fed[*index]) {
-            Some((_, task)) => Err(PlanError::Unfed { operator: task.name.clone() }),
-            None => Ok(labels),
-        }
-    })
+    (0..graph.edges.len()).map(|index| label(graph, index)).collect::<Result<Vec<_>, _>>().and_then(
+        |labels| {
+            let fed = fed_tasks(graph);
+            match graph.tasks.iter().enumerate().find(|(index, _)| !fed[*index]) {
+                Some((_, task)) => Err(PlanError::Unfed { operator: task.name.clone() }),
+                None => Ok(labels),
+            }
+        },
+    )
 }
 
 fn label(graph: &Graph, edge: usize) -> Result<String, PlanError> {
@@ -46,7 +48,8 @@ fn fed_tasks(graph: &Graph) -> Vec<bool> {
     let mut fed: Vec<bool> = graph.tasks.iter().map(|task| task.input.is_none()).collect();
     for _ in 0..graph.tasks.len() {
         for index in 0..graph.tasks.len() {
-            let feeds = |task: &super::TaskPlan| task.output.is_some() && task.output == graph.tasks[index].input;
+            let feeds =
+                |task: &super::TaskPlan| task.output.is_some() && task.output == graph.tasks[index].input;
             fed[index] |= graph.tasks.iter().enumerate().any(|(from, task)| fed[from] && feeds(task));
         }
     }

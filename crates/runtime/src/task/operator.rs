@@ -59,7 +59,11 @@ where
             }
         }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
-        Ok(StepReport { records_in: taken as u64, records_out: self.tail.exit.pushed() - pushed_before, ended })
+        Ok(StepReport {
+            records_in: taken as u64,
+            records_out: self.tail.exit.pushed() - pushed_before,
+            ended,
+        })
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

@@ -2,10 +2,10 @@
 
 use thalweg::{Fold, Query, Sink, Source, TumblingWindows, WatermarkStrategy, Windowed};
 
+use super::DISTANCE_MILES_ABOVE;
 use super::cell::Cell;
 use super::mean::{DistanceSum, MeanDistance, TripSummary};
 use super::trip::{Trip, Vendor};
-use super::DISTANCE_MILES_ABOVE;
 
 /// What the query's map keeps of a trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -37,7 +37,9 @@ pub fn trips_per_cell<S, K>(
             distance_miles: trip.distance_miles,
         })
         .filter(|trip| {
-            trip.vendor == Vendor::Vts && trip.distance_miles > DISTANCE_MILES_ABOVE && trip.cell != Cell::OUTSIDE
+            trip.vendor == Vendor::Vts
+                && trip.distance_miles > DISTANCE_MILES_ABOVE
+                && trip.cell != Cell::OUTSIDE
         })
         .key_by(|trip| trip.cell)
         .tumbling(windows)

@@ -1,3 +1,5 @@
+//! The grid of cells: borders, corners and places that are no places.
+
 use proptest::num::f64;
 use proptest::prelude::*;
 

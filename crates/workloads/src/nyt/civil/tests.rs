@@ -1,3 +1,5 @@
+//! Dates against a slow count of days, and texts that are no dates.
+
 use proptest::prelude::*;
 
 use super::*;

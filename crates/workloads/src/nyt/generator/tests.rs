@@ -1,3 +1,5 @@
+//! Generated trips: repeatable, and distributed as the recorded ones.
+
 use std::collections::BTreeMap;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The law of folds for the mean distance, and its compensated sum.
+
 use proptest::prelude::*;
 use thalweg_model::{StateReader, StateWriter};
 

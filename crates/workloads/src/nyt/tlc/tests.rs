@@ -1,3 +1,5 @@
+//! Rows of a recorded file: what is a trip, and what is refused by which column.
+
 use super::*;
 
 const GOOD: &str =

@@ -1,3 +1,5 @@
+//! The reference of NYT against cases worked out by hand.
+
 use super::*;
 use crate::reference::{Difference, compare};
 

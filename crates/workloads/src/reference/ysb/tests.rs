@@ -1,3 +1,5 @@
+//! The reference of YSB against cases worked out by hand, and its closed form against the walk over all events.
+
 use proptest::prelude::*;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Generated events: repeatable, uniform, and cyclic if asked.
+
 use super::*;
 use crate::ysb::event::PURCHASE;
 

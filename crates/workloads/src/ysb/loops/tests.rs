@@ -1,3 +1,5 @@
+//! Every loop against the reference, at block sizes and rates where off-by-ones live.
+
 use std::sync::LazyLock;
 
 use proptest::prelude::*;

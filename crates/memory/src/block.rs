@@ -1,0 +1,155 @@
+//! A block: a preamble of one cache line, then N slots of one type, in a row.
+//!
+//! ```text
+//! | sequence, generation, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
+//! ```
+//!
+//! A [`BlockRef`] is an address and no more: who may write or read a slot when is the edge's protocol (B1 to B5).
+//! What it does check is identity: a block carries the sequence number of its present life, so that a reader
+//! notices at once if its block was recycled under it.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use crate::sync::{AtomicU32, AtomicU64, Ordering, Slot};
+
+/// Blocks start on cache lines.
+pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
+
+/// The head of a block. Written by the writer of the edge when it takes the block (Relaxed: made visible by the
+/// Release store of `written`, see B3), read by readers to check that they stand where they think they stand.
+#[repr(C, align(64))]
+pub(crate) struct Preamble {
+    /// Position of this block in its edge: block sequence number.
+    pub(crate) sequence: AtomicU64,
+    /// How often this block has been taken; a life of a reused block.
+    pub(crate) generation: AtomicU32,
+    /// Slots behind the preamble.
+    capacity_records: u32,
+    /// When its first record came in, an opaque number of the caller's.
+    pub(crate) stamp: AtomicU64,
+    // The rest of the line is for what epoch-parallel execution needs: home core, split and its watermark.
+}
+
+#[cfg(not(loom))]
+const _: () = assert!(size_of::<Preamble>() == 64 && align_of::<Preamble>() == BLOCK_ALIGN_BYTES);
+
+/// A pointer to a block, valid while its chunk is (B5). Copies of it say nothing about who may do what: that is
+/// the edge's protocol.
+pub(crate) struct BlockRef<T> {
+    base: NonNull<Preamble>,
+    slots: PhantomData<*const Slot<T>>,
+}
+
+impl<T> Clone for BlockRef<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for BlockRef<T> {}
+
+// SAFETY: a block pointer is an address; what is read and written through it is governed by the edge's protocol
+// (B1 to B5), which lets values cross threads only if `T: Send` (see the bounds on the ends of an edge).
+unsafe impl<T> Send for BlockRef<T> {}
+
+impl<T> BlockRef<T> {
+    /// The block at `base`, which a chunk has cut there.
+    pub(crate) fn at(base: NonNull<Preamble>) -> Self {
+        BlockRef { base, slots: PhantomData }
+    }
+
+    /// A pointer to no block, to be replaced before it is used.
+    pub(crate) const fn dangling() -> Self {
+        BlockRef { base: NonNull::dangling(), slots: PhantomData }
+    }
+
+    /// The same block from an address that [`as_ptr`](Self::as_ptr) gave.
+    pub(crate) fn from_ptr(base: *mut Preamble) -> Self {
+        BlockRef {
+            base: NonNull::new(base).expect("ring entries are set before they are read (B4)"),
+            slots: PhantomData,
+        }
+    }
+
+    pub(crate) fn as_ptr(self) -> *mut Preamble {
+        self.base.as_ptr()
+    }
+
+    /// Writes the preamble, and under loom the slots, of a block that nobody knows yet.
+    pub(crate) fn initialise(self, capacity_records: u32) {
+        let preamble = Preamble {
+            sequence: AtomicU64::new(u64::MAX),
+            generation: AtomicU32::new(0),
+            capacity_records,
+            stamp: AtomicU64::new(0),
+        };
+        // SAFETY: the block is 64-aligned memory inside a chunk that nobody else knows yet.
+        unsafe { self.base.write(preamble) };
+        // Only loom's slots have something to initialise: they track who touches them.
+        #[cfg(loom)]
+        for index in 0..capacity_records {
+            let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
+            // SAFETY: `index` is below the capacity, so the slot lies inside the block, untouched yet.
+            unsafe { slot.write(Slot::new()) };
+        }
+    }
+
+    /// Takes apart what `initialise` made.
+    #[cfg(loom)]
+    pub(crate) fn retire(self, capacity_records: u32) {
+        for index in 0..capacity_records {
+            let slot = self.slots_base().as_ptr().wrapping_add(index as usize);
+            // SAFETY: initialised in `initialise`; the chunk is being taken apart, so nobody uses it.
+            unsafe { slot.drop_in_place() };
+        }
+        // SAFETY: as above.
+        unsafe { self.base.as_ptr().drop_in_place() };
+    }
+
+    #[inline(always)]
+    fn slots_base(self) -> NonNull<Slot<T>> {
+        // SAFETY: a block is a preamble and then its slots, in one allocation.
+        let behind = unsafe { self.base.add(1) };
+        behind.cast()
+    }
+
+    /// The preamble, while the chunk lives: callers hold the edge (B5).
+    #[inline]
+    pub(crate) fn preamble<'a>(self) -> &'a Preamble {
+        // SAFETY: initialised in `initialise`, only read and changed through its atomics since; valid by B5.
+        unsafe { self.base.as_ref() }
+    }
+
+    /// Slot `index`, while the chunk lives.
+    ///
+    /// # Safety
+    /// `index` is at most the capacity (the slot at the capacity may be named, not used), and the caller holds
+    /// the edge, so that the chunk lives (B5).
+    #[inline(always)]
+    pub(crate) unsafe fn slot<'a>(self, index: usize) -> &'a Slot<T> {
+        // SAFETY: inside the block by contract.
+        let slot = unsafe { self.slots_base().add(index) };
+        // SAFETY: a slot is valid as bare memory; what it holds is the edge's protocol.
+        unsafe { slot.as_ref() }
+    }
+
+    /// Begins a new life as block number `sequence` of an edge, whose first record came in at `stamp`.
+    pub(crate) fn begin_life(self, sequence: u64, stamp: u64) {
+        let preamble = self.preamble();
+        preamble.stamp.store(stamp, Ordering::Relaxed);
+        preamble.sequence.store(sequence, Ordering::Relaxed);
+        let generation = preamble.generation.load(Ordering::Relaxed);
+        preamble.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// Checks, on the reader's side, that this is block `sequence`: a block recycled too early shows here.
+    #[inline]
+    pub(crate) fn check(self, sequence: u64) {
+        let found = self.preamble().sequence.load(Ordering::Relaxed);
+        assert!(
+            found == sequence,
+            "block {sequence} was recycled while it was read (now {found}): B4 is broken"
+        );
+    }
+}

@@ -1,0 +1,194 @@
+//! A hash table for keyed state: open addressing, linear probing, entries in place.
+//!
+//! Why a table of our own: in the YSB query a kept crate's map (hashbrown, or indexmap for emission by pieces)
+//! took half of the engine's time; one look-up here is a hash, one load and one comparison, and an emission that
+//! ran out of room goes on at a slot number. docs/performance.md has the figures.
+//!
+//! At most half of the slots are in use, so that a probe is short. Nothing is removed but by draining the table
+//! from its start, so there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide:
+//! [`key_hash`] says how.
+
+mod key_hash;
+
+use std::hash::Hash;
+
+pub(crate) use key_hash::KeyHash;
+
+/// Slots of a table that is used for the first time; its binary logarithm.
+const SLOTS_MIN_LOG2: u32 = 4;
+
+/// Values by key.
+#[derive(Debug)]
+pub(crate) struct KeyTable<K, A> {
+    /// A power of two of them, or none.
+    slots: Vec<Option<(K, A)>>,
+    len: usize,
+    /// While it is drained: slots before this one are empty.
+    drained: usize,
+    hash: KeyHash,
+    /// A key's home is its hash shifted right by this: the upper bits, as many as number the slots.
+    shift: u32,
+}
+
+impl<K: Eq + Hash, A> KeyTable<K, A> {
+    /// An empty table.
+    pub(crate) fn new(hash: KeyHash) -> Self {
+        KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0 }
+    }
+
+    /// Entries in the table.
+    pub(crate) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes of its slots.
+    pub(crate) fn bytes(&self) -> usize {
+        self.slots.len() * size_of::<Option<(K, A)>>()
+    }
+
+    /// The value of `key`.
+    #[inline(always)]
+    pub(crate) fn get(&self, key: &K) -> Option<&A> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = self.home(key);
+        loop {
+            match self.slots.get(place)? {
+                Some((found, value)) if found == key => return Some(value),
+                Some(_) => place = (place + 1) & mask,
+                None => return None,
+            }
+        }
+    }
+
+    /// The value of `key`, made by `create` if there is none.
+    #[inline(always)]
+    pub(crate) fn get_or_insert_with(&mut self, key: K, create: impl FnOnce() -> A) -> &mut A {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = self.home(&key);
+        let found = loop {
+            match self.slots.get(place) {
+                Some(Some((found, _))) if *found == key => break true,
+                Some(Some(_)) => place = (place + 1) & mask,
+                // An empty slot, or no slots at all.
+                _ => break false,
+            }
+        };
+        if !found {
+            place = self.insert(place, key, create());
+        }
+        match &mut self.slots[place] {
+            Some((_, value)) => value,
+            None => unreachable!("the entry was found or inserted just now"),
+        }
+    }
+
+    /// Takes some entry out; the table is empty when there is none. Until then nothing may be inserted.
+    pub(crate) fn drain_one(&mut self) -> Option<(K, A)> {
+        while self.len > 0 {
+            let entry = self.slots[self.drained].take();
+            self.drained += 1;
+            if entry.is_some() {
+                self.len -= 1;
+                return entry;
+            }
+        }
+        self.drained = 0;
+        None
+    }
+
+    /// Every entry, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
+        self.slots.iter().flatten()
+    }
+
+    #[inline(always)]
+    fn home(&self, key: &K) -> usize {
+        (self.hash.of(key) >> self.shift) as usize
+    }
+
+    /// Puts a new entry into the empty slot at `place`, or, if the table must grow, where it then belongs.
+    #[cold]
+    #[inline(never)]
+    fn insert(&mut self, place: usize, key: K, value: A) -> usize {
+        debug_assert!(self.drained == 0, "a table that is being drained takes nothing");
+        self.len += 1;
+        let place = if self.len * 2 > self.slots.len() {
+            self.grow();
+            self.empty_slot(&key)
+        } else {
+            place
+        };
+        self.slots[place] = Some((key, value));
+        place
+    }
+
+    fn grow(&mut self) {
+        let doubled = (self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2);
+        self.shift = u64::BITS - doubled.ilog2();
+        let old = std::mem::replace(&mut self.slots, (0..doubled).map(|_| None).collect());
+        for (key, value) in old.into_iter().flatten() {
+            let place = self.empty_slot(&key);
+            self.slots[place] = Some((key, value));
+        }
+    }
+
+    /// The slot for a key that is not in the table.
+    fn empty_slot(&self, key: &K) -> usize {
+        let mask = self.slots.len() - 1;
+        let mut place = self.home(key);
+        while self.slots[place].is_some() {
+            place = (place + 1) & mask;
+        }
+        place
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_table_finds_nothing() {
+        let mut table = KeyTable::<u64, u64>::new(KeyHash::new(0));
+        assert_eq!(table.drain_one(), None);
+        assert_eq!((table.get(&1), table.len(), table.bytes()), (None, 0, 0));
+    }
+
+    /// Grown once, a table that was drained holds as many entries again without growing.
+    #[test]
+    fn slots_are_used_again() {
+        let mut table = KeyTable::new(KeyHash::new(7));
+        for round in 0..3u64 {
+            (0..100u64).for_each(|key| *table.get_or_insert_with(key * 1_000, || 0) += round);
+            assert_eq!((table.len(), table.slots.len()), (100, 256));
+            assert!((0..100).all(|key| table.get(&(key * 1_000)) == Some(&round)));
+            let mut drained: Vec<(u64, u64)> = std::iter::from_fn(|| table.drain_one()).collect();
+            drained.sort_unstable();
+            assert_eq!(drained, (0..100).map(|key| (key * 1_000, round)).collect::<Vec<_>>());
+            assert!(table.is_empty());
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_the_standard_map(keys in proptest::collection::vec(0..300u16, 0..2_000), seed: u64) {
+            let (mut table, mut oracle) = (KeyTable::new(KeyHash::new(seed)), HashMap::new());
+            for key in keys {
+                *table.get_or_insert_with(key, || 0u32) += 1;
+                *oracle.entry(key).or_insert(0u32) += 1;
+            }
+            prop_assert_eq!(table.len(), oracle.len());
+            prop_assert!((0..300).all(|key| table.get(&key) == oracle.get(&key)));
+            let drained: HashMap<u16, u32> = std::iter::from_fn(|| table.drain_one()).collect();
+            prop_assert_eq!(drained, oracle);
+        }
+    }
+}
