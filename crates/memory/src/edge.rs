@@ -16,8 +16,9 @@
 
 use std::fmt;
 
+use crate::block::{BlockRef, Preamble};
 use crate::budget::BudgetExceeded;
-use crate::chunk::{BlockRef, BlockShape, Chunk, ChunkLayout, Preamble, ShapeError};
+use crate::chunk::{BlockShape, Chunk, ChunkLayout, ShapeError};
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY};
 use crate::marks::{MarkRing, MarkRules};
 use crate::pool::{Grow, Pool};

@@ -4,7 +4,7 @@
 //! mark, or nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are cloned out
 //! of it ([`Lent`]). What was taken is published when the run is dropped, also if user code panics.
 
-use crate::chunk::BlockRef;
+use crate::block::BlockRef;
 use crate::cursors::Cursors;
 use crate::edge::Shared;
 use crate::marks::MarkRules;

@@ -3,7 +3,8 @@
 //! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once, so
 //! that the loop between holds its length in a register and touches nothing that is shared.
 
-use crate::chunk::{BlockRef, Chunk};
+use crate::block::BlockRef;
+use crate::chunk::Chunk;
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
 use crate::edge::{CHUNKS_RESERVED, Shared};
 use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
