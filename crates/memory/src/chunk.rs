@@ -215,7 +215,7 @@ mod tests {
         let ysb = layout::<[u64; 7]>(384, 4).unwrap();
         assert_eq!(
             (ysb.block_bytes, ysb.chunk_bytes),
-            (64 + 384 * 56, (4 * (64 + 384 * 56) + 4095) / 4096 * 4096)
+            (64 + 384 * 56, 22 * 4096)
         );
         let odd = layout::<[u8; 3]>(7, 1).unwrap();
         assert_eq!((odd.block_bytes, odd.chunk_bytes), (128, 4096));
