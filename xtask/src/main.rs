@@ -5,6 +5,7 @@
 //! - [`check`]: what continuous integration runs, one step after the other;
 //! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
 //! - [`deep`]: the suites that are too slow for every change;
+//! - [`figures`]: the README's table of speeds, measured anew;
 //! - [`steps`]: how a step is run, timed and reported;
 //! - [`workspace`]: what cargo says about the packages and where they lie.
 //!
@@ -18,6 +19,7 @@
 
 mod check;
 mod deep;
+mod figures;
 mod steps;
 mod tidy;
 mod workspace;
@@ -36,6 +38,7 @@ commands:
                      loom   the models of memory with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
                      seeds  a thousand seeds of the deterministic simulation
+  figures          the README's table of speeds, as Markdown; takes about three minutes
   help             this text
 
 environment:
@@ -55,6 +58,7 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
+        ["figures"] => exit_code(figures::run()),
         ["deep", names @ ..] => match deep::chosen_suites(names) {
             Ok(suites) => exit_code(deep::run(&suites)),
             Err(message) => wrong_usage(&message),

@@ -34,6 +34,11 @@
 //! becomes tasks.
 #![forbid(unsafe_code)]
 
+/// The program in the README runs as a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
+
 pub mod query;
 pub mod segment;
 pub mod stream;
