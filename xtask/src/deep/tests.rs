@@ -23,7 +23,7 @@ fn suites_are_the_promised_commands() {
     let line = |suite| suite_step(suite, &Workspace::fake()).to_string();
     assert!(line(Suite::Loom).contains("--test loom --release"), "{}", line(Suite::Loom));
     assert!(
-        line(Suite::Miri).ends_with("cargo +nightly miri test -p thalweg-memory"),
+        line(Suite::Miri).ends_with("cargo +nightly-2026-10-30 miri test -p thalweg-memory"),
         "{}",
         line(Suite::Miri)
     );
