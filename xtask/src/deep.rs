@@ -5,14 +5,14 @@
 
 use std::process::{Command, Stdio};
 
-/// A nightly whose Miri is known to run these tests.
-const MIRI_TOOLCHAIN: &str = "+nightly-2026-10-30";
-
 use anyhow::{Result, bail};
 
 use crate::check;
 use crate::steps::{self, StepCommand};
 use crate::workspace::Workspace;
+
+/// A nightly whose Miri is known to run these tests.
+const MIRI_TOOLCHAIN: &str = "+nightly-2026-10-30";
 
 /// One slow suite.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

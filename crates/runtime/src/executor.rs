@@ -14,6 +14,7 @@
 //! wake them), or by time (for which a sleeper waits no longer than until the next source is due). A worker
 //! falls asleep under the same lock under which it found nothing to do.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
@@ -184,8 +185,7 @@ impl Executor {
         }
         let found = table.choose(now);
         drop(table);
-        // Tasks that ended are dropped here: their operators' and sinks' code runs without the lock.
-        drop(ended);
+        drop_tasks(ended);
         found
     }
 
@@ -233,7 +233,7 @@ impl Executor {
         table.remove_waiting(query.id, &mut ended);
         self.wake(&table);
         drop(table);
-        drop(ended);
+        drop_tasks(ended);
     }
 
     /// Cancels every query, wakes every worker for the last time, and takes no more queries.
@@ -249,11 +249,20 @@ impl Executor {
         }
         self.changed.notify_all();
         drop(table);
-        drop(ended);
+        drop_tasks(ended);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.table.lock().is_closed
+    }
+}
+
+/// Drops tasks that have ended, without the lock: this runs code of operators, sinks and users' values. One that
+/// panics now can no longer change what became of its query, and must not take the worker with it; the panic
+/// itself was reported where it happened.
+fn drop_tasks(ended: Vec<TaskBody>) {
+    for task in ended {
+        let _reported = catch_unwind(AssertUnwindSafe(|| drop(task)));
     }
 }
 
