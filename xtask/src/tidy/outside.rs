@@ -15,7 +15,7 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-model", &[("serde", None), ("postcard", None)]),
     ("thalweg-memory", &[("rustix", None), ("loom", Some("cfg(loom)"))]),
     ("thalweg-scheduling", &[]),
-    ("thalweg-operators", &[("foldhash", None), ("serde", None)]),
+    ("thalweg-operators", &[("foldhash", None)]),
 ];
 
 /// Who reports to a person and may therefore use `anyhow`. The programs in `bench/` may too; they are a

@@ -380,3 +380,31 @@ fn dropping_an_engine_cancels_and_joins() {
     drop(engine);
     assert!(matches!(running.wait(), Err(QueryError::Cancelled)));
 }
+
+/// A sink whose drop panics after its query has ended takes neither the worker nor the next query with it.
+#[test]
+fn a_panic_in_a_drop_leaves_the_worker_alone() {
+    struct Explosive(Seen);
+    impl Sink<i64> for Explosive {
+        fn write(&mut self, record: Record<i64>) -> Result<(), Fault> {
+            self.0.write(record)
+        }
+    }
+    impl Drop for Explosive {
+        fn drop(&mut self) {
+            panic!("in a drop");
+        }
+    }
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let mut explosive = Graph::new("explosive");
+    let sink = SinkPlan(Explosive(Seen::default()));
+    explosive.source("source-sink", records(0..5), strategy(), Repeat::new(1), sink);
+    let first = stepped.engine.submit(explosive).unwrap();
+    run(&mut stepped, &clock);
+    assert_eq!(first.wait().unwrap().events_in, 5);
+    let seen = Seen::default();
+    let second = stepped.engine.submit(graph(0..5, 1, &seen)).unwrap();
+    run(&mut stepped, &clock);
+    assert_eq!(second.wait().unwrap().events_in, 5);
+}
