@@ -1,7 +1,7 @@
 //! A block: a preamble of one cache line, then N slots of one type, in a row.
 //!
 //! ```text
-//! | sequence, generation, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
+//! | sequence, capacity, stamp ... 64 bytes | slot 0 | slot 1 | ... | slot N-1 |
 //! ```
 //!
 //! A [`BlockRef`] is an address and no more: who may write or read a slot when is the edge's protocol (B1 to B5).
@@ -11,7 +11,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::sync::{AtomicU32, AtomicU64, Ordering, Slot};
+use crate::sync::{AtomicU64, Ordering, Slot};
 
 /// Blocks start on cache lines.
 pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
@@ -22,8 +22,6 @@ pub(crate) const BLOCK_ALIGN_BYTES: usize = 64;
 pub(crate) struct Preamble {
     /// Position of this block in its edge: block sequence number.
     pub(crate) sequence: AtomicU64,
-    /// How often this block has been taken; a life of a reused block.
-    pub(crate) generation: AtomicU32,
     /// Slots behind the preamble.
     capacity_records: u32,
     /// When its first record came in, an opaque number of the caller's.
@@ -78,9 +76,7 @@ impl<T> BlockRef<T> {
 
     /// Writes the preamble, and under loom the slots, of a block that nobody knows yet.
     pub(crate) fn initialise(self, capacity_records: u32) {
-        let preamble = Preamble {
-            sequence: AtomicU64::new(u64::MAX),
-            generation: AtomicU32::new(0),
+        let preamble = Preamble { sequence: AtomicU64::new(u64::MAX),
             capacity_records,
             stamp: AtomicU64::new(0),
         };
@@ -139,8 +135,6 @@ impl<T> BlockRef<T> {
         let preamble = self.preamble();
         preamble.stamp.store(stamp, Ordering::Relaxed);
         preamble.sequence.store(sequence, Ordering::Relaxed);
-        let generation = preamble.generation.load(Ordering::Relaxed);
-        preamble.generation.store(generation.wrapping_add(1), Ordering::Relaxed);
     }
 
     /// Checks, on the reader's side, that this is block `sequence`: a block recycled too early shows here.

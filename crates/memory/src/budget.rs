@@ -1,5 +1,6 @@
 //! The byte budget of the engine: who wants to hold memory reserves it first, and what is reserved gives itself
-//! back when it is dropped. The budget cannot be exceeded, not even for a moment.
+//! back when it is dropped. What is reserved never exceeds the budget, not even for a moment. (State is reserved when
+//! it has grown, after the step in which it grew.)
 
 use std::fmt;
 

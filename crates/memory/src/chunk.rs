@@ -213,10 +213,7 @@ mod tests {
     #[test]
     fn sizes() {
         let ysb = layout::<[u64; 7]>(384, 4).unwrap();
-        assert_eq!(
-            (ysb.block_bytes, ysb.chunk_bytes),
-            (64 + 384 * 56, 22 * 4096)
-        );
+        assert_eq!((ysb.block_bytes, ysb.chunk_bytes), (64 + 384 * 56, 22 * 4096));
         let odd = layout::<[u8; 3]>(7, 1).unwrap();
         assert_eq!((odd.block_bytes, odd.chunk_bytes), (128, 4096));
         assert_eq!(layout::<u64>(0, 4).unwrap_err(), ShapeError::Zero);

@@ -36,9 +36,9 @@ pub(crate) struct WriterLine {
     pub(crate) recycled: AtomicU64,
     /// Records that fit into the blocks which the edge owns. Relaxed: a hint for schedulers.
     pub(crate) capacity_records: AtomicU64,
-    /// Where the writer last found the edge empty, and the stamp of what it wrote there. Relaxed: hints.
-    pub(crate) restarted_at: AtomicU64,
+    /// The stamp of what was written when the edge was last found empty, and that of the last mark. Relaxed: hints.
     pub(crate) restart_stamp: AtomicU64,
+    pub(crate) mark_stamp: AtomicU64,
     /// Marks dropped because the ring was full. Relaxed: a counter.
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
@@ -73,8 +73,8 @@ impl Cursors {
             marks_written: AtomicU64::new(0),
             recycled: AtomicU64::new(0),
             capacity_records: AtomicU64::new(0),
-            restarted_at: AtomicU64::new(0),
             restart_stamp: AtomicU64::new(0),
+            mark_stamp: AtomicU64::new(0),
             marks_dropped: AtomicU64::new(0),
             mark_held: AtomicBool::new(false),
             growth: AtomicU8::new(GROWTH_NONE),
@@ -125,15 +125,14 @@ impl Cursors {
     /// When the oldest unread record of reader `index` came in, by the stamps given to the writer, to within the
     /// span of one block. Of no meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> u64 {
-        let reader = &self.readers[index];
-        if self.read(index) >= self.writer.restarted_at.load(Ordering::Relaxed) {
-            return self
-                .writer
-                .restart_stamp
-                .load(Ordering::Relaxed)
-                .max(reader.block_stamp.load(Ordering::Relaxed));
-        }
-        reader.block_stamp.load(Ordering::Relaxed)
+        // What is unread came in after the edge was last empty, and not before the block it lies in was begun.
+        let restarted = self.writer.restart_stamp.load(Ordering::Relaxed);
+        restarted.max(self.readers[index].block_stamp.load(Ordering::Relaxed))
+    }
+
+    /// When the last mark was set, by the stamps given to the writer.
+    pub fn mark_stamp(&self) -> u64 {
+        self.writer.mark_stamp.load(Ordering::Relaxed)
     }
 
     /// Whether the writer could publish a record now, or soon as it looks: it has a free slot, or a chunk waits
@@ -141,8 +140,9 @@ impl Cursors {
     pub fn has_room(&self) -> bool {
         let writer = &self.writer;
         if writer.mark_held.load(Ordering::Relaxed) {
-            let unread =
-                writer.marks_written.load(Ordering::Relaxed) - self.marks_read_min(Ordering::Relaxed);
+            // The readers' cursors first: a snapshot taken while both run must not count below zero.
+            let read = self.marks_read_min(Ordering::Relaxed);
+            let unread = writer.marks_written.load(Ordering::Relaxed).saturating_sub(read);
             if unread >= self.ordinary_marks {
                 return false;
             }

@@ -101,6 +101,12 @@ impl Pool {
         Ok(Chunk::new(Mapping::new(&self.budget, layout.chunk_bytes)?, layout))
     }
 
+    /// Gives up the spare pages, so that somebody else's reservation may fit.
+    pub fn give_up_spare(&self) {
+        let given_up = std::mem::take(&mut self.state.lock().spare);
+        drop(given_up);
+    }
+
     pub(crate) fn take_back<T>(&self, chunk: Chunk<T>) {
         self.state.lock().spare.push(chunk.into_mapping());
     }

@@ -1,8 +1,9 @@
 //! The reading ends of an edge.
 //!
 //! A reader asks for what comes next: a run of values, which never leaves a block and never spans a mark, or a
-//! mark, or nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are cloned out
-//! of it ([`Lent`]). What was taken is published when the run is dropped, also if user code panics.
+//! mark, or nothing. Values are taken out of a run one by one ([`Drain`]); on a shared edge they are lent
+//! ([`Lent`]). What was taken is published when the run is dropped, also if user code panics; but the reader has
+//! passed it from the moment it was taken, so that a run which is forgotten does not give its values out again.
 
 use crate::block::BlockRef;
 use crate::cursors::Cursors;
@@ -34,7 +35,7 @@ pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
 struct ReadEnd<T, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     index: usize,
-    /// Values taken; published.
+    /// Values taken; published when a run is dropped.
     read: u64,
     /// The block that `read` lies in, its sequence number, and the slot; no block yet if the slot is its first.
     block: BlockRef<T>,
@@ -110,6 +111,10 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
     #[inline]
     fn run(&mut self, limit: u64, max: usize) -> Run<T> {
         let block_records = self.shared.cursors.block_records() as usize;
+        if self.slot == block_records {
+            // The run that took the last value was forgotten.
+            self.leave_block();
+        }
         if self.slot == 0 {
             self.block = self.shared.block(self.sequence);
             let stamp = self.block.preamble().stamp.load(Ordering::Relaxed);
@@ -121,17 +126,29 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
         Run { block: self.block, next: self.slot, end: self.slot + count }
     }
 
+    /// Passes values of the run at hand; the writer is not told yet.
     #[inline(always)]
-    fn advance(&mut self, count: usize) {
+    fn pass(&mut self, count: usize) {
         self.read += count as u64;
         self.slot += count;
+    }
+
+    /// Tells the writer what was passed.
+    #[inline(always)]
+    fn publish(&mut self) {
         let line = &self.shared.cursors.readers[self.index];
         // Release: the writer may recycle what we have passed.
         line.read.store(self.read, Ordering::Release);
         if self.slot == self.shared.cursors.block_records() as usize {
-            (self.sequence, self.slot) = (self.sequence + 1, 0);
-            line.block_start.store(self.read, Ordering::Relaxed);
+            self.leave_block();
         }
+    }
+
+    /// Goes on to the next block.
+    #[inline]
+    fn leave_block(&mut self) {
+        (self.sequence, self.slot) = (self.sequence + 1, 0);
+        self.shared.cursors.readers[self.index].block_start.store(self.read, Ordering::Relaxed);
     }
 
     fn close(&self) {
@@ -158,7 +175,7 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
     #[inline]
     pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
         match self.end.find(max) {
-            Found::Run(run) => Next::Values(Drain { first: run.next, run, end: &mut self.end }),
+            Found::Run(run) => Next::Values(Drain { run, end: &mut self.end }),
             Found::Mark(mark) => Next::Mark(mark),
             Found::Nothing => Next::Empty,
         }
@@ -170,10 +187,13 @@ impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
         if const { std::mem::needs_drop::<T>() } {
             while let Found::Run(mut run) = self.find_values() {
                 while run.next < run.end {
+                    // SAFETY: below `end`; passed right behind this, so it is moved out once only.
+                    let value = unsafe { run.take_out(run.next) };
                     run.next += 1;
-                    self.end.advance(1);
-                    // SAFETY: below `end`, passed just now, so it is moved out once only.
-                    drop(unsafe { run.take_out(run.next - 1) });
+                    self.end.pass(1);
+                    // Only now may the writer use the slot again; and if the value's drop panics, it is passed.
+                    self.end.publish();
+                    drop(value);
                 }
             }
         }
@@ -219,12 +239,17 @@ impl<T> Run<T> {
 /// A run of values that are taken out one by one, in order. Those not taken stay in the edge.
 pub struct Drain<'a, T: Send + 'static, R: MarkRules> {
     run: Run<T>,
-    /// Where the run began.
-    first: usize,
     end: &'a mut ReadEnd<T, R>,
 }
 
 impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
+    /// Passes `count` values, whether they are taken out or not.
+    #[inline(always)]
+    fn pass(&mut self, count: usize) {
+        self.run.next += count;
+        self.end.pass(count);
+    }
+
     /// Values not yet taken.
     #[inline(always)]
     pub fn remaining(&self) -> usize {
@@ -251,14 +276,14 @@ impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
             // Passing them all first keeps the loop free of bookkeeping; nothing can leak.
-            self.run.next += count;
+            self.pass(count);
             for index in start..start + count {
                 // SAFETY: in the run by the assertion; passed above, each index once.
                 each(unsafe { self.run.take_out(index) });
             }
         } else {
             for index in start..start + count {
-                self.run.next = index + 1;
+                self.pass(1);
                 // SAFETY: in the run by the assertion; passed above, each index once.
                 each(unsafe { self.run.take_out(index) });
             }
@@ -274,7 +299,7 @@ impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
         assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
         let start = self.run.next;
         if const { !std::mem::needs_drop::<T>() } {
-            self.run.next += count;
+            self.pass(count);
             let mut least = 0;
             for &offset in selection {
                 let offset = usize::from(offset);
@@ -286,7 +311,7 @@ impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
         } else {
             let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
             for offset in 0..count {
-                self.run.next = start + offset + 1;
+                self.pass(1);
                 // SAFETY: in the run by the assertion; passed above, each offset once.
                 let value = unsafe { self.run.take_out(start + offset) };
                 if selection.next_if_eq(&offset).is_some() {
@@ -301,7 +326,7 @@ impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
 impl<T: Send + 'static, R: MarkRules> Drop for Drain<'_, T, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.end.advance(self.run.next - self.first);
+        self.end.publish();
     }
 }
 
@@ -379,6 +404,7 @@ impl<T: Send + Sync + 'static, R: MarkRules> Lent<'_, T, R> {
 impl<T: Send + Sync + 'static, R: MarkRules> Drop for Lent<'_, T, R> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.end.advance(self.run.next - self.first);
+        self.end.pass(self.run.next - self.first);
+        self.end.publish();
     }
 }

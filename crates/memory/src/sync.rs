@@ -2,7 +2,8 @@
 //! shipped is the code whose interleavings are searched.
 //!
 //! Every other room takes its atomics from here. `Arc` is std's in both cases: loom's cannot hold trait
-//! objects, and no protocol of ours leans on the order in which clones of an `Arc` are dropped.
+//! objects. The one thing of ours that leans on an `Arc` is that the last of its owners sees what all others did before
+//! they let go, when an edge is dropped; std promises that, and loom is not asked to check it.
 //!
 //! Locks ignore poisoning: what they guard here is whole at every point where user code may panic.
 

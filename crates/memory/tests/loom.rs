@@ -112,7 +112,7 @@ fn marks_keep_their_place() {
                 }
                 writer.open(0).push(next);
                 next += 1;
-                writer.mark(next);
+                writer.mark(next, 0);
             }
             while writer.is_held() {
                 thread::yield_now();

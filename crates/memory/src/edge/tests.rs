@@ -66,12 +66,12 @@ fn push(writer: &mut Writer<u64, Rules>, values: std::ops::Range<u64>) {
 #[test]
 fn marks_stand_where_they_were_set() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    writer.mark(TestMark::W(0));
+    writer.mark(TestMark::W(0), 0);
     push(&mut writer, 0..3);
-    writer.mark(TestMark::W(1));
-    writer.mark(TestMark::L);
+    writer.mark(TestMark::W(1), 0);
+    writer.mark(TestMark::L, 0);
     push(&mut writer, 3..5);
-    writer.mark(TestMark::E);
+    writer.mark(TestMark::E, 0);
     assert_eq!(drain_text(&mut reader), "[W(0)] 0 1 2 [W(1)] [L] 3 4 [E]");
     assert_eq!(writer.cursors().pending(0), 0);
 }
@@ -94,17 +94,17 @@ fn what_is_appended_is_published_at_once() {
 #[test]
 fn a_full_mark_ring_holds_back_drops_and_reserves() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 2)).unwrap();
-    writer.mark(TestMark::W(1));
-    writer.mark(TestMark::W(2));
-    writer.mark(TestMark::L);
+    writer.mark(TestMark::W(1), 0);
+    writer.mark(TestMark::W(2), 0);
+    writer.mark(TestMark::L, 0);
     assert_eq!(writer.cursors().marks_dropped(), 1);
-    writer.mark(TestMark::E);
+    writer.mark(TestMark::E, 0);
     assert!(!writer.is_held());
-    writer.mark(TestMark::W(3));
+    writer.mark(TestMark::W(3), 0);
     assert!(writer.is_held());
     assert_eq!(writer.room(), 0);
     assert!(!writer.cursors().has_room());
-    writer.mark(TestMark::W(4));
+    writer.mark(TestMark::W(4), 0);
     assert!(catch_unwind(AssertUnwindSafe(|| writer.open(0).push(9))).is_err(), "records may not overtake");
     assert_eq!(drain_text(&mut reader), "[W(1)] [W(2)] [E]");
     assert!(writer.cursors().has_room());
@@ -115,9 +115,9 @@ fn a_full_mark_ring_holds_back_drops_and_reserves() {
 #[test]
 fn reserved_slots_outlast_a_full_ring() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 1)).unwrap();
-    (0..1 + RESERVED_MARKS).for_each(|_| writer.mark(TestMark::E));
+    (0..1 + RESERVED_MARKS).for_each(|_| writer.mark(TestMark::E, 0));
     assert!(!writer.is_held());
-    writer.mark(TestMark::E);
+    writer.mark(TestMark::E, 0);
     assert!(writer.is_held());
     assert_eq!(drain_text(&mut reader).matches('E').count(), 5);
     assert!(!writer.is_held());
@@ -325,7 +325,7 @@ proptest! {
                 }
                 Step::Mark => {
                     if !writer.is_held() {
-                        writer.mark(TestMark::W(next));
+                        writer.mark(TestMark::W(next), 0);
                         oracle.push_back(Item::Mark(TestMark::W(next)));
                     }
                 }
@@ -354,4 +354,50 @@ proptest! {
             prop_assert_eq!(writer.cursors().has_room(), writer.room() > 0);
         }
     }
+}
+
+/// A block that was begun for a record that was not kept is used by the next one that is; no block is lost.
+#[test]
+fn a_block_begun_for_nothing_is_not_lost() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
+    for value in 0..100 {
+        {
+            let mut out = writer.open(0);
+            out.push(2 * value);
+            out.push(2 * value + 1);
+            // The block is full: this begins another.
+            out.push_if(9, false);
+        }
+        assert_eq!(writer.open(0).make_ready(7), 2);
+        assert!(writer.cursors().has_room() && writer.room() == 2, "round {value}");
+        assert_eq!(drain_text(&mut reader), format!("{} {}", 2 * value, 2 * value + 1));
+    }
+}
+
+/// Values of a run that is forgotten are not given out twice; what an appender that is forgotten has appended to
+/// its last block is lost, and nothing else.
+#[test]
+fn what_is_forgotten_is_lost_and_never_seen_twice() {
+    let token = Arc::new(());
+    let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    let append = |writer: &mut Writer<Arc<()>, Rules>, count: usize| {
+        let mut out = writer.open(0);
+        (0..count).for_each(|_| out.push(Arc::clone(&token)));
+        std::mem::forget(out);
+    };
+    append(&mut writer, 3);
+    drop(writer.open(0));
+    assert_eq!(writer.cursors().pending(0), 2, "the third lay in the block that was begun");
+    let Next::Values(mut run) = reader.next(9) else { unreachable!() };
+    let mut kept = Vec::new();
+    run.take_each(2, |value| kept.push(value));
+    std::mem::forget(run);
+    assert!(matches!(reader.next(9), Next::Empty));
+    writer.open(0).push(Arc::clone(&token));
+    let Next::Values(run) = reader.next(9) else { unreachable!() };
+    assert_eq!(run.remaining(), 1);
+    drop(run);
+    drop((writer, reader));
+    // One is ours, two were kept, one was lost.
+    assert_eq!(Arc::strong_count(&token), 4);
 }
