@@ -76,10 +76,8 @@ impl<T> BlockRef<T> {
 
     /// Writes the preamble, and under loom the slots, of a block that nobody knows yet.
     pub(crate) fn initialise(self, capacity_records: u32) {
-        let preamble = Preamble { sequence: AtomicU64::new(u64::MAX),
-            capacity_records,
-            stamp: AtomicU64::new(0),
-        };
+        let preamble =
+            Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: AtomicU64::new(0) };
         // SAFETY: the block is 64-aligned memory inside a chunk that nobody else knows yet.
         unsafe { self.base.write(preamble) };
         // Only loom's slots have something to initialise: they track who touches them.

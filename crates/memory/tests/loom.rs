@@ -222,6 +222,30 @@ fn a_shared_block_waits_for_both_readers() {
     });
 }
 
+/// A reader that goes while the writer writes: values that need dropping are dropped once, by whoever is last.
+#[test]
+fn a_reader_that_goes_drops_each_value_once() {
+    model(|| {
+        let token = Arc::new(());
+        let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(1, 2)).unwrap();
+        let mine = Arc::clone(&token);
+        let writing = thread::spawn(move || {
+            for _ in 0..3 {
+                let mut out = writer.open(0);
+                if out.room() > 0 {
+                    out.push(Arc::clone(&mine));
+                }
+            }
+        });
+        if let Next::Values(mut run) = reader.next(1) {
+            run.take_each(1, drop);
+        }
+        drop(reader);
+        writing.join().unwrap();
+        assert_eq!(Arc::strong_count(&token), 1);
+    });
+}
+
 /// The budget under contention: never exceeded, and nothing of it is lost.
 #[test]
 fn reservations_never_exceed_the_budget() {

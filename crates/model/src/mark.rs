@@ -12,8 +12,8 @@ pub enum Mark {
     /// Measures latency: the instant at which the record before it should have been sent. It passes every
     /// operator and is timed at the sink.
     Latency(ProcessingTime),
-    /// Everything behind this barrier belongs to the next checkpoint. Carried and counted from the first day;
-    /// checkpoints themselves arrive with durability.
+    /// Everything behind this barrier belongs to the next checkpoint. Edges carry it;
+    /// what operators do about it arrives with checkpoints.
     Barrier(u64),
     /// No record and no mark follows.
     End,

@@ -1,8 +1,9 @@
 //! A hash table for keyed state: open addressing, linear probing, entries in place.
 //!
-//! Why a table of our own: in the YSB query a kept crate's map (hashbrown, or indexmap for emission by pieces)
-//! took half of the engine's time; one look-up here is a hash, one load and one comparison, and an emission that
-//! ran out of room goes on at a slot number. docs/performance.md has the figures.
+//! Why a table of our own: in the YSB query look-ups in a kept crate's maps took half of the engine's time. With the
+//! upper bits of one multiplication as a key's home, which takes a table whose homes we choose, a look-up is that,
+//! one load and one comparison; and an emission that ran out of room goes on at a slot number. docs/performance.md has
+//! the figures.
 //!
 //! At most half of the slots are in use, so that a probe is short. Nothing is removed but by draining the table
 //! from its start, so there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide:

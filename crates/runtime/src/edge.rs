@@ -4,7 +4,8 @@
 use thalweg_memory::{Admission, Appender, Drain, MarkRules};
 use thalweg_model::{EventTime, Input, Mark, Output, Record, WatermarkTracker};
 
-/// How marks behave on an edge (DESIGN section 9, decision 4).
+/// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
+/// barriers and the end have slots of their own.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeMarks;
 

@@ -122,8 +122,8 @@ fn run_worker(mut worker: Worker, executor: &Executor, clock: &dyn Clock) {
     while !executor.is_closed() {
         // Looking whether the engine is closed once in a while costs nothing that can be measured.
         for _ in 0..256 {
-            if let Step::Idle(until) = worker.step(clock) {
-                executor.sleep(until, clock);
+            if let Step::Idle(_) = worker.step(clock) {
+                executor.sleep(clock);
                 break;
             }
         }
@@ -199,7 +199,7 @@ impl Drop for Engine {
         self.executor.close();
         self.pool.close();
         for thread in self.threads.drain(..) {
-            // A worker cannot panic: user code is caught at the task's border. If one of our own assertions
+            // User code is caught at the task's border, so a worker ends by itself. If one of our own assertions
             // failed, the panic was reported where it happened, and there is nobody here to tell.
             let _ended = thread.join();
         }

@@ -10,9 +10,10 @@
 //! ```
 //!
 //! No wake-up is lost: a task becomes runnable only through the run of another one (whose worker takes the lock
-//! afterwards and wakes the sleepers), through the pool's thread, a handle or a submit (which take the lock to
-//! wake them), or by time (for which a sleeper waits no longer than until the next source is due). A worker
-//! falls asleep under the same lock under which it found nothing to do.
+//! afterwards, and wakes a sleeper if it leaves more than the task it takes itself), through the pool's thread, a
+//! handle or a submit (which take the lock to wake them), or by time. For time, a sleeper waits no longer than until
+//! the first source is due of those it saw when it fell asleep, under the lock; and whoever hands in a source that is
+//! due before any sleeper wakes, wakes one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -47,8 +48,25 @@ struct Table {
     /// Kept between looks, so that none allocates.
     snapshot: Snapshot,
     sleepers: usize,
+    /// When the first of the sleepers wakes by itself, at the latest; `NEVER` if none does.
+    first_wake: ProcessingTime,
+    /// Of the last look: whether it left a task that could run, and when the next source is due.
+    left: Left,
     next_query: u32,
     is_closed: bool,
+}
+
+/// What a look for work left undone.
+#[derive(Clone, Copy)]
+struct Left {
+    is_runnable: bool,
+    due: ProcessingTime,
+}
+
+impl Default for Left {
+    fn default() -> Self {
+        Left { is_runnable: false, due: ProcessingTime::NEVER }
+    }
 }
 
 struct Entry {
@@ -111,6 +129,8 @@ impl Executor {
             tasks: Vec::new(),
             snapshot,
             sleepers: 0,
+            first_wake: ProcessingTime::NEVER,
+            left: Left::default(),
             next_query: 0,
             is_closed: false,
         };
@@ -126,6 +146,10 @@ impl Executor {
 
     pub(crate) fn block_records(&self) -> u32 {
         self.block_records
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.pool
     }
 
     pub(crate) fn workers(&self) -> usize {
@@ -181,9 +205,12 @@ impl Executor {
         let mut table = self.table.lock();
         if let Some(done) = done {
             table.complete(done, now, &mut ended);
-            self.wake(&table);
         }
         let found = table.choose(now);
+        let Left { is_runnable, due } = table.left;
+        if table.sleepers > 0 && (is_runnable || due < table.first_wake) {
+            self.changed.notify_one();
+        }
         drop(table);
         drop_tasks(ended);
         found
@@ -201,20 +228,24 @@ impl Executor {
         self.wake(&table);
     }
 
-    /// Sleeps until something may have become runnable, or `until`. Looks once more under the lock first.
-    pub(crate) fn sleep(&self, until: ProcessingTime, clock: &dyn Clock) {
+    /// Sleeps until something may have become runnable, or a source is due. Looks once more under the lock first.
+    pub(crate) fn sleep(&self, clock: &dyn Clock) {
         let mut table = self.table.lock();
         let now = clock.now();
-        if table.is_closed || until <= now || table.is_work_left(now) {
+        let Left { is_runnable, due } = table.look(now);
+        if table.is_closed || is_runnable || due <= now {
             return;
         }
         table.sleepers += 1;
-        let mut table = if until == ProcessingTime::NEVER {
+        table.first_wake = table.first_wake.min(due);
+        let mut table = if due == ProcessingTime::NEVER {
             self.changed.wait(table)
         } else {
-            self.changed.wait_timeout(table, std::time::Duration::from_nanos(until.nanos_since(now)))
+            self.changed.wait_timeout(table, std::time::Duration::from_nanos(due.nanos_since(now)))
         };
         table.sleepers -= 1;
+        // Too early at worst, for those who still sleep: then one is woken that finds nothing and sleeps again.
+        table.first_wake = ProcessingTime::NEVER;
     }
 
     /// Asks the sources of a query to end.
@@ -315,7 +346,7 @@ impl Table {
         if self.is_closed {
             return Found::Nothing(ProcessingTime::NEVER);
         }
-        let (mut due, mut fallback) = (ProcessingTime::NEVER, None);
+        let (mut due, mut fallback, mut runnable_count) = (ProcessingTime::NEVER, None, 0);
         self.snapshot.now = now;
         self.snapshot.operators.resize(self.tasks.len(), None);
         for (index, entry) in self.tasks.iter().enumerate() {
@@ -327,6 +358,7 @@ impl Table {
                 }
                 if state.pending > 0 && state.can_output {
                     fallback = fallback.or(Some(index));
+                    runnable_count += 1;
                 }
             }
             self.snapshot.operators[index] = state;
@@ -344,6 +376,7 @@ impl Table {
                 }
             }
         }
+        self.left = Left { is_runnable: runnable_count > 1, due };
         match best.1.or(fallback) {
             Some(index) => Found::Task(self.claim(index)),
             None => Found::Nothing(due),
@@ -358,9 +391,14 @@ impl Table {
         Claim { operator, body, quantum_records: quantum.records.max(1) as usize }
     }
 
-    fn is_work_left(&self, now: ProcessingTime) -> bool {
-        let mut waiting = self.tasks.iter().flatten().filter(|entry| entry.waiting.is_some());
-        waiting.any(|entry| entry.probe.can_output() && entry.probe.pending(now) > 0)
+    /// What there is to do, without choosing.
+    fn look(&self, now: ProcessingTime) -> Left {
+        let waiting =
+            self.tasks.iter().flatten().filter(|entry| entry.waiting.is_some() && entry.probe.can_output());
+        waiting.fold(Left::default(), |left, Entry { probe, .. }| Left {
+            is_runnable: left.is_runnable || probe.pending(now) > 0,
+            due: if probe.is_source() { left.due.min(probe.due()) } else { left.due },
+        })
     }
 }
 
@@ -372,6 +410,7 @@ impl Entry {
         OperatorState {
             query: self.query.id,
             is_source: probe.is_source(),
+            is_on_demand: probe.is_on_demand(),
             pending: probe.pending(now),
             oldest_pending,
             can_output: probe.can_output(),

@@ -21,11 +21,12 @@ pub trait Exit<T>: Send {
     /// Whether a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
 
-    /// Sets a mark behind all that was pushed; only while [`is_ready`](Exit::is_ready).
+    /// Sets a mark behind all that was pushed, in a step that began at `now`; only while
+    /// [`is_ready`](Exit::is_ready).
     ///
     /// # Errors
     /// A sink's [`Fault`].
-    fn mark(&mut self, mark: Mark, clock: &dyn Clock) -> Result<(), Fault>;
+    fn mark(&mut self, mark: Mark, now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault>;
 
     /// What went wrong while records were pushed.
     ///
@@ -55,8 +56,8 @@ impl<T: Send + 'static> Exit<T> for ToEdge<T> {
         !self.0.is_held()
     }
 
-    fn mark(&mut self, mark: Mark, _clock: &dyn Clock) -> Result<(), Fault> {
-        self.0.mark(mark);
+    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.0.mark(mark, now.as_nanos());
         Ok(())
     }
 
@@ -148,7 +149,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
         true
     }
 
-    fn mark(&mut self, mark: Mark, clock: &dyn Clock) -> Result<(), Fault> {
+    fn mark(&mut self, mark: Mark, _now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
         if let Mark::Latency(intended) = mark {
             let latency_ns = clock.now().nanos_since(intended);
             self.delivered.latencies.lock().record(latency_ns);

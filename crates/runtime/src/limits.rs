@@ -62,7 +62,7 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
     default: 32,
     min: 2,
     max: 1 << 12,
-    reason: "backpressure: two are reserved at submit, more absorb bursts; 32 chunks of YSB events are 2.6 MiB, more than a second-level cache and less than a third-level one's share",
+    reason: "backpressure: two are reserved at submit, more absorb bursts; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
 };
 
 /// Marks on their way on one edge.
@@ -101,12 +101,22 @@ pub const QUERIES: Limit = Limit {
     unit: "queries",
     default: 1 << 12,
     min: 1,
-    max: 1 << 16,
+    max: 1 << 12,
     reason: "a look for work passes over every task, so their number is bounded",
 };
 
+/// Tasks of one query.
+pub const TASKS_PER_QUERY: Limit = Limit {
+    name: "tasks_per_query",
+    unit: "tasks",
+    default: 1 << 8,
+    min: 1,
+    max: 1 << 8,
+    reason: "as for queries; a plan of more operators than this was made by a loop that went wrong",
+};
+
 /// The whole table.
-pub const ALL: [&Limit; 7] = [
+pub const ALL: [&Limit; 8] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -114,6 +124,7 @@ pub const ALL: [&Limit; 7] = [
     &MEMORY_BUDGET_BYTES,
     &WORKERS,
     &QUERIES,
+    &TASKS_PER_QUERY,
 ];
 
 /// The bounds of each edge of a query.

@@ -10,7 +10,7 @@ use thalweg_scheduling::QueryId;
 use crate::error::QueryError;
 use crate::executor::Executor;
 use crate::exit::Delivered;
-use crate::latency::LatencySummary;
+use crate::latency::{Latencies, LatencySummary};
 
 /// How a query stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,6 +241,16 @@ impl QueryHandle {
         &self.shared.name
     }
 
+    /// How it stands; cheap enough to be asked often.
+    pub fn state(&self) -> QueryState {
+        self.shared.outcome.lock().state
+    }
+
+    /// Forgets the latencies so far: a warm-up is over.
+    pub fn forget_latencies(&self) {
+        *self.shared.delivered.latencies.lock() = Latencies::new();
+    }
+
     /// How far it has come.
     pub fn progress(&self) -> Progress {
         let QueryShared { delivered, edges, .. } = &*self.shared;
@@ -261,7 +271,8 @@ impl QueryHandle {
         }
     }
 
-    /// Ends the query at once: what is on its way is dropped, sinks publish nothing.
+    /// Ends the query at once: what is on its way is dropped, and sinks publish nothing. A step that runs just now is
+    /// finished first; if the stream ends in it, its sink may have published all the same.
     pub fn cancel(&self) {
         if let Some(executor) = self.executor.upgrade() {
             executor.fail_query(&self.shared, QueryError::Cancelled);

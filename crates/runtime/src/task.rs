@@ -62,21 +62,27 @@ pub(crate) trait Task: Send {
     fn faulted(&self) -> Option<&str>;
 }
 
-/// What schedulers see of a task without touching it. Written by the task alone, Relaxed: hints that are exact
-/// while the task stands still, and the executor's lock orders a task's runs.
+/// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
+/// are exact while the task stands still, and the executor's lock orders a task's runs.
 #[derive(Debug)]
 pub(crate) struct Probe {
     /// The input edge and the index of our cursor; none for a source.
     pub(crate) input: Option<(Arc<Cursors>, usize)>,
     /// The output edge; none for a sink.
     pub(crate) output: Option<Arc<Cursors>>,
-    /// For a source: when it can be polled again, in ns.
+    /// For a source: when it can be polled again, in ns; zero for at once.
     due_ns: AtomicU64,
-    /// For a source: it was asked to end.
+    /// For a source: when it was last polled, in ns.
+    polled_ns: AtomicU64,
+    /// For a source: it was asked to end, by a handle.
     stop: AtomicBool,
-    /// A mark or an emission is not through yet, so there is work without input.
-    unsettled: AtomicBool,
+    /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
+    /// there is none.
+    unsettled_since_ns: AtomicU64,
 }
+
+/// Later than any instant.
+const SETTLED: u64 = u64::MAX;
 
 impl Probe {
     pub(crate) fn new(input: Option<(Arc<Cursors>, usize)>, output: Option<Arc<Cursors>>) -> Self {
@@ -84,8 +90,9 @@ impl Probe {
             input,
             output,
             due_ns: AtomicU64::new(0),
+            polled_ns: AtomicU64::new(0),
             stop: AtomicBool::new(false),
-            unsettled: AtomicBool::new(false),
+            unsettled_since_ns: AtomicU64::new(SETTLED),
         }
     }
 
@@ -99,27 +106,26 @@ impl Probe {
 
     /// Records and marks that wait, at least one if there is anything to do.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
-        let unsettled = u64::from(self.unsettled.load(Ordering::Relaxed));
+        let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         match &self.input {
             Some((edge, reader)) => edge.pending(*reader) + edge.pending_marks(*reader) + unsettled,
             None => unsettled + u64::from(self.due() <= now),
         }
     }
 
-    /// When the oldest of what waits came in.
+    /// When the oldest of what waits came in: a record, a mark, or what is left of an emission.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
-        match &self.input {
+        let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
+        let arrived = match &self.input {
             Some((edge, reader)) if edge.pending(*reader) > 0 => {
-                ProcessingTime::from_nanos(edge.head_stamp(*reader)).min(now)
+                ProcessingTime::from_nanos(edge.head_stamp(*reader))
             }
-            // Marks alone: they were set after all that was read, so they are as good as new.
-            Some(_) => now,
-            // What is due at a given time has waited since; a source that is always ready has made nothing yet.
-            None => match self.due() {
-                ProcessingTime::ZERO => now,
-                due => due.min(now),
-            },
-        }
+            Some((edge, _)) => ProcessingTime::from_nanos(edge.mark_stamp()),
+            // What is due at a given time has waited since; what is made on demand, since the last poll.
+            None if self.is_on_demand() => ProcessingTime::from_nanos(self.polled_ns.load(Ordering::Relaxed)),
+            None => self.due(),
+        };
+        arrived.min(unsettled).min(now)
     }
 
     /// When a source can be polled again; `ZERO` for at once.
@@ -130,12 +136,22 @@ impl Probe {
         ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed))
     }
 
-    pub(crate) fn set_due(&self, due: ProcessingTime) {
+    /// Whether it is a source that makes records whenever it is polled.
+    pub(crate) fn is_on_demand(&self) -> bool {
+        self.is_source() && self.due() == ProcessingTime::ZERO
+    }
+
+    /// Takes note of a poll at `now` of a source that can be polled again at `due`.
+    pub(crate) fn note_poll(&self, now: ProcessingTime, due: ProcessingTime) {
+        self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
     }
 
-    pub(crate) fn set_unsettled(&self, unsettled: bool) {
-        self.unsettled.store(unsettled, Ordering::Relaxed);
+    /// Takes note that something is not through in a step that began at `now`, or that all is.
+    pub(crate) fn set_unsettled(&self, now: Option<ProcessingTime>) {
+        let before = self.unsettled_since_ns.load(Ordering::Relaxed);
+        let since = now.map_or(SETTLED, |now| now.as_nanos().min(before));
+        self.unsettled_since_ns.store(since, Ordering::Relaxed);
     }
 
     pub(crate) fn stop(&self) {

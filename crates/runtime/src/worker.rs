@@ -8,7 +8,8 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_model::{Clock, ProcessingTime};
+use thalweg_memory::BudgetExceeded;
+use thalweg_model::{Clock, Fault, ProcessingTime};
 
 use crate::error::QueryError;
 use crate::executor::{Claim, Done, Executor, Found, Outcome, TaskBody};
@@ -52,7 +53,7 @@ impl Worker {
                     self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
                     started = chosen;
                 }
-                let (outcome, ended) = run(&mut claim, clock, started);
+                let (outcome, ended) = run(&mut claim, &self.executor, clock, started);
                 let Claim { operator, body, .. } = claim;
                 (Some(Done { operator, body, started, outcome }), ended)
             }
@@ -69,16 +70,30 @@ impl Worker {
 }
 
 /// Runs a task for its quantum. A panic of user code ends here, with the name of the operator it came from.
-fn run(claim: &mut Claim, clock: &dyn Clock, started: ProcessingTime) -> (Outcome, ProcessingTime) {
+fn run(
+    claim: &mut Claim,
+    executor: &Executor,
+    clock: &dyn Clock,
+    started: ProcessingTime,
+) -> (Outcome, ProcessingTime) {
     let context = StepContext { clock, now: started, quantum_records: claim.quantum_records };
     let body = &mut *claim.body;
-    let stepped = catch_unwind(AssertUnwindSafe(|| body.task.step(&context)));
+    // Counting runs code of users' sources, operators and sinks, too.
+    let stepped = catch_unwind(AssertUnwindSafe(|| {
+        let report = body.task.step(&context)?;
+        Ok::<_, Fault>((report, settle_accounts(body, executor, report)))
+    }));
     let ended = clock.now();
+    body.counters.note_step(ended.nanos_since(started));
     let outcome = match stepped {
-        Ok(Ok(report)) => settle_accounts(body, report, ended.nanos_since(started)),
+        Ok(Ok((report, Ok(())))) => Outcome::Ran(report),
+        Ok(Ok((_, Err(exceeded)))) => {
+            Outcome::Failed(Box::new(QueryError::StateLimit { operator: body.name.clone(), exceeded }))
+        }
         Ok(Err(fault)) => Outcome::Failed(Box::new(body.connector_error(fault))),
         Err(payload) => {
-            let operator = body.task.faulted().unwrap_or(&body.name).to_owned();
+            let faulted = catch_unwind(AssertUnwindSafe(|| body.task.faulted().map(str::to_owned)));
+            let operator = faulted.ok().flatten().unwrap_or_else(|| body.name.clone());
             let message = panic_message(payload.as_ref());
             Outcome::Failed(Box::new(QueryError::Panicked { operator, message }))
         }
@@ -87,21 +102,24 @@ fn run(claim: &mut Claim, clock: &dyn Clock, started: ProcessingTime) -> (Outcom
 }
 
 /// Counts what the step did, and pays for the state it left.
-fn settle_accounts(body: &mut TaskBody, report: StepReport, busy_ns: u64) -> Outcome {
-    body.counters.note_step(busy_ns);
+fn settle_accounts(
+    body: &mut TaskBody,
+    executor: &Executor,
+    report: StepReport,
+) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
         body.counters.note_source(report.records_in, body.task.bad_count());
     }
     let held_bytes = body.task.held_bytes();
-    if held_bytes != body.state.bytes()
-        && let Err(exceeded) = body.state.resize(held_bytes)
-    {
-        return Outcome::Failed(Box::new(QueryError::StateLimit { operator: body.name.clone(), exceeded }));
+    if held_bytes != body.state.bytes() && body.state.resize(held_bytes).is_err() {
+        // State goes before pages that nobody uses.
+        executor.pool().give_up_spare();
+        body.state.resize(held_bytes)?;
     }
     if report.ended {
         body.query.add_operators(body.operator_counts());
     }
-    Outcome::Ran(report)
+    Ok(())
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

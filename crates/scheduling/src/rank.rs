@@ -29,7 +29,7 @@ impl Rank {
 /// How long an operator may run before the policy is asked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Quantum {
-    /// Records taken, at most; at least 1 is given.
+    /// Records taken, at most; at least 1 is given. A source counts what it puts out instead, by its executor's rule.
     pub records: u32,
 }
 

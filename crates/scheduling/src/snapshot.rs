@@ -20,10 +20,13 @@ pub struct OperatorState {
     pub query: QueryId,
     /// Whether it makes records instead of reading them.
     pub is_source: bool,
+    /// Whether it is a source that makes records whenever it is asked, so that none of them arrived before.
+    pub is_on_demand: bool,
     /// Records and marks that wait at its input; for a source what is due now, as far as it can tell: at least
     /// one if it can be polled.
     pub pending: u64,
-    /// When the oldest of them came in, to within one block. Of no meaning while nothing is pending.
+    /// When the oldest of them came in, to within one block; for a source on demand, when it was last asked. Of no
+    /// meaning while nothing is pending.
     pub oldest_pending: ProcessingTime,
     /// Whether every output edge has room.
     pub can_output: bool,
@@ -38,7 +41,7 @@ pub struct Snapshot {
     pub workers: usize,
     /// Records per block: what "one block" means in a quantum.
     pub block_records: u32,
-    /// Every operator, by [`OperatorId`]; `None` where one has ended.
+    /// Every operator, by [`OperatorId`]; `None` where one runs already or has ended.
     pub operators: Vec<Option<OperatorState>>,
 }
 

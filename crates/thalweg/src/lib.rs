@@ -55,5 +55,5 @@ pub use thalweg_model::{
 pub use thalweg_operators::{Count, DuplicateKey, Table};
 pub use thalweg_runtime::{
     EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, PlanError, Progress, QueryError, QueryHandle,
-    QueryReport, QueryState, SystemClock,
+    QueryReport, QueryState, Step, Stepped, SystemClock,
 };

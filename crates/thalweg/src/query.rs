@@ -1,7 +1,7 @@
 //! A query while it is being written: streams begin here and are planned when all have ended in sinks.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::rc::Rc;
 
 use thalweg_model::{Source, WatermarkStrategy};
@@ -21,8 +21,8 @@ type Lower = Box<dyn FnOnce(&mut Planner)>;
 /// What streams of one query share.
 pub(crate) struct Draft {
     name: String,
-    /// How often each name was asked for.
-    names: HashMap<String, u32>,
+    /// Names that are taken.
+    names: HashSet<String>,
     /// Streams that have not ended in a sink, by the name of their source.
     open: Vec<String>,
     finished: Vec<Lower>,
@@ -31,9 +31,11 @@ pub(crate) struct Draft {
 impl Draft {
     /// `name`, or `name-2` and so on if it is taken.
     pub(crate) fn unique(&mut self, name: &str) -> String {
-        let count = self.names.entry(name.to_owned()).or_insert(0);
-        *count += 1;
-        if *count == 1 { name.to_owned() } else { format!("{name}-{count}") }
+        let numbered = (2..).map(|number| format!("{name}-{number}"));
+        let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
+        let free = candidates.find(|candidate| !self.names.contains(candidate)).unwrap_or_default();
+        self.names.insert(free.clone());
+        free
     }
 
     /// Takes note that the stream of `source` ends in a sink.
@@ -47,7 +49,7 @@ impl Query {
     /// A query without streams.
     pub fn new(name: impl Into<String>) -> Self {
         let draft =
-            Draft { name: name.into(), names: HashMap::new(), open: Vec::new(), finished: Vec::new() };
+            Draft { name: name.into(), names: HashSet::new(), open: Vec::new(), finished: Vec::new() };
         Query { draft: Rc::new(RefCell::new(draft)) }
     }
 
@@ -77,7 +79,7 @@ impl Query {
         if let Some(open) = draft.open.first() {
             return Err(PlanError::Unread { operator: open.clone() });
         }
-        let mut planner = Planner { graph: Graph::new(draft.name.clone()), chaining };
+        let mut planner = Planner { graph: Graph::new(draft.name.clone()), chaining, boxed_count: 0 };
         for lower in std::mem::take(&mut draft.finished) {
             lower(&mut planner);
         }

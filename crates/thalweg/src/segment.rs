@@ -5,9 +5,10 @@
 //! one task whose operators compile to one loop, or into one task per operator. Which one is chosen at plan
 //! time, by [`Chaining`].
 //!
-//! By default a chain breaks where operators without state meet the first one that holds some (a table, a
-//! window): what crosses there is narrow and few, and another worker can take the half with the state. From
-//! there on to the sink it is one chain again. YSB becomes `source-filter-map | join-window-sink`.
+//! By default a chain breaks wherever an operator without state is followed by one that holds some (a table, a
+//! window): what crosses there is narrow and few, and another worker can take the half with the state. Operators
+//! with state that follow each other, and what comes behind them, stay together. YSB becomes
+//! `source-filter-map | join-window-sink`.
 
 use std::marker::PhantomData;
 
@@ -20,7 +21,7 @@ use thalweg_runtime::{EdgeExit, ExitPlan, Graph};
 pub enum Chaining {
     /// None: every operator is a task of its own, as in the experiments of the papers.
     None,
-    /// Neighbours without state, and from the first one with state on to the sink.
+    /// All neighbours, but for a break before each operator with state that follows one without.
     #[default]
     Default,
 }
@@ -29,6 +30,16 @@ pub enum Chaining {
 pub struct Planner {
     pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
+    /// How many tasks were named after nothing but a box.
+    pub(crate) boxed_count: u32,
+}
+
+impl Planner {
+    /// A name for a task that has no operator, only an edge before it and one behind it.
+    fn boxed_name(&mut self) -> String {
+        self.boxed_count += 1;
+        format!("boxed #{}", self.boxed_count)
+    }
 }
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
@@ -220,8 +231,8 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        let name = if exit_name.is_empty() { "boxed" } else { exit_name };
-        self.fuse(planner, Identity, name, exit);
+        let name = if exit_name.is_empty() { planner.boxed_name() } else { exit_name.to_owned() };
+        self.fuse(planner, Identity, &name, exit);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)

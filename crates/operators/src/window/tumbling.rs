@@ -7,7 +7,7 @@
 //!            ends, keys of one window in no promised order
 //! Late       its window has closed: counted in `late`, merged into nothing
 //! Watermark  forwarded unchanged, after all that it closes
-//! Cost       one comparison and one hash look-up per record; O(windows closed) per watermark
+//! Cost       one comparison and one hash look-up per record; at a watermark, the slots of the tables that fire
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing"
 
 use std::hash::Hash;

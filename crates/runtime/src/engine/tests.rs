@@ -408,3 +408,17 @@ fn a_panic_in_a_drop_leaves_the_worker_alone() {
     run(&mut stepped, &clock);
     assert_eq!(second.wait().unwrap().events_in, 5);
 }
+
+/// Under fcfs nobody starves: a query that has only marks left ends beside one that is always ready to run.
+#[test]
+fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let endless = stepped.engine.submit(graph(100..10_000_000, 1, &Seen::default())).unwrap();
+    let short = stepped.engine.submit(graph(100..102, 0, &Seen::default())).unwrap();
+    for microsecond in 0..5_000u64 {
+        clock.advance_to(ProcessingTime::from_nanos(microsecond * 1_000));
+        stepped.workers[0].step(clock.as_ref());
+    }
+    assert_eq!((endless.state(), short.state()), (QueryState::Running, QueryState::Finished));
+}

@@ -6,12 +6,14 @@ use std::collections::HashSet;
 
 use super::Graph;
 use crate::error::PlanError;
+use crate::limits;
 
 /// Checks the graph; answers what to call each edge, `from -> to`.
 pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
     if !graph.tasks.iter().any(|task| task.input.is_none()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
+    limits::TASKS_PER_QUERY.check(graph.tasks.len() as u64)?;
     let mut names = HashSet::new();
     for task in &graph.tasks {
         if task.name.is_empty() {

@@ -83,12 +83,12 @@ where
             match polled.status {
                 SourceStatus::Ended => self.end(),
                 SourceStatus::IdleUntil(due) => {
-                    self.probe.set_due(due);
+                    self.probe.note_poll(context.now, due);
                     self.tail.settle(context, &self.probe)?;
                     break;
                 }
                 SourceStatus::Ready => {
-                    self.probe.set_due(ProcessingTime::ZERO);
+                    self.probe.note_poll(context.now, ProcessingTime::ZERO);
                     // Nothing made although there was room: whatever it waits for, it is not us.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
@@ -125,8 +125,6 @@ impl<S, C, E> SourceTask<S, C, E> {
     /// Queues the last marks: a watermark that fires everything, and the end.
     fn end(&mut self) {
         self.is_over = true;
-        // No longer due: what is left to do is settling.
-        self.probe.set_unsettled(true);
         self.tail.mark(Mark::Watermark(EventTime::MAX));
         self.tail.mark(Mark::End);
     }

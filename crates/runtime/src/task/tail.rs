@@ -63,7 +63,7 @@ impl<C, E> Tail<C, E> {
             return Ok(true);
         }
         let settled = self.settle_slowly(context)?;
-        probe.set_unsettled(!settled);
+        probe.set_unsettled((!settled).then_some(context.now));
         Ok(settled)
     }
 
@@ -103,7 +103,7 @@ impl<C, E> Tail<C, E> {
             if let Some(mark) = mark {
                 self.is_emitting = false;
                 self.marks.pop_front();
-                self.exit.mark(mark, context.clock)?;
+                self.exit.mark(mark, context.now, context.clock)?;
                 self.has_ended |= mark == Mark::End;
             }
         }
