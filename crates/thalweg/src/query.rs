@@ -79,7 +79,7 @@ impl Query {
         if let Some(open) = draft.open.first() {
             return Err(PlanError::Unread { operator: open.clone() });
         }
-        let mut planner = Planner { graph: Graph::new(draft.name.clone()), chaining, boxed_count: 0 };
+        let mut planner = Planner { graph: Graph::new(draft.name.clone()), chaining };
         for lower in std::mem::take(&mut draft.finished) {
             lower(&mut planner);
         }

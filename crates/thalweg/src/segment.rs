@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Source, Then, WatermarkStrategy};
 use thalweg_operators::{Identity, Named};
-use thalweg_runtime::{EdgeExit, ExitPlan, Graph};
+use thalweg_runtime::{EdgeEntry, EdgeExit, ExitPlan, Graph};
 
 /// Which operators share a task.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -30,16 +30,6 @@ pub enum Chaining {
 pub struct Planner {
     pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
-    /// How many tasks were named after nothing but a box.
-    pub(crate) boxed_count: u32,
-}
-
-impl Planner {
-    /// A name for a task that has no operator, only an edge before it and one behind it.
-    fn boxed_name(&mut self) -> String {
-        self.boxed_count += 1;
-        format!("boxed #{}", self.boxed_count)
-    }
 }
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
@@ -52,6 +42,13 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
 
     /// Ends the piece at `exit`. `exit_name` is what the last task's name ends in: a sink's name, or nothing.
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str);
+
+    /// Ends the piece at a new edge, and gives the end to read.
+    fn into_edge(self, planner: &mut Planner) -> EdgeEntry<T> {
+        let (exit, entry) = planner.graph.edge();
+        self.close(planner, exit, "");
+        entry
+    }
 
     /// Ends the piece in `tail`, which shares its last task, and that at `exit`.
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -74,9 +71,8 @@ where
     P::Out: Send + 'static,
     X: ExitPlan<P::Out>,
 {
-    let (edge_exit, edge_entry) = planner.graph.edge();
-    segment.close(planner, edge_exit, "");
-    planner.graph.operator(tail_name, edge_entry, tail, exit);
+    let entry = segment.into_edge(planner);
+    planner.graph.operator(tail_name, entry, tail, exit);
 }
 
 /// A source, and no operator yet.
@@ -231,8 +227,7 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        let name = if exit_name.is_empty() { planner.boxed_name() } else { exit_name.to_owned() };
-        self.fuse(planner, Identity, &name, exit);
+        self.fuse(planner, Identity, exit_name, exit);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -241,8 +236,16 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let (edge_exit, edge_entry) = planner.graph.edge();
-        (self.lower)(planner, edge_exit);
-        planner.graph.operator(tail_name, edge_entry, tail, exit);
+        cut(self, planner, tail, tail_name, exit);
+    }
+
+    /// The edge it ends at anyway.
+    fn into_edge(self, planner: &mut Planner) -> EdgeEntry<T> {
+        let (exit, entry) = planner.graph.edge();
+        (self.lower)(planner, exit);
+        entry
     }
 }
+
+#[cfg(test)]
+mod tests;

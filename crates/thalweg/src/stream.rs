@@ -78,8 +78,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let Stream { draft, origin, segment, .. } = self;
         let lower = move |planner: &mut crate::segment::Planner| match planner.chaining {
             Chaining::None => {
-                let (exit, entry) = planner.graph.edge();
-                segment.close(planner, exit, "");
+                let entry = segment.into_edge(planner);
                 planner.graph.operator(name, entry, Identity, SinkPlan(sink));
             }
             Chaining::Default => segment.close(planner, SinkPlan(sink), &name),
