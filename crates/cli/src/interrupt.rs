@@ -8,12 +8,12 @@ use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
 /// The exit code of a process that was ended by the second Ctrl-C: 128 and the signal's number.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Whether somebody has pressed Ctrl-C.
-#[derive(Clone)]
+/// Whether somebody has pressed Ctrl-C, or asked the process to end by SIGTERM.
 pub struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
-    /// Listens from now on.
+    /// Listens from now on, to the end of the process. Once for each command: of two listeners, both would see the
+    /// first Ctrl-C, and either would end the process at the second.
     pub fn listen() -> Result<Self> {
         let pressed = Arc::new(AtomicBool::new(false));
         for signal in [SIGINT, SIGTERM] {

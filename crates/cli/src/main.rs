@@ -1,23 +1,26 @@
 //! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows two of them live.
 //!
 //! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`usage`] asks the operating
-//! system what a run has cost. Exit codes: 0 all is well, 1 a run failed or its results are wrong, 2 the command
-//! line is wrong.
+//! system what a run has cost, [`show`] writes numbers for people, [`console`] is where all text goes out, and
+//! [`failure`] turns what went wrong into one line and an exit code.
 #![forbid(unsafe_code)]
 
 mod bench;
+mod console;
 mod demo;
+mod failure;
 mod interrupt;
 mod options;
+mod show;
 mod usage;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
-/// Stream processing on one machine.
+/// Thalweg: many streaming queries on one machine.
 #[derive(Parser)]
-#[command(name = "thalweg", version, about, max_term_width = 100)]
+#[command(name = "thalweg", version, max_term_width = 100, after_help = "Begin with: thalweg demo")]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -25,24 +28,22 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run a benchmark workload, check its results and measure it.
-    Bench(bench::BenchArgs),
     /// Run two queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
+    /// Run a benchmark workload, check its results and measure it.
+    Bench(bench::BenchArgs),
 }
 
 fn main() -> ExitCode {
-    let ran = match Cli::parse().command {
-        Command::Bench(args) => bench::run(&args),
+    let matches = Cli::command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    failure::end(match cli.command {
         Command::Demo(args) => demo::run(&args),
-    };
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("thalweg: {error:#}");
-            let wrong_options = error.downcast_ref::<options::WrongOption>().is_some();
-            ExitCode::from(if wrong_options { 2 } else { 1 })
-        }
-    }
+        Command::Bench(args) => bench::run(&args, given_options(&matches)),
+    })
+}
+
+/// The options and arguments of the command, with where their values come from.
+fn given_options(matches: &ArgMatches) -> &ArgMatches {
+    matches.subcommand().expect("clap has asked for a command").1
 }

@@ -1,21 +1,21 @@
-//! Values with units on the command line: durations, rates, bytes, and what to do with bad lines.
+//! Values on the command line: durations, rates, bytes, settings of the engine, and what to do with bad lines.
+//!
+//! Each parser's error says what the value is, what it may be, and in which unit. Settings of the engine are held
+//! against the engine's own table of limits, so that all ways to run a workload have the same bounds.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use thalweg::Span;
+use thalweg_runtime::Limit;
 
-/// Options that do not go together, or do not fit a workload: exit code 2.
-#[derive(Debug)]
-pub struct WrongOption(pub String);
+/// Seconds that a run may take: a day.
+const SECONDS_MAX: f64 = 86_400.0;
 
-impl fmt::Display for WrongOption {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
+/// A figure over less time than this is none, in seconds.
+const MEASURED_SECONDS_MIN: f64 = 0.001;
 
-impl std::error::Error for WrongOption {}
+/// Runs that one command may repeat.
+const REPEAT_MAX: u32 = 1_000;
 
 /// A rate in records per second, or as fast as can be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +41,10 @@ pub enum OnBadOption {
 fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number = number.parse().map_err(|_| format!("`{text}` does not start with a number"))?;
+    let number = number.parse().map_err(|_| match text.strip_prefix('-') {
+        Some(_) => format!("{text} is below zero"),
+        None => format!("`{text}` does not start with a number"),
+    })?;
     Ok((number, unit))
 }
 
@@ -58,26 +61,32 @@ pub fn span(text: &str) -> Result<Span, String> {
         _ => return Err(format!("`{unit}` is no unit of time: take us, ms, s, m or h")),
     };
     let micros = number * micros_per_unit;
-    if micros.fract() != 0.0 {
-        return Err(format!("{text} is {micros} us, but times are whole microseconds"));
-    }
     if micros > 1e15 {
         return Err(format!("{text} is too long: at most 277777h"));
+    }
+    if micros.fract() != 0.0 {
+        return Err(format!("{text} is {micros} us, but times are whole microseconds"));
     }
     Ok(Span::from_micros(micros as i64))
 }
 
-/// A number of seconds such as `5`, `0.5`, or a duration such as `500ms`; above zero, at most a day.
+/// A number of seconds such as `5`, `0.5`, or a duration such as `500ms`; at most a day.
 pub fn seconds(text: &str) -> Result<f64, String> {
+    seconds_from(0.0, text)
+}
+
+/// The same, and long enough to measure something.
+pub fn measured_seconds(text: &str) -> Result<f64, String> {
+    seconds_from(MEASURED_SECONDS_MIN, text)
+}
+
+fn seconds_from(min: f64, text: &str) -> Result<f64, String> {
     let seconds = match text.parse::<f64>() {
         Ok(seconds) => seconds,
         Err(_) => span(text)?.as_micros() as f64 / 1e6,
     };
-    if seconds.is_finite() && (0.0..=86_400.0).contains(&seconds) {
-        Ok(seconds)
-    } else {
-        Err(format!("{text} is out of range: from 0 to 86400 seconds"))
-    }
+    let is_within = (min..=SECONDS_MAX).contains(&seconds);
+    if is_within { Ok(seconds) } else { Err(format!("must be from {min} to {SECONDS_MAX} seconds")) }
 }
 
 /// `max`, or records per second such as `1000`, `2.5M`, `10k`.
@@ -96,68 +105,77 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     if rate.fract() == 0.0 && (1.0..=1e9).contains(&rate) {
         Ok(Rate::PerSecond(rate as u64))
     } else {
-        Err(format!("{text} is {rate} records/s, but must be whole and from 1 to 1000000000 records/s"))
+        let bound = "must be a whole number from 1 to 1000000000 records/s, or `max`";
+        Err(format!("{}{bound}", converted(text, rate, "records/s")))
     }
 }
 
-/// Bytes such as `1048576`, `256MiB`, `1GiB`.
-pub fn bytes(text: &str) -> Result<u64, String> {
-    let (number, unit) = number_and_unit(text)?;
-    let factor: f64 = match unit {
-        "" | "B" => 1.0,
-        "KiB" => 1024.0,
-        "MiB" => 1_048_576.0,
-        "GiB" => 1_073_741_824.0,
-        _ => return Err(format!("`{unit}` is no unit of memory: take KiB, MiB or GiB")),
-    };
-    let bytes = number * factor;
-    if bytes.fract() == 0.0 && bytes < 9e15 {
-        Ok(bytes as u64)
-    } else {
-        Err(format!("{text} is no number of bytes"))
+/// A setting of the engine, such as `384`, within its bounds.
+pub fn within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let number = text.parse::<f64>().map_err(|_| format!("`{text}` is not a whole number"))?;
+        if number.fract() != 0.0 {
+            return Err(format!("{text} is not a whole number"));
+        }
+        check(limit, text, number)
     }
+}
+
+/// Bytes such as `1048576`, `256MiB`, `1GiB`, within the bounds of a setting.
+pub fn bytes_within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + Clone {
+    move |text| {
+        let (number, unit) = number_and_unit(text)?;
+        let factor: f64 = match unit {
+            "" | "B" => 1.0,
+            "KiB" => 1024.0,
+            "MiB" => 1_048_576.0,
+            "GiB" => 1_073_741_824.0,
+            _ => return Err(format!("`{unit}` is no unit of memory: take KiB, MiB or GiB")),
+        };
+        let bytes = number * factor;
+        if bytes.fract() != 0.0 {
+            return Err(format!("{text} is {bytes} bytes, but must be a whole number"));
+        }
+        check(limit, text, bytes)
+    }
+}
+
+/// Compared as doubles, which are exact up to 2^53: no limit lies above.
+fn check(limit: &Limit, text: &str, number: f64) -> Result<u64, String> {
+    let Limit { min, max, unit, .. } = limit;
+    if (*min as f64..=*max as f64).contains(&number) {
+        Ok(number as u64)
+    } else {
+        Err(format!("{}must be from {min} to {max} {unit}", converted(text, number, unit)))
+    }
+}
+
+/// What `text` means, if it does not say so itself.
+fn converted(text: &str, number: f64, unit: &str) -> String {
+    if text == number.to_string() { String::new() } else { format!("{text} is {number} {unit}, but ") }
 }
 
 /// `fail`, `skip` or `divert:FILE`.
 pub fn on_bad(text: &str) -> Result<OnBadOption, String> {
-    match text.split_once(':') {
-        None if text == "fail" => Ok(OnBadOption::Fail),
-        None if text == "skip" => Ok(OnBadOption::Skip),
-        Some(("divert", file)) if !file.is_empty() => Ok(OnBadOption::Divert(file.into())),
+    match (text, text.strip_prefix("divert:")) {
+        ("fail", _) => Ok(OnBadOption::Fail),
+        ("skip", _) => Ok(OnBadOption::Skip),
+        ("divert" | "divert:", _) => Err("where to? write divert:FILE, such as divert:bad.csv".to_owned()),
+        (_, Some(file)) => Ok(OnBadOption::Divert(file.into())),
         _ => Err(format!("`{text}` is none of fail, skip, divert:FILE")),
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn spans() {
-        for (text, micros) in
-            [("60s", 60_000_000), ("1.5ms", 1_500), ("20us", 20), ("2m", 120_000_000), ("0s", 0)]
-        {
-            assert_eq!(span(text), Ok(Span::from_micros(micros)), "{text}");
-        }
-        for (text, error) in [
-            ("60", "`60` has no unit: write 60s, 60ms or 60us"),
-            ("5days", "`days` is no unit of time: take us, ms, s, m or h"),
-            ("fast", "`fast` does not start with a number"),
-            ("0.5us", "0.5us is 0.5 us, but times are whole microseconds"),
-        ] {
-            assert_eq!(span(text), Err(error.to_owned()), "{text}");
-        }
-    }
-
-    #[test]
-    fn rates_bytes_and_bad_lines() {
-        assert_eq!((rate("max"), rate("2.5M")), (Ok(Rate::Max), Ok(Rate::PerSecond(2_500_000))));
-        assert!(rate("0").is_err() && rate("1.5").is_err() && rate("2G").is_err());
-        assert_eq!((bytes("256MiB"), bytes("7")), (Ok(256 << 20), Ok(7)));
-        assert!(bytes("1TB").is_err());
-        assert_eq!(on_bad("divert:a.csv"), Ok(OnBadOption::Divert("a.csv".into())));
-        assert!(on_bad("divert:").is_err() && on_bad("drop").is_err());
-        assert_eq!((seconds("5"), seconds("500ms")), (Ok(5.0), Ok(0.5)));
-        assert!(seconds("-1").is_err() && seconds("inf").is_err());
-    }
+/// How often to run.
+pub fn times(text: &str) -> Result<u32, String> {
+    let times = text.parse().ok().filter(|times| (1..=REPEAT_MAX).contains(times));
+    times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {REPEAT_MAX}"))
 }
+
+/// Where random numbers start.
+pub fn seed(text: &str) -> Result<u64, String> {
+    text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

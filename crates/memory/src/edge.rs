@@ -210,6 +210,12 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
 
 impl<T, R: MarkRules> Drop for Shared<T, R> {
     fn drop(&mut self) {
+        // The last `Arc` to go has seen what all others did before they went. loom does not know std's `Arc`, so it
+        // is told: each end has stored or unlocked one of these last.
+        drop(self.kept.lock());
+        for reader in &self.cursors.readers {
+            reader.closed.swap(true, Ordering::AcqRel);
+        }
         let written = self.cursors.writer.written.load(Ordering::Acquire);
         let from = self.first_live(self.cursors.writer.recycled.load(Ordering::Acquire));
         // SAFETY: both ends are gone, so nobody else touches anything; by B3 the slots from `from` to `written`

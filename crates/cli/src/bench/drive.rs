@@ -3,14 +3,18 @@
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use thalweg::{Engine, Graph, QueryReport, QueryState};
 
+use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::usage;
 
 /// How often a run looks whether it is over.
 const LOOK: Duration = Duration::from_millis(2);
+
+/// A figure over less time than this is none; the figure of the whole run is taken instead.
+const MEASURED_MIN: Duration = Duration::from_millis(1);
 
 /// What a run did.
 pub struct Driven {
@@ -20,7 +24,10 @@ pub struct Driven {
     /// How long it was measured.
     pub seconds: f64,
     pub cpu_s: f64,
+    pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
+    /// Whether Ctrl-C ended it.
+    pub is_interrupted: bool,
 }
 
 /// How long to run.
@@ -36,19 +43,18 @@ pub enum Until {
     },
 }
 
-/// Runs `graph`.
-pub fn drive(engine: &Engine, graph: Graph, until: &Until) -> Result<Driven> {
-    let interrupt = Interrupt::listen()?;
+/// Runs `graph`. Ctrl-C lets it drain early; if that was before anything could be measured, the whole run is.
+pub fn drive(engine: &Engine, graph: Graph, until: &Until, interrupt: Option<&Interrupt>) -> Result<Driven> {
+    usage::forget_rss_peak();
     let cpu_before = usage::cpu_seconds();
     let started = Instant::now();
-    let query = engine.submit(graph).map_err(|error| anyhow!("{}: {error}", error.code()))?;
-    let is_over = || interrupt.is_pressed() || query.progress().state != QueryState::Running;
+    let query = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
+    let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
+    let is_over = || is_pressed() || query.progress().state != QueryState::Running;
     let wait_until = |deadline: Option<Instant>| {
-        while !is_over() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            sleep(
-                deadline
-                    .map_or(LOOK, |deadline| LOOK.min(deadline.saturating_duration_since(Instant::now()))),
-            );
+        let left = || deadline.map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()));
+        while !left().is_zero() && !is_over() {
+            sleep(LOOK.min(left()));
         }
     };
     let measured = match *until {
@@ -60,19 +66,22 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until) -> Result<Driven> {
             wait_until(Some(started + warmup));
             let (from, events_before) = (Instant::now(), query.progress().events_in);
             wait_until(Some(from + measured));
-            Some((query.progress().events_in - events_before, from.elapsed().as_secs_f64()))
+            let (events, measured) = (query.progress().events_in - events_before, from.elapsed());
+            (MEASURED_MIN <= measured).then_some((events, measured))
         }
     };
+    let is_interrupted = is_pressed();
     query.stop();
-    let report =
-        query.wait().map_err(|error| anyhow!("{}: {error}", error.code())).context("the query failed")?;
-    let (events, seconds) = measured.unwrap_or((report.events_in, started.elapsed().as_secs_f64()));
+    let report = query.wait().map_err(|error| failure::of_query(&error))?;
+    let (events, measured) = measured.unwrap_or((report.events_in, started.elapsed()));
     let (busy_ns, scheduling_ns) = (report.busy_ns as f64, engine.scheduling_ns() as f64);
     Ok(Driven {
-        throughput_per_s: events as f64 / seconds,
-        seconds,
+        throughput_per_s: events as f64 / measured.as_secs_f64(),
+        seconds: measured.as_secs_f64(),
         cpu_s: usage::cpu_seconds() - cpu_before,
+        rss_peak_bytes: usage::rss_peak_bytes(),
         scheduling_share: scheduling_ns / (busy_ns + scheduling_ns).max(1.0),
+        is_interrupted,
         report,
     })
 }

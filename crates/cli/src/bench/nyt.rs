@@ -1,89 +1,52 @@
-//! `bench nyt`: the query from generated trips, or from recorded ones.
+//! `bench nyt`: the query from generated trips, or from [`recorded`] ones.
 
-use std::fs::File;
-use std::io::Read;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+mod plain_lines;
+mod recorded;
 
-use anyhow::{Context, Result};
-use flate2::read::MultiGzDecoder;
-use thalweg::{EventTime, Generate, Graph, Query, Record, Source, Span, TumblingWindows, Windowed};
-use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, Paced, RealDisk, Row, RowError, RowWriter};
-use thalweg_workloads::nyt::tlc::{self, TlcError};
-use thalweg_workloads::nyt::{self, Cell, NytGenerator, Trip, TripSummary, Vendor, query};
+use std::sync::{Arc, Mutex};
+
+use anyhow::Result;
+use thalweg::{EventTime, Generate, Graph, Query, Record, Source, TumblingWindows, Windowed};
+use thalweg_connectors::{Paced, RowWriter};
+use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::compare;
-use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows, nyt_rows_of_tlc_csv};
+use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
-use super::BenchArgs;
-use super::drive::{Driven, Until, drive};
+use super::args::BenchArgs;
+use super::drive::{Driven, drive};
 use super::report::{Checked, Figures};
 use super::rows::{self, Rows};
-use crate::options::{OnBadOption, Rate, WrongOption};
+use super::{fit, reserve_cache, stamps_of};
+use crate::failure;
+use crate::interrupt::Interrupt;
 
 /// Above so many trips a generated run is checked for conservation only: the reference keeps every trip, and it
 /// must not take longer than the run.
 const REFERENCE_TRIPS_MAX: u64 = 20_000_000;
 
-type Kept = Arc<std::sync::Mutex<Vec<NytRow>>>;
+type Kept = Arc<Mutex<Vec<NytRow>>>;
 
 /// Runs the query.
-pub fn run(args: &BenchArgs) -> Result<Figures> {
-    if args.api.loop_kind().is_some() || args.cyclic {
-        return Err(
-            WrongOption("--api loop-* and --cyclic belong to ysb: leave them away for nyt".into()).into()
-        );
-    }
-    let window = args.window.unwrap_or(nyt::WINDOW);
-    if window.as_micros() <= 0 || window.as_micros() % 1_000_000 != 0 {
-        return Err(
-            WrongOption(format!("--window: {window} is not a positive number of whole seconds")).into()
-        );
-    }
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     match &args.input {
-        Some(input) => run_recorded(args, input, window),
-        None => run_generated(args, window),
+        Some(input) => recorded::run(args, input, interrupt),
+        None => run_generated(args, interrupt),
     }
 }
 
-fn run_recorded(args: &BenchArgs, input: &Path, window: Span) -> Result<Figures> {
-    if args.rate != Rate::Max {
-        return Err(WrongOption("--rate: recorded input is read as fast as can be".into()).into());
-    }
-    let engine = args.engine()?.build()?;
-    let options = CsvOptions {
-        path: input.to_owned(),
-        columns: &tlc::COLUMNS,
-        header: Header::Expect,
-        on_bad: on_bad(args)?,
-    };
-    let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row)
-        .map_err(|error| anyhow::anyhow!("{}: {error}", thalweg::Coded::code(&error)))?;
-    let (graph, kept) = plan(args, source, window)?;
-    let driven = drive(&engine, graph, &Until::End)?;
-    let late = driven.report.total(|counts| counts.late);
-    // The reference has no watermarks. If records came too late for their windows, it has rows that must not be.
-    let checked = if late > 0 {
-        Checked { how: "conservation", error: None }
-    } else {
-        let answer = nyt_rows_of_tlc_csv(&text_of(input)?, window.as_micros());
-        Checked { how: "oracle-equal", error: difference(&answer, &rows::take(&kept), &driven) }
-    };
-    Ok(Figures::of_engine(args, "nyt", driven, None, checked))
-}
-
-fn run_generated(args: &BenchArgs, window: Span) -> Result<Figures> {
-    let engine = args.engine()?.build()?;
+fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(NytGenerator::new(args.seed));
-    let cache = engine.budget().reserve(generator.cache_bytes());
-    let _cache = cache.context("BUDGET_TOO_SMALL: the generator's trips do not fit into --memory-budget")?;
+    let _cache = reserve_cache(&engine, &*generator)?;
     let (pace, offered) = args.pace();
-    let (graph, kept) = plan(args, Paced::new(Arc::clone(&generator), pace)?, window)?;
-    let driven = drive(&engine, graph, &args.until())?;
-    let (rate_per_s, start_us) = super::rate_and_start(pace);
+    let source = Paced::new(Arc::clone(&generator), pace).map_err(|error| failure::of_connector(&error))?;
+    let (graph, kept) = plan(args, source)?;
+    let driven = drive(&engine, graph, &args.until(), interrupt)?;
     let events = driven.report.events_in;
     let checked = if events > REFERENCE_TRIPS_MAX {
         Checked { how: "conservation", error: None }
     } else {
+        let (rate_per_s, start_us) = stamps_of(pace);
         let stamp = |index: u64| start_us + (u128::from(index) * 1_000_000 / u128::from(rate_per_s)) as i64;
         let trip = |index: u64| {
             let event_time_us = stamp(index);
@@ -96,21 +59,18 @@ fn run_generated(args: &BenchArgs, window: Span) -> Result<Figures> {
                 latitude: trip.pickup.latitude,
             }
         };
-        let answer = nyt_rows((0..events).map(trip), window.as_micros());
+        let answer = nyt_rows((0..events).map(trip), fit::window(args).as_micros());
         Checked { how: "oracle-equal", error: difference(&answer, &rows::take(&kept), &driven) }
     };
     Ok(Figures::of_engine(args, "nyt", driven, offered, checked))
 }
 
-fn plan<S: Source<Item = Trip> + 'static>(
-    args: &BenchArgs,
-    source: S,
-    window: Span,
-) -> Result<(Graph, Kept)> {
+fn plan<S: Source<Item = Trip> + 'static>(args: &BenchArgs, source: S) -> Result<(Graph, Kept)> {
     let (sink, kept) = Rows::new(row_of, args.results_file("nyt.csv")?, write_row)?;
     let query = Query::new("nyt");
-    query::trips_per_cell(&query, source, args.strategy(), TumblingWindows::new(window)?, sink);
-    Ok((query.plan(args.chaining())?, kept))
+    let windows = TumblingWindows::new(fit::window(args))?;
+    query::trips_per_cell(&query, source, args.strategy(), windows, sink);
+    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 
 /// The first thing in which a run differs from the reference.
@@ -124,41 +84,6 @@ fn difference(answer: &NytAnswer, found: &[NytRow], driven: &Driven) -> Option<S
     let wrong = counts.iter().find(|(_, expected, found)| expected != found);
     let wrong = wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
     wrong.or_else(|| compare(&answer.rows, found).err().map(|difference| difference.to_string()))
-}
-
-fn on_bad(args: &BenchArgs) -> Result<OnBad> {
-    Ok(match &args.on_bad {
-        Some(OnBadOption::Fail) => OnBad::Fail,
-        Some(OnBadOption::Skip) => OnBad::Skip,
-        Some(OnBadOption::Divert(path)) => OnBad::Divert(path.clone()),
-        None => {
-            OnBad::Divert(args.results_file("nyt.bad.csv")?.unwrap_or_else(|| PathBuf::from("nyt.bad.csv")))
-        }
-    })
-}
-
-fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
-    let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
-    tlc::trip_of(field).map_err(|error| match error {
-        TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
-        // The source has counted the fields.
-        other => RowError { field: "line", reason: other.to_string() },
-    })
-}
-
-/// A file, gunzipped if it is a `.gz`, as text; bytes that are no UTF-8 make their line a bad one.
-fn text_of(path: &Path) -> Result<String> {
-    let mut bytes = Vec::new();
-    let file =
-        File::open(path).with_context(|| format!("{} cannot be read for the reference", path.display()))?;
-    let is_gzip = path.extension().is_some_and(|extension| extension == "gz");
-    let read = if is_gzip {
-        MultiGzDecoder::new(file).read_to_end(&mut bytes)
-    } else {
-        (&file).read_to_end(&mut bytes)
-    };
-    read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 fn vendor_id(vendor: Vendor) -> &'static str {

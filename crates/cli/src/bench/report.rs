@@ -1,12 +1,14 @@
 //! The figures of a run, as one JSON object with stable field names or as text for people.
 
+use std::path::PathBuf;
+
 use anyhow::Result;
 use serde::Serialize;
 use thalweg::{Chaining, LatencySummary};
 
-use super::BenchArgs;
+use super::args::BenchArgs;
 use super::drive::Driven;
-use crate::usage;
+use crate::show;
 
 /// What a run was and what it did. Rates are totals over all queries.
 #[derive(Clone, Debug, Serialize)]
@@ -43,9 +45,14 @@ pub struct Figures {
     pub ok: bool,
     /// How the results were checked: `oracle-equal`, `conservation` or `none`.
     pub check: &'static str,
+    /// Whether Ctrl-C ended it early.
+    pub interrupted: bool,
     /// What is wrong, if something is.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// Where bad lines were diverted to, if there were any.
+    #[serde(skip)]
+    pub diverted: Option<PathBuf>,
 }
 
 /// Latencies in microseconds.
@@ -111,11 +118,13 @@ impl Figures {
             slowdown: None,
             queue_cv: None,
             cpu_s: 0.0,
-            rss_peak_bytes: usage::rss_peak_bytes(),
+            rss_peak_bytes: 0,
             scheduling_share: None,
             ok: checked.error.is_none(),
             check: checked.how,
+            interrupted: false,
             error: checked.error,
+            diverted: None,
         }
     }
 
@@ -127,7 +136,15 @@ impl Figures {
         offered_per_s: Option<u64>,
         checked: Checked,
     ) -> Self {
-        let Driven { report, throughput_per_s, seconds, cpu_s, scheduling_share } = driven;
+        let Driven {
+            report,
+            throughput_per_s,
+            seconds,
+            cpu_s,
+            rss_peak_bytes,
+            scheduling_share,
+            is_interrupted,
+        } = driven;
         let checked = Checked { error: checked.error.or_else(|| report.conservation_error()), ..checked };
         Figures {
             policy: Some(args.policy.clone()),
@@ -145,7 +162,9 @@ impl Figures {
             seconds,
             latency_us: report.latency.map(Into::into),
             cpu_s,
+            rss_peak_bytes,
             scheduling_share: Some(scheduling_share),
+            interrupted: is_interrupted,
             ..Figures::new(args, workload, "typed", checked)
         }
     }
@@ -157,38 +176,38 @@ impl Figures {
 
     /// A few lines.
     pub fn text(&self) -> String {
-        let offered = self
-            .offered_per_s
-            .map_or("as fast as can be".to_owned(), |rate| format!("{} offered", million(rate as f64)));
+        let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
+        let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);
+        let offered = self.offered_per_s.map(|per_s| format!("{} offered", show::rate(per_s as f64)));
         let mut text = format!(
-            "{} ({}{}, {} worker{}, {offered})\n  throughput  {}, {} events in {:.2} s\n",
+            "{} ({}{}, {} worker{}, {})\n",
             self.workload,
             self.api,
             self.chain.map_or(String::new(), |chain| format!(", chain {chain}")),
             self.workers,
             if self.workers == 1 { "" } else { "s" },
-            million(self.throughput_per_s),
-            self.events_in,
-            self.seconds,
+            offered.unwrap_or("as fast as can be".to_owned()),
         );
-        let Figures { results_out, filtered, late, bad, cpu_s, .. } = self;
-        text += &format!("  results     {results_out} rows; {filtered} filtered, {late} late, {bad} bad\n");
+        let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
+        text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
+        text += &format!("  results     {results} rows; {filtered} filtered, {late} late, {bad} bad\n");
+        if let Some(path) = &self.diverted {
+            text += &format!("  bad lines   in {}\n", path.display());
+        }
         if let Some(Latency { mean, p50, p99, max, count, .. }) = self.latency_us {
-            text += &format!(
-                "  latency     mean {mean} us, p50 {p50} us, p99 {p99} us, max {max} us ({count} markers)\n"
-            );
+            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
+            text +=
+                &format!("  latency     mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} markers)\n");
         }
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");
+        if self.interrupted {
+            text += "  ended       early, by Ctrl-C\n";
+        }
         match &self.error {
             None => text += &format!("  check       ok ({})\n", self.check),
             Some(error) => text += &format!("  check       FAILED ({}): {error}\n", self.check),
         }
         text
     }
-}
-
-/// A rate in millions per second.
-pub fn million(per_s: f64) -> String {
-    if per_s >= 1e6 { format!("{:.1} M/s", per_s / 1e6) } else { format!("{:.1} k/s", per_s / 1e3) }
 }

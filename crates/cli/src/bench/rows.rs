@@ -7,6 +7,8 @@ use anyhow::Result;
 use thalweg::{Fault, Record, Sink};
 use thalweg_connectors::{CsvSink, RealDisk, RowWriter, SinkError};
 
+use crate::failure;
+
 /// Result rows that a run may keep; above, it fails rather than fill the memory.
 const ROWS_MAX: usize = 10_000_000;
 
@@ -27,7 +29,8 @@ impl<T, R> Rows<T, R> {
         file: Option<PathBuf>,
         write: WriteRow<T>,
     ) -> Result<(Self, Arc<Mutex<Vec<R>>>)> {
-        let csv = file.map(|path| CsvSink::create(Arc::new(RealDisk), path, write)).transpose()?;
+        let csv = file.map(|path| CsvSink::create(Arc::new(RealDisk), path, write)).transpose();
+        let csv = csv.map_err(|error| failure::of_connector(&error))?;
         let kept = Arc::new(Mutex::new(Vec::new()));
         Ok((Rows { row_of, kept: Arc::clone(&kept), csv }, kept))
     }

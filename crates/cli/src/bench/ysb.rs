@@ -4,58 +4,50 @@ use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, Result};
-use thalweg::{EventTime, Generate, Query, Record, Span, TumblingWindows, Windowed};
+use anyhow::Result;
+use thalweg::{EventTime, Query, Record, TumblingWindows, Windowed};
 use thalweg_connectors::{Paced, RowWriter};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
 use thalweg_workloads::ysb::loops::{self, LoopKind, LoopOptions, LoopStop};
 use thalweg_workloads::ysb::{YsbGenerator, YsbOptions, event, query};
 
-use super::BenchArgs;
+use super::args::{BenchArgs, NOMINAL_RATE_PER_S};
 use super::drive::drive;
 use super::report::{Checked, Figures};
 use super::rows::{self, Rows};
-use crate::options::{Rate, WrongOption};
+use super::{fit, reserve_cache, stamps_of};
+use crate::failure;
+use crate::interrupt::Interrupt;
 use crate::usage;
 
 /// Runs the query or a loop.
-pub fn run(args: &BenchArgs) -> Result<Figures> {
-    if args.input.is_some() {
-        return Err(
-            WrongOption("--input: ysb has no recorded input; leave it away, or take nyt".into()).into()
-        );
-    }
-    let window = args.window.unwrap_or(event::WINDOW);
-    if window.as_micros() <= 0 || window.as_micros() % 1_000 != 0 {
-        return Err(WrongOption(format!(
-            "--window: {window} is not a positive number of whole milliseconds"
-        ))
-        .into());
-    }
-    let generator = Arc::new(YsbGenerator::new(YsbOptions {
-        seed: args.seed,
-        cyclic: args.cyclic,
-        ..YsbOptions::default()
-    }));
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    let options = YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() };
+    let generator = Arc::new(YsbGenerator::new(options));
     match args.api.loop_kind() {
-        Some(kind) => run_loop(args, kind, &generator, window),
-        None => run_engine(args, generator, window),
+        Some(kind) => Ok(run_loop(args, kind, &generator)),
+        None => run_engine(args, &generator, interrupt),
     }
 }
 
-fn run_engine(args: &BenchArgs, generator: Arc<YsbGenerator>, window: Span) -> Result<Figures> {
-    let engine = args.engine()?.build()?;
-    let cache = engine.budget().reserve(generator.cache_bytes());
-    let _cache = cache.context("BUDGET_TOO_SMALL: the generator's events do not fit into --memory-budget")?;
+fn run_engine(
+    args: &BenchArgs,
+    generator: &Arc<YsbGenerator>,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let window = fit::window(args);
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let _cache = reserve_cache(&engine, &**generator)?;
     let (pace, offered) = args.pace();
-    let source = Paced::new(Arc::clone(&generator), pace)?;
+    let source = Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), args.results_file("ysb.csv")?, write_row)?;
     let query = Query::new("ysb");
     query::views_per_campaign(&query, source, args.strategy(), TumblingWindows::new(window)?, sink);
-    let driven = drive(&engine, query.plan(args.chaining())?, &args.until())?;
+    let graph = query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?;
+    let driven = drive(&engine, graph, &args.until(), interrupt)?;
 
-    let (rate_per_s, start_us) = super::rate_and_start(pace);
+    let (rate_per_s, start_us) = stamps_of(pace);
     let period: Vec<(u64, u64)> =
         generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
     let size_us = window.as_micros();
@@ -65,25 +57,21 @@ fn run_engine(args: &BenchArgs, generator: Arc<YsbGenerator>, window: Span) -> R
     Ok(Figures::of_engine(args, "ysb", driven, offered, Checked { how: "oracle-equal", error }))
 }
 
-fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator, window: Span) -> Result<Figures> {
-    if args.rate != Rate::Max || window != event::WINDOW || args.results.is_some() {
-        let problem = "the loops run at --rate max, with the default --window and without --results";
-        return Err(WrongOption(format!("--api {}: {problem}", kind.name())).into());
-    }
-    let workers = usize::try_from(args.workers).ok().and_then(NonZeroUsize::new);
-    let workers = workers.ok_or_else(|| WrongOption("--workers is 0, but must be at least 1".into()))?;
-    let block_records = NonZeroUsize::new(args.block_records as usize);
-    let block_records =
-        block_records.ok_or_else(|| WrongOption("--block-records is 0, but must be at least 1".into()))?;
+fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figures {
+    let at_least_one = |number: u64| {
+        let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
+        number.expect("the option's bounds lie between 1 and a million")
+    };
     let options = LoopOptions {
         kind,
-        workers,
-        block_records,
+        workers: at_least_one(args.workers),
+        block_records: at_least_one(args.block_records),
         stop: LoopStop::After(Duration::from_secs_f64(args.warmup)),
-        nominal_rate_per_s: NonZeroU64::new(super::NOMINAL_RATE_PER_S).expect("not zero"),
+        nominal_rate_per_s: NonZeroU64::new(NOMINAL_RATE_PER_S).expect("not zero"),
         start: EventTime::EPOCH,
         generator,
     };
+    usage::forget_rss_peak();
     if args.warmup > 0.0 {
         loops::run(options);
     }
@@ -91,6 +79,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator, window: 
     let ran =
         loops::run(LoopOptions { stop: LoopStop::After(Duration::from_secs_f64(args.seconds)), ..options });
     let cpu_s = usage::cpu_seconds() - cpu_before;
+    let rss_peak_bytes = usage::rss_peak_bytes();
 
     let cache = generator.cache();
     let mut error = None;
@@ -101,21 +90,22 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator, window: 
         let expected = ysb_counts_of_drain(YsbDrain {
             period: &period,
             events: worker.events,
-            rate_per_s: super::NOMINAL_RATE_PER_S,
+            rate_per_s: NOMINAL_RATE_PER_S,
             start_us: EventTime::EPOCH.as_micros(),
-            size_us: window.as_micros(),
+            size_us: event::WINDOW.as_micros(),
         });
         let found: Vec<YsbCount> = worker.results.iter().map(row_of).collect();
         error = error.or(compare(&expected, &found).err().map(|difference| difference.to_string()));
     }
-    Ok(Figures {
+    Figures {
         throughput_per_s: ran.events_per_s(),
         events_in: ran.events(),
         results_out: ran.workers.iter().map(|worker| worker.results.len() as u64).sum(),
         seconds: ran.seconds(),
         cpu_s,
+        rss_peak_bytes,
         ..Figures::new(args, "ysb", kind.name(), Checked { how: "oracle-equal", error })
-    })
+    }
 }
 
 fn row_of(result: &Windowed<u64, u64>) -> YsbCount {

@@ -4,8 +4,10 @@
 //! fail the query, so that a wrong file or schema is noticed. The rule is exact and looks at line numbers only: a
 //! short file may be bad all over as long as it holds no more bad lines than that.
 //!
-//! Diverted lines become CSV themselves, `line,reason,raw`, in a file that is created at the first bad line and
-//! published when the source ends; a query that fails takes it away. Its error names the line and the reason.
+//! Diverted lines become CSV themselves, `line,reason,raw`, in a file that is created at the first bad line. It is
+//! published when the source ends, and also when the source fails, for then people want to see what was wrong: it
+//! holds every bad line up to the failure. A source that is dropped before, because its query was cancelled or
+//! failed elsewhere, takes the file away.
 
 use std::fmt;
 use std::io;
@@ -90,15 +92,32 @@ impl BadLines {
             }
             OnBad::Skip => {}
             OnBad::Divert(path) => {
-                divert(&mut self.diverted, &self.disk, path, line, defect)
-                    .map_err(|source| CsvError::DivertFailed { path: path.clone(), source })?;
+                if let Err(source) = divert(&mut self.diverted, &self.disk, path, line, defect) {
+                    // A file that refused a line lacks it: it must not be published.
+                    self.diverted = None;
+                    return Err(CsvError::DivertFailed { path: path.clone(), source });
+                }
             }
         }
         if self.recent.is_one_too_many(line.at.line) {
             let (place, reason) = (line.at.of(&self.source_path), defect.to_string());
-            return Err(CsvError::TooManyBad { place, reason });
+            return Err(CsvError::TooManyBad { place, reason, diverted: None });
         }
         Ok(())
+    }
+
+    /// Publishes the lines diverted up to `failure` of the source, as well as can be: the failure is what is told,
+    /// whether or not its evidence could be kept.
+    #[cold]
+    pub(super) fn publish_up_to(&mut self, mut failure: CsvError) -> CsvError {
+        if let Some(kept) = self.diverted.take() {
+            let path = kept.file.path().to_owned();
+            let is_kept = kept.publish().is_ok();
+            if let CsvError::TooManyBad { diverted, .. } = &mut failure {
+                *diverted = is_kept.then_some(path);
+            }
+        }
+        failure
     }
 
     /// Publishes the diverted lines, if there are any: the source has ended.

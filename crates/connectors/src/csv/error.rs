@@ -86,6 +86,8 @@ pub enum CsvError {
         place: Place,
         /// What is wrong with it.
         reason: String,
+        /// Where the bad lines up to it can be seen, if they were diverted.
+        diverted: Option<PathBuf>,
     },
     /// `BAD_HEADER`: the first line does not name the columns that are wanted.
     BadHeader {
@@ -129,12 +131,13 @@ impl fmt::Display for CsvError {
             CsvError::BadLine { place, reason } => {
                 write!(f, "{place}: {reason}; mend the line, or have bad lines skipped or diverted")
             }
-            CsvError::TooManyBad { place, reason } => {
+            CsvError::TooManyBad { place, reason, diverted } => {
                 write!(
                     f,
                     "{place}: {reason}; with it more than {BAD_LINES_MAX} of {BAD_WINDOW_LINES} consecutive lines are bad; \
                      is this the right file and schema?"
-                )
+                )?;
+                diverted.as_ref().map_or(Ok(()), |path| write!(f, " the bad lines are in {}", path.display()))
             }
             CsvError::BadHeader { path, wanted, found } => {
                 write!(

@@ -101,17 +101,36 @@ where
     /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be
     /// read; `BadHeader` if the columns are not as expected; `DivertFailed` if bad lines would replace the file.
     pub fn open(options: CsvOptions, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
+        let reading = Reading::start(&options, &disk)?;
         if let OnBad::Divert(path) = &options.on_bad
-            && *path == options.path
+            // By identity, for one file has many paths.
+            && disk.identity(path).is_ok_and(|there| there.file == reading.lines.file().identity().file)
         {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "it is the file to be read");
             return Err(CsvError::DivertFailed { path: path.clone(), source });
         }
-        let reading = Reading::start(&options, &disk)?;
         Ok(CsvSource { options, disk, reading, parse, makes: std::marker::PhantomData })
     }
 
-    /// Goes over the lines behind the present position up to `next_line`, dropping their records.
+    /// Reads at most `limit` lines, as far as there is room.
+    #[inline]
+    fn read<O: Output<T>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
+        for _ in 0..limit {
+            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
+            if output.room() == 0 {
+                break;
+            }
+            match self.reading.step(&self.parse)? {
+                Step::Record(record) => output.push(record),
+                Step::Bad => {}
+                Step::End => return Ok(SourceStatus::Ended),
+            }
+        }
+        Ok(SourceStatus::Ready)
+    }
+
+    /// Goes over the lines behind the present position up to `next_line`, dropping their records. A failure here
+    /// publishes nothing: a run that could not go on must not replace what an earlier one has diverted.
     fn skip_to(&mut self, next_line: u64) -> Result<(), CsvError> {
         while self.reading.lines.position().line < next_line {
             if let Step::End = self.reading.step(&self.parse)? {
@@ -129,25 +148,15 @@ where
 {
     type Item = T;
 
-    /// Reads at most `limit` lines, good or bad.
+    /// Reads at most `limit` lines, good or bad. If it fails, the lines diverted so far are published.
     fn poll<O: Output<T>>(
         &mut self,
         _now: ProcessingTime,
         limit: usize,
         output: &mut O,
     ) -> Result<Polled, Fault> {
-        for _ in 0..limit {
-            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
-            if output.room() == 0 {
-                break;
-            }
-            match self.reading.step(&self.parse)? {
-                Step::Record(record) => output.push(record),
-                Step::Bad => {}
-                Step::End => return Ok(Polled::new(SourceStatus::Ended)),
-            }
-        }
-        Ok(Polled::new(SourceStatus::Ready))
+        let status = self.read(limit, output).map_err(|error| self.reading.bad_lines.publish_up_to(error))?;
+        Ok(Polled::new(status))
     }
 
     fn bad_count(&self) -> u64 {

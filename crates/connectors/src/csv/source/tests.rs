@@ -195,19 +195,21 @@ fn file_with_bad(count: u64, is_bad: impl Fn(u64) -> bool) -> Vec<u8> {
 /// 1 % of any 10,000 lines: 100 are fine, the 101st is not, unless it lies a window behind the first.
 #[test]
 fn too_many_bad_lines_fail_the_query() {
-    let check = |last: u64, expected: &str| {
+    let check = |last: u64, expected: &str, told_if_diverted: &str| {
         let file = file_with_bad(20_000, |n| n < 100 || n == 5_000 || n == last);
-        for on_bad in [OnBad::Skip, divert()] {
+        for (on_bad, more) in [(OnBad::Skip, ""), (divert(), told_if_diverted)] {
             let shown = read(&file, Header::None, on_bad);
-            assert!(shown.ends_with(expected), "{}", &shown[shown.len().saturating_sub(300)..]);
+            let expected = format!("{expected}{more}");
+            assert!(shown.ends_with(&expected), "{}", &shown[shown.len().saturating_sub(300)..]);
         }
     };
-    check(5_000, "=2 bad 100");
-    check(10_001, "=2 bad 101");
+    check(5_000, "=2 bad 100", "");
+    check(10_001, "=2 bad 101", "");
     check(
         10_000,
         "TOO_MANY_BAD: f.csv, line 10000 (byte 59794): short: 1 of 3 fields; with it more than 100 of 10000 consecutive \
          lines are bad; is this the right file and schema?",
+        " the bad lines are in bad.csv",
     );
 }
 

@@ -129,9 +129,57 @@ fn a_diverted_file_that_cannot_be_written() {
     assert_eq!(error.to_string(), told);
 }
 
-/// A query that fails or is cancelled takes its half of a diverted file away.
+/// Reads `file`, of which `happen` happens to the disk after the first `lines`, to the failure that comes;
+/// returns its code and the diverted file.
+fn diverted_at_failure(
+    file: &[u8],
+    lines: usize,
+    happen: impl FnOnce(&MemDisk),
+) -> (&'static str, Option<String>) {
+    let disk = MemDisk::with("f.csv", file);
+    let mut source = open(&disk, options(Header::None, divert())).unwrap();
+    source.poll(ProcessingTime::ZERO, lines, &mut VecOutput::with_room(usize::MAX)).unwrap();
+    happen(&disk);
+    let fault = drain(&mut source, 1_000).unwrap_err();
+    drop(source);
+    assert_eq!(disk.text("bad.csv.inprogress"), None, "nothing is left half done");
+    (fault.code(), disk.text("bad.csv"))
+}
+
+/// When a source fails, its bad lines are what people want to see: all of them, up to the one too many.
 #[test]
-fn nothing_is_left_of_a_diverted_file_that_was_not_published() {
+fn what_was_diverted_up_to_a_failure_is_published() {
+    let (code, diverted) = diverted_at_failure(&b"bad\n".repeat(200), 1, |_| {});
+    let diverted = diverted.unwrap();
+    assert_eq!((code, diverted.lines().count()), ("TOO_MANY_BAD", 101));
+    assert!(diverted.ends_with("101,short: 1 of 3 fields,bad\n"), "{diverted}");
+
+    let file = [b"bad\n".to_vec(), b"1,a,2\n".repeat(LINES)].concat();
+    let changed = diverted_at_failure(&file, 2, |disk| disk.truncate("f.csv", 300));
+    assert_eq!(changed, ("SOURCE_CHANGED", Some("1,short: 1 of 3 fields,bad\n".to_owned())));
+}
+
+/// What cannot be published is removed, and the failure that is told stays the first one.
+#[test]
+fn a_failure_is_told_also_if_what_was_diverted_cannot_be_published() {
+    let fails_sync = |disk: &MemDisk| disk.set(Faults { fails_sync: true, ..Faults::default() });
+    let fails_publish = |disk: &MemDisk| disk.set(Faults { fails_publish: true, ..Faults::default() });
+    for happen in [fails_sync, fails_publish] {
+        assert_eq!(diverted_at_failure(&b"bad\n".repeat(200), 1, happen), ("TOO_MANY_BAD", None));
+    }
+}
+
+/// A diverted file that refused a line lacks it, and so is no file of all bad lines.
+#[test]
+fn a_diverted_file_that_refused_a_line_is_not_published() {
+    let file = [b"bad\n".to_vec(), [vec![b'x'; 10_000], vec![b'\n']].concat().repeat(50)].concat();
+    let fails_once = |disk: &MemDisk| disk.set(Faults { fails_write: true, ..Faults::default() });
+    assert_eq!(diverted_at_failure(&file, 1, fails_once), ("DIVERT_FAILED", None));
+}
+
+/// A source that is dropped on its way belongs to a query that was cancelled, or failed elsewhere.
+#[test]
+fn a_source_that_is_dropped_takes_its_diverted_file_away() {
     let disk = MemDisk::with("f.csv", b"bad\n1,a,2\n");
     let mut source = open(&disk, options(Header::None, divert())).unwrap();
     source.poll(ProcessingTime::ZERO, 1, &mut VecOutput::with_room(1)).unwrap();

@@ -60,3 +60,24 @@ fn another_file_is_refused() {
     let told = "saved state is not readable at byte 0: f.csv does not exist; check the path; use an older checkpoint";
     assert_eq!(load(&mut source, &bytes).unwrap_err().to_string(), told);
 }
+
+/// A run that cannot go on from where it was must not replace what an earlier one has diverted.
+#[test]
+fn going_back_in_vain_leaves_the_diverted_file_alone() {
+    let disk = MemDisk::with("f.csv", &b"bad\n1,a,2\n".repeat(100_000));
+    let mut source = open(&disk, options(Header::None, divert())).unwrap();
+    source.poll(ProcessingTime::ZERO, 150, &mut VecOutput::with_room(200)).unwrap();
+    let bytes = saved(&source);
+    drain(&mut source, 1_000).unwrap_err();
+    drop(source);
+    let diverted = disk.text("bad.csv").unwrap();
+    assert_eq!(diverted.lines().count(), 101, "it failed with one too many");
+
+    let mut again = open(&disk, options(Header::None, divert())).unwrap();
+    load(&mut again, &bytes).unwrap();
+    disk.put("f.csv", b"bad\n1,a,2\n");
+    load(&mut again, &bytes).unwrap_err();
+    drop(again);
+    assert_eq!(disk.text("bad.csv"), Some(diverted));
+    assert_eq!(disk.text("bad.csv.inprogress"), None);
+}

@@ -1,0 +1,228 @@
+//! The options of `bench`: one field each, with its name, unit, default and help.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::builder::PossibleValuesParser;
+use clap::{Args, ValueEnum};
+use thalweg::{
+    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, ProcessingTime, Span, SystemClock,
+    WatermarkStrategy,
+};
+use thalweg_connectors::Pace;
+use thalweg_runtime::limits;
+use thalweg_scheduling::policy;
+use thalweg_workloads::ysb::loops::LoopKind;
+
+use super::drive::Until;
+use crate::failure::WrongOption;
+use crate::options::{self, OnBadOption, Rate};
+
+/// Records per second of event time when a generator is drained.
+pub const NOMINAL_RATE_PER_S: u64 = 10_000_000;
+
+const EXAMPLES: &str = "\
+Examples:
+  thalweg bench ysb --workers 2
+  thalweg bench ysb --rate 1M --seconds 10 --output json
+  thalweg bench nyt --input trips.csv.gz --window 60s --results out
+
+Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
+command line is wrong. Ctrl-C ends the run early and shows what was measured.";
+
+/// What to run, and how.
+#[derive(Args)]
+#[command(after_help = EXAMPLES)]
+pub struct BenchArgs {
+    /// The workload.
+    pub workload: Workload,
+    /// Who writes the query: the typed interface, or one of the hand-written loops it is measured against.
+    #[arg(long, value_enum, default_value_t = Api::Typed)]
+    pub api: Api,
+    /// Who runs next.
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "fcfs")]
+    pub policy: String,
+    /// Which operators share a task.
+    #[arg(long, value_enum, default_value_t = Chain::Default)]
+    pub chain: Chain,
+    /// Every operator a task of its own; the same as --chain none.
+    #[arg(long, conflicts_with = "chain")]
+    pub isolate: bool,
+    /// Threads that run operators.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
+    pub workers: u64,
+    /// Offered records per second, such as 20000 or 2.5M; or `max` to drain the generator as fast as can be.
+    #[arg(long, allow_negative_numbers = true, value_parser = options::rate, default_value = "max")]
+    pub rate: Rate,
+    /// How long to measure a generated workload, in seconds.
+    #[arg(long, allow_negative_numbers = true, value_parser = options::measured_seconds, default_value = "5")]
+    pub seconds: f64,
+    /// How long to run before measuring, in seconds.
+    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(value_parser = options::seconds, default_value = "0.5")]
+    pub warmup: f64,
+    /// Run so many times; one line of output each.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::times, default_value_t = 1)]
+    pub repeat: u32,
+    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt].
+    #[arg(long, value_name = "SPAN", allow_negative_numbers = true, value_parser = options::span)]
+    pub window: Option<Span>,
+    /// Recorded input instead of generated: a .csv or .csv.gz file of TLC trip data (nyt).
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// Write the result rows as CSV into this folder: ysb.csv or nyt.csv.
+    #[arg(long, value_name = "DIR")]
+    pub results: Option<PathBuf>,
+    /// What to do with lines of --input that are not understood: fail, skip, or divert:FILE
+    /// [default: divert to nyt.bad.csv in the results' folder, or here].
+    #[arg(long, value_name = "CHOICE", value_parser = options::on_bad)]
+    pub on_bad: Option<OnBadOption>,
+    /// How far a record may lie behind the latest before it.
+    #[arg(long, value_name = "SPAN", allow_negative_numbers = true)]
+    #[arg(value_parser = options::span, default_value = "0s")]
+    pub out_of_order: Span,
+    /// The least advance between two watermarks.
+    #[arg(long, value_name = "SPAN", allow_negative_numbers = true)]
+    #[arg(value_parser = options::span, default_value = "1ms")]
+    pub watermark_step: Span,
+    /// Where random numbers start.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::seed, default_value_t = 1)]
+    pub seed: u64,
+    /// Take ads and event types in turn instead of at random (ysb).
+    #[arg(long)]
+    pub cyclic: bool,
+    /// Records per block.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::BLOCK_RECORDS), default_value_t = limits::BLOCK_RECORDS.default)]
+    pub block_records: u64,
+    /// Blocks per chunk.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
+    pub chunk_blocks: u64,
+    /// Memory that edges, state and buffers may hold, such as 256MiB.
+    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES), default_value = "256MiB")]
+    pub memory_budget: u64,
+    /// How to write the figures.
+    #[arg(long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// A workload.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Workload {
+    /// Yahoo's streaming benchmark: views per campaign.
+    Ysb,
+    /// New York's taxis: trips and their mean distance per cell of the town.
+    Nyt,
+}
+
+/// Who writes the query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Api {
+    /// The typed interface, run by the engine.
+    Typed,
+    /// One hand-written loop per operator (ysb).
+    LoopBlocks,
+    /// The same with a selection vector (ysb).
+    LoopSelection,
+    /// Two hand-written chains (ysb).
+    LoopChains,
+    /// One hand-written loop (ysb).
+    LoopFused,
+}
+
+impl Api {
+    /// The hand-written loop, if it is one.
+    pub fn loop_kind(self) -> Option<LoopKind> {
+        match self {
+            Api::Typed => None,
+            Api::LoopBlocks => Some(LoopKind::Blocks),
+            Api::LoopSelection => Some(LoopKind::Selection),
+            Api::LoopChains => Some(LoopKind::Chains),
+            Api::LoopFused => Some(LoopKind::Fused),
+        }
+    }
+}
+
+/// Which operators share a task.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Chain {
+    /// None: every operator is a task of its own.
+    None,
+    /// Neighbours without state, and from the first one with state on to the sink.
+    Default,
+}
+
+/// How to write the figures.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Format {
+    /// For people.
+    Text,
+    /// One JSON object a run and line.
+    Json,
+}
+
+impl BenchArgs {
+    /// Which operators share a task.
+    pub fn chaining(&self) -> Chaining {
+        if self.isolate || self.chain == Chain::None { Chaining::None } else { Chaining::Default }
+    }
+
+    /// How sources make watermarks.
+    pub fn strategy(&self) -> WatermarkStrategy {
+        WatermarkStrategy::bounded_out_of_order(self.out_of_order).with_step(self.watermark_step)
+    }
+
+    /// The engine, set up and not started.
+    pub fn engine(&self) -> Result<EngineBuilder> {
+        let policy =
+            policy::by_name(&self.policy).map_err(|error| WrongOption(format!("--policy: {error}")))?;
+        let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
+        let edges = EdgeLimits {
+            block_records: within_32_bits(self.block_records),
+            chunk_blocks: within_32_bits(self.chunk_blocks),
+            ..EdgeLimits::default()
+        };
+        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(self.memory_budget);
+        Ok(builder.edges(edges).policy(policy))
+    }
+
+    /// The pace of a generated workload, and its rate if it has one.
+    pub fn pace(&self) -> (Pace, Option<u64>) {
+        match self.rate {
+            Rate::Max => {
+                (Pace::Drain { nominal_rate_per_s: NOMINAL_RATE_PER_S, start: EventTime::EPOCH }, None)
+            }
+            Rate::PerSecond(rate_per_s) => {
+                // A whole microsecond, so that event times have a closed form.
+                let now_us = SystemClock::default().now().as_nanos() / 1_000;
+                (
+                    Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) },
+                    Some(rate_per_s),
+                )
+            }
+        }
+    }
+
+    /// How long a generated workload runs.
+    pub fn until(&self) -> Until {
+        let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
+        Until::Measured { warmup, measured }
+    }
+
+    /// The file `name` in the folder of results, which is made if it is not there; none if no results are wanted.
+    pub fn results_file(&self, name: &str) -> Result<Option<PathBuf>> {
+        let Some(folder) = &self.results else { return Ok(None) };
+        if folder.exists() && !folder.is_dir() {
+            bail!("--results: {} is a file, but must be a folder; take another path", folder.display());
+        }
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("--results: the folder {} cannot be made", folder.display()))?;
+        Ok(Some(folder.join(name)))
+    }
+}

@@ -1,0 +1,82 @@
+//! How a command fails: one line on standard error, and an exit code.
+//!
+//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran.
+//! Errors of the engine and its connectors keep their stable code in front, such as `SOURCE_MISSING`.
+
+use std::fmt;
+use std::process::ExitCode;
+
+use anyhow::anyhow;
+use thalweg::{Coded, PlanError, QueryError};
+
+use crate::console::{self, ReaderGone};
+
+/// Options that do not go together, do not fit a workload, or lie out of range: exit code 2.
+#[derive(Debug)]
+pub struct WrongOption(pub String);
+
+impl fmt::Display for WrongOption {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongOption {}
+
+/// An error of a connector, with its code.
+pub fn of_connector(error: &impl Coded) -> anyhow::Error {
+    anyhow!("{}: {error}", error.code())
+}
+
+/// An error of a plan, with its code. A setting out of range is a wrong option.
+pub fn of_plan(error: &PlanError) -> anyhow::Error {
+    match error {
+        PlanError::OutOfRange { name, value, min, max, unit } => {
+            let option = name.trim_end_matches("_bytes").replace('_', "-");
+            WrongOption(format!("--{option} is {value} {unit}, but must be from {min} to {max} {unit}"))
+                .into()
+        }
+        _ => anyhow!("{}: {error}", error.code()),
+    }
+}
+
+/// What ended a query, with its code.
+pub fn of_query(error: &QueryError) -> anyhow::Error {
+    anyhow!("{}: {error}", error.code())
+}
+
+/// Tells people how a command ended, and the system its exit code. `Ok(false)` has told people already.
+pub fn end(ran: anyhow::Result<bool>) -> ExitCode {
+    match ran {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        // Whoever took the first lines and left has what it wanted.
+        Err(error) if error.is::<ReaderGone>() => ExitCode::SUCCESS,
+        Err(error) => {
+            console::error(&format!("{error:#}"));
+            ExitCode::from(if error.is::<WrongOption>() { 2 } else { 1 })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_setting_out_of_range_is_a_wrong_option() {
+        let name = "memory_budget_bytes";
+        let error =
+            of_plan(&PlanError::OutOfRange { name, value: 1, min: 65_536, max: 1 << 42, unit: "bytes" });
+        assert!(error.is::<WrongOption>());
+        let told = "--memory-budget is 1 bytes, but must be from 65536 to 4398046511104 bytes";
+        assert_eq!(error.to_string(), told);
+    }
+
+    #[test]
+    fn other_errors_of_a_plan_keep_their_code() {
+        let error = of_plan(&PlanError::EmptyName);
+        assert!(!error.is::<WrongOption>());
+        assert_eq!(error.to_string(), "EMPTY_NAME: an operator has an empty name: give it one");
+    }
+}

@@ -1,0 +1,150 @@
+//! `thalweg bench` from end to end: its JSON, its results, its loops, and how it ends early.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::support::{Folder, HEADER, Ran, trip};
+
+/// The names that scripts rely on.
+const STABLE_FIELDS: &str = "workload api policy memory execution parallel chain workers queries offered_per_s \
+                             throughput_per_s events_in results_out late bad filtered seconds latency_us \
+                             result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
+                             rss_peak_bytes scheduling_share ok check";
+
+fn assert_right(figures: &Value) {
+    for field in STABLE_FIELDS.split_whitespace() {
+        assert!(figures.get(field).is_some(), "{field} is missing in {figures}");
+    }
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+    assert!(figures["seconds"].as_f64().unwrap() > 0.0, "{figures}");
+    assert!(figures["rss_peak_bytes"].as_u64().unwrap() > 1 << 20, "{figures}");
+}
+
+#[test]
+fn recorded_trips_give_their_results() {
+    let folder = Folder::new("nyt_recorded");
+    let far = trip("00:01:30").replace("3.00", "4.50");
+    let elsewhere = trip("00:02:59").replace("-73.985", "-73.982");
+    let other_vendor = trip("00:03:00").replace("VTS", "CMT");
+    let nowhere = trip("00:03:01").replace("-73.985", "0").replace("40.748", "0");
+    let lines = [HEADER, &trip("00:01:00"), &far, &elsewhere, &other_vendor, &nowhere, &trip("00:03:02")];
+    folder.write("trips.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input trips.csv --window 60s --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["workload"], &figures["api"]), (&"nyt".into(), &"typed".into()));
+    assert_eq!(
+        (&figures["events_in"], &figures["filtered"], &figures["bad"]),
+        (&6.into(), &2.into(), &0.into())
+    );
+    assert_eq!((&figures["offered_per_s"], &figures["latency_us"]), (&Value::Null, &Value::Null));
+    let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    // 2013-01-01 00:00 is 1,356,998,400 s.
+    assert_eq!(rows, ["1356998460,311,325,2,3.75", "1356998520,312,325,1,3.0", "1356998580,311,325,1,3.0"]);
+    assert_eq!(folder.text("out/nyt.bad.csv"), None, "no bad lines, no file for them");
+}
+
+#[test]
+fn generated_events_give_the_reference_s_results() {
+    let folder = Folder::new("ysb_generated");
+    let figures = folder.json("bench ysb --seconds 0.2 --warmup 0.1 --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["chain"], &figures["workers"]), (&"default".into(), &1.into()));
+    assert!(figures["throughput_per_s"].as_f64().unwrap() > 0.0);
+    let rows = folder.text("out/ysb.csv").unwrap().lines().count();
+    assert_eq!(figures["results_out"], rows);
+
+    let figures = folder.json("bench nyt --seconds 0.1 --warmup 0");
+    assert!(figures["ok"].as_bool().unwrap(), "{figures}");
+}
+
+#[test]
+fn operators_can_be_isolated() {
+    let figures = Folder::new("isolate").json("bench ysb --seconds 0.1 --warmup 0 --isolate --workers 2");
+    assert_right(&figures);
+    assert_eq!((&figures["chain"], &figures["workers"]), (&"none".into(), &2.into()));
+}
+
+#[test]
+fn loops_give_the_same_results() {
+    let folder = Folder::new("loops");
+    for api in ["loop-blocks", "loop-selection", "loop-chains", "loop-fused"] {
+        let figures = folder.json(&format!("bench ysb --seconds 0.05 --warmup 0.01 --api {api}"));
+        assert_right(&figures);
+        assert_eq!((&figures["api"], &figures["policy"]), (&api.into(), &Value::Null));
+    }
+}
+
+#[test]
+fn at_a_rate_latency_is_measured() {
+    let figures = Folder::new("rate").json("bench ysb --seconds 0.3 --warmup 0.1 --rate 20000");
+    assert_right(&figures);
+    assert_eq!(figures["offered_per_s"], 20_000);
+    let latency = &figures["latency_us"];
+    assert!(latency["count"].as_u64().unwrap() > 0, "{figures}");
+    let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| latency[name].as_f64().unwrap());
+    assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+}
+
+/// A line per run, each of its own.
+#[test]
+fn runs_are_repeated() {
+    let ran = Folder::new("repeat").run("bench ysb --seconds 0.05 --warmup 0 --repeat 3 --output json");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 3), "{ran:?}");
+}
+
+#[test]
+fn figures_for_people() {
+    let ran = Folder::new("text").run("bench ysb --seconds 0.1 --warmup 0 --rate 20000");
+    let starts: Vec<&str> =
+        ran.stdout.lines().map(|line| line.split("  ").find(|word| !word.is_empty()).unwrap()).collect();
+    let head = "ysb (typed, chain default, 1 worker, 20.0 k/s offered)";
+    assert_eq!(starts, [head, "throughput", "results", "latency", "cost", "check"], "{}", ran.stdout);
+    assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
+    assert!(ran.stdout.ends_with("  check       ok (oracle-equal)\n"), "{}", ran.stdout);
+}
+
+/// The first Ctrl-C lets the run drain and shows what there is; those that would follow do not begin.
+#[test]
+fn an_interrupt_drains_and_reports() {
+    let folder = Folder::new("interrupt");
+    for line in ["bench ysb --seconds 600 --repeat 9", "bench nyt --warmup 600 --rate 1000"] {
+        let mut command = folder.command(&format!("{line} --output json"));
+        let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let pid = Pid::from_child(&child);
+        // Before it listens, a signal ends it: when it listens can be seen from what the system says of it.
+        while !catches_interrupts(child.id()) {
+            sleep(Duration::from_millis(5));
+        }
+        kill_process(pid, Signal::INT).unwrap();
+        let ran = Ran::of(line, child.wait_with_output().unwrap());
+        assert_eq!((ran.code, ran.stdout.lines().count()), (0, 1), "{ran:?}");
+        let figures: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_right(&figures);
+        assert_eq!(figures["interrupted"], true);
+    }
+}
+
+/// Whether the process has a handler for SIGINT, signal 2.
+pub fn catches_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() & 0b10 != 0
+}
+
+/// `thalweg bench ... | head -1`: no panic, no word.
+#[test]
+fn a_closed_pipe_ends_it_in_silence() {
+    let mut command = Folder::new("closed_pipe").command("bench ysb --seconds 0.05 --warmup 0 --repeat 1000");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("ysb ("), "{first}");
+    let ran = Ran::of("bench | head -1", child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}

@@ -1,0 +1,136 @@
+//! `thalweg demo` from end to end: on a terminal, without one, and ended early.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::support::{Folder, Ran};
+
+const COLUMNS: usize = 80;
+
+#[track_caller]
+fn assert_summary(text: &str) {
+    for name in
+        ["events", "results", "mean rate", "latency p50", "latency p99", "latency max", "filtered", "late"]
+    {
+        assert!(text.lines().any(|line| line.starts_with(name)), "no {name} in {text}");
+    }
+    assert!(text.contains(" s of CPU in ") && text.contains(" MiB of memory at most."), "{text}");
+    assert!(text.contains("Nothing lost: "), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= COLUMNS), "{text}");
+}
+
+#[test]
+fn without_a_terminal_it_writes_lines() {
+    let ran = Folder::new("demo_lines").run("demo --for 1.2 --workers 1");
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert!(!ran.stdout.contains(['\x1b', '\r']), "{}", ran.stdout);
+    assert_summary(&ran.stdout);
+    let shown =
+        |query: &str| ran.stdout.lines().filter(|line| line.contains(&format!(" s {query} "))).count();
+    // At 0.5 s, 1 s and the end, if the machine is not too busy.
+    assert!(shown("ysb") > 1 && shown("ysb") == shown("nyt"), "{}", ran.stdout);
+}
+
+/// What a terminal shows of `text`, as far as the demo speaks to it: carriage return, line end, cursor up, and clear
+/// to the end of the line.
+fn shown_by_a_terminal(text: &str) -> Vec<String> {
+    let (mut rows, mut row, mut column) = (vec![String::new()], 0, 0);
+    let mut pieces = text.split("\x1b[");
+    let plain = pieces.next().unwrap();
+    for (sequence, plain) in [("", plain)].into_iter().chain(pieces.map(split_sequence)) {
+        match sequence {
+            "" => {}
+            "K" => rows[row].truncate(column),
+            up => row -= up.strip_suffix('A').unwrap().parse::<usize>().unwrap(),
+        }
+        for c in plain.chars() {
+            match c {
+                '\r' => column = 0,
+                '\n' => {
+                    row += 1;
+                    rows.resize(rows.len().max(row + 1), String::new());
+                }
+                c => {
+                    assert!(column < COLUMNS && c.is_ascii(), "{c:?} behind `{}`", rows[row]);
+                    let end = rows[row].len().min(column + 1);
+                    rows[row].replace_range(column..end, c.encode_utf8(&mut [0]));
+                    column += 1;
+                }
+            }
+        }
+    }
+    rows
+}
+
+/// Cuts `12Abc` behind the letter.
+fn split_sequence(piece: &str) -> (&str, &str) {
+    piece.split_at(piece.find(|c: char| c.is_ascii_alphabetic()).unwrap() + 1)
+}
+
+/// Runs `command` on a terminal of 80 columns; what it wrote there.
+fn run_on_a_terminal(mut command: Command) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    unlockpt(&master).unwrap();
+    let slave = ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let size = Winsize { ws_row: 24, ws_col: COLUMNS as u16, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&slave, size).unwrap();
+    let mut child = command.stdout(slave).spawn().unwrap();
+    // Our own copy of the slave goes with the command, or the end would never come.
+    drop(command);
+    let mut written = Vec::new();
+    // When the last slave is closed, reading fails.
+    let _ = File::from(master).read_to_end(&mut written);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    String::from_utf8(written).unwrap()
+}
+
+#[test]
+fn on_a_terminal_it_draws_in_place() {
+    let written = run_on_a_terminal(Folder::new("demo_live").command("demo --for 1.2 --workers 1"));
+    assert!(written.contains("\x1b[7A"), "one frame is drawn over the other: {written}");
+    let rows = shown_by_a_terminal(&written);
+    let text = rows.join("\n");
+    assert_summary(&text);
+    let starting = |start: &str| rows.iter().filter(|row| row.starts_with(start)).count();
+    assert_eq!((starting("query "), starting("ysb   "), starting("nyt   ")), (1, 1, 1), "{text}");
+    assert_eq!(starting("ending: the time is up"), 1, "{text}");
+}
+
+#[test]
+fn a_terminal_that_must_not_be_drawn_on_gets_lines() {
+    for (name, value) in [("TERM", "dumb"), ("NO_COLOR", "1")] {
+        let mut command = Folder::new("demo_plain").command("demo --for 0.2 --workers 1");
+        command.env(name, value);
+        let written = run_on_a_terminal(command);
+        assert!(!written.contains('\x1b'), "{name}={value}: {written}");
+    }
+}
+
+#[test]
+fn an_interrupt_drains_and_shows_the_summary() {
+    let mut command = Folder::new("demo_interrupt").command("demo --for 600 --workers 1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    // It listens before it writes.
+    let first = lines.next().unwrap();
+    assert_eq!(first, "Two queries on one engine with 1 worker, for 600 s.");
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    assert_summary(&lines.collect::<Vec<_>>().join("\n"));
+    let ran = Ran::of("demo", child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
+/// `thalweg demo | head -1`: no panic, no word, and not a minute longer.
+#[test]
+fn a_closed_pipe_ends_it_in_silence() {
+    let mut command = Folder::new("demo_closed_pipe").command("demo --for 600 --workers 1");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    drop(child.stdout.take());
+    let ran = Ran::of("demo | head -1", child.wait_with_output().unwrap());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}

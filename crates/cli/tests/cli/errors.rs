@@ -1,0 +1,119 @@
+//! What is said of wrong options and files, and with which exit code: 2 for a wrong command line, 1 for a run that
+//! failed.
+
+use crate::support::{Folder, HEADER, assert_golden};
+
+/// Runs each line and writes down what it said, and how it ended.
+fn told(folder: &Folder, lines: &[&str]) -> String {
+    let told = |line: &&str| {
+        let ran = folder.run(line);
+        assert_eq!(ran.stdout, "", "{ran:?}");
+        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("backtrace"), "{ran:?}");
+        format!("$ thalweg {line}\n{}exit code {}\n\n", ran.stderr, ran.code)
+    };
+    lines.iter().map(told).collect()
+}
+
+#[test]
+fn wrong_values() {
+    let lines = [
+        "bench taxi",
+        "bench ysb --window 60",
+        "bench ysb --window 5days",
+        "bench ysb --rate 0",
+        "bench ysb --rate 2G",
+        "bench ysb --seconds 0",
+        "bench ysb --seconds -1",
+        "bench ysb --warmup soon",
+        "bench ysb --repeat 0",
+        "bench ysb --seed -1",
+        "bench ysb --workers 0",
+        "bench ysb --workers -1",
+        "bench ysb --api loop-fused --workers 100000",
+        "bench ysb --block-records 0",
+        "bench ysb --block-records 1048577",
+        "bench ysb --chunk-blocks many",
+        "bench ysb --memory-budget 1TB",
+        "bench ysb --memory-budget 1KiB",
+        "bench ysb --policy fastest",
+        "bench ysb --on-bad drop",
+        "bench ysb --on-bad divert",
+        "demo --for 0",
+        "demo --workers 0",
+    ];
+    assert_golden("wrong_values.txt", &told(&Folder::new("wrong_values"), &lines));
+}
+
+#[test]
+fn options_that_do_not_fit() {
+    let lines = [
+        "bench ysb --isolate --chain default",
+        "bench ysb --window 1us",
+        "bench nyt --window 1500ms",
+        "bench nyt --window 0s",
+        "bench nyt --cyclic",
+        "bench nyt --api loop-blocks",
+        "bench ysb --input trips.csv",
+        "bench nyt --input trips.csv --rate 1000",
+        "bench ysb --api loop-fused --rate 1000",
+        "bench ysb --api loop-fused --window 5s",
+        "bench ysb --api loop-fused --results out",
+    ];
+    assert_golden("unfit_options.txt", &told(&Folder::new("unfit_options"), &lines));
+}
+
+#[test]
+fn wrong_files() {
+    let folder = Folder::new("wrong_files");
+    let debs = "07290D3599E7A0D62097A346EFCC1FB5,E7750A37CAB07D0DFF0AF7E3573AC141,2013-01-01 00:00:00,\
+                2013-01-01 00:02:00,120,0.44,-73.956528,40.716976,-73.962440,40.715008,CSH,3.50,0.50,0.50,0.00,0.00,4.50";
+    folder.write("debs.csv", debs);
+    folder.write("empty.csv", "");
+    folder.write("no.csv.gz", "this is no gzip stream");
+    folder.write("trips.csv", HEADER);
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    folder.write("folder/nyt.csv", HEADER);
+    let lines = [
+        "bench nyt --input missing.csv",
+        "bench nyt --input debs.csv",
+        "bench nyt --input empty.csv",
+        "bench nyt --input no.csv.gz",
+        "bench nyt --input folder",
+        "bench nyt --input trips.csv --on-bad divert:trips.csv",
+        "bench nyt --input trips.csv --on-bad divert:./folder/../trips.csv",
+        "bench nyt --input trips.csv --results out --on-bad divert:./out/nyt.csv",
+        "bench nyt --input folder/nyt.csv --results ./folder",
+        "bench nyt --input trips.csv --results empty.csv",
+        "bench nyt --input trips.csv --results empty.csv/out",
+        "bench ysb --seconds 0.1 --warmup 0 --results empty.csv",
+        "bench ysb --memory-budget 1MiB",
+    ];
+    assert_golden("wrong_files.txt", &told(&folder, &lines));
+}
+
+/// Nobody can make a file there, not even the superuser.
+#[test]
+fn a_folder_that_takes_no_results() {
+    let ran = Folder::new("no_results").run("bench ysb --seconds 0.1 --warmup 0 --results /proc/self");
+    assert_eq!((ran.code, ran.stdout.as_str()), (1, ""));
+    let start = "error: SINK_FAILED: /proc/self/ysb.csv cannot be written: ";
+    let end = "; check the path, its permissions and the space left\n";
+    assert!(ran.stderr.starts_with(start) && ran.stderr.ends_with(end), "{ran:?}");
+}
+
+/// What has no effect is told on standard error, once each, and the run goes on.
+#[test]
+fn options_without_effect_are_told() {
+    let folder = Folder::new("no_effect");
+    let run = "--seconds 0.05 --warmup 0";
+    let ran = folder.run(&format!("bench ysb {run} --api loop-fused --policy fcfs --chunk-blocks 8"));
+    let why = "has no effect on a hand-written loop, which runs without the engine";
+    assert_eq!((ran.code, ran.stderr), (0, format!("note: --policy {why}\nnote: --chunk-blocks {why}\n")));
+
+    let ran = folder.run(&format!("bench ysb {run} --on-bad skip"));
+    assert_eq!(ran.stderr, "note: --on-bad has no effect on generated input, which has no lines\n");
+
+    folder.write("trips.csv", HEADER);
+    let ran = folder.run("bench nyt --input trips.csv --seconds 3");
+    assert_eq!(ran.stderr, "note: --seconds has no effect on recorded input, which is read to its end\n");
+}

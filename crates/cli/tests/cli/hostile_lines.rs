@@ -1,0 +1,108 @@
+//! Files of trips with lines spoilt at random: whatever is in them, engine and reference agree on every line, or the
+//! verdict of a benchmark on recorded input would be worth nothing.
+
+use crate::support::{Folder, HEADER, trip};
+
+/// Lines that may be bad without there being too many.
+const SPOILT: usize = 100;
+
+/// A small generator of random numbers (Steele et al., "Fast Splittable Pseudorandom Number Generators", 2014:
+/// SplitMix64), so that a seed names a file.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) as usize % bound
+    }
+
+    fn pick<'a, T: ?Sized>(&mut self, from: &[&'a T]) -> &'a T {
+        from[self.below(from.len())]
+    }
+}
+
+fn spoilt(random: &mut Random) -> Vec<u8> {
+    let good = trip("00:01:00");
+    let mut fields: Vec<String> = good.split(',').map(str::to_owned).collect();
+    match random.below(8) {
+        0 => return Vec::new(),
+        1 => return HEADER.into(),
+        2 => return b"\r".to_vec(),
+        3 => {
+            // Quoted, with a comma, a quote or nothing inside, in a column that is read or in one that is not.
+            let index = random.below(fields.len());
+            let inside = random.pick(&["", ",", "\"\"", "\"", "\"x"]);
+            fields[index] = format!("\"{}{inside}\"", fields[index]);
+        }
+        4 => {
+            let index = random.pick(&[&2, &6, &9, &10, &11]);
+            let text = [
+                "",
+                " ",
+                "nan",
+                "1e999",
+                "+3",
+                "3.",
+                "1E0",
+                "-0",
+                "2013-02-29 00:00:00",
+                "24:00",
+                "VTS",
+                "CMT",
+            ];
+            fields[*index] = (*random.pick(&text)).to_owned();
+        }
+        5 => fields[0] = "medallion".to_owned(),
+        6 => {
+            let longest = (1 << 20) - good.len() + 1;
+            fields[random.below(2)] = "y".repeat(longest + random.below(3) - 1);
+        }
+        _ => {}
+    }
+    let mut line = fields.join(",").into_bytes();
+    for _ in 0..random.below(3) {
+        let at = random.below(line.len());
+        line.splice(
+            at..at,
+            random.pick::<[u8]>(&[b"\"", b",", b"\r", b"\xff", b"\0", b"\xc3\xa9", b"\n"]).iter().copied(),
+        );
+    }
+    line
+}
+
+/// A file of 10,000 lines, of which `SPOILT` are spoilt, or somewhat more where a line break was put in.
+fn file(random: &mut Random) -> Vec<u8> {
+    let mut file = random.pick::<[u8]>(&[b"", b"\xef\xbb\xbf"]).to_vec();
+    file.extend(HEADER.bytes());
+    let line_end = random.pick::<[u8]>(&[b"\n", b"\r\n"]);
+    for number in 0..10_000 {
+        file.extend(line_end);
+        let is_spoilt = number % (10_000 / SPOILT) == 7;
+        file.extend(if is_spoilt { spoilt(random) } else { trip("00:01:00").into() });
+    }
+    file.extend(random.pick::<[u8]>(&[b"", b"\n", b"\r\n", b"\n\n", b"\n\r", b"\r"]));
+    file
+}
+
+#[test]
+fn engine_and_reference_agree_on_every_line() {
+    let folder = Folder::new("hostile");
+    let (mut bad_lines, mut runs) = (0, 0);
+    for seed in 0..12 {
+        folder.write("trips.csv", file(&mut Random(seed)));
+        let ran = folder.run("bench nyt --input trips.csv --window 60s --on-bad skip --output json");
+        if ran.stderr.contains("TOO_MANY_BAD") {
+            continue;
+        }
+        let figures: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!((ran.code, &figures["check"]), (0, &"oracle-equal".into()), "seed {seed}: {figures}");
+        bad_lines += figures["bad"].as_u64().unwrap();
+        runs += 1;
+    }
+    assert!(
+        runs > 6 && bad_lines > 40 * runs,
+        "the lines were spoilt, but only {bad_lines} were bad in {runs} runs"
+    );
+}

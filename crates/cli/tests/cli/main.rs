@@ -1,0 +1,13 @@
+//! The binary as people run it: what it prints, where, and its exit codes.
+//!
+//! Texts are compared with the files in `golden`; `UPDATE_GOLDEN=1 cargo test -p thalweg-cli` writes them anew, and
+//! their diff is reviewed as code.
+
+mod bad_lines;
+mod bench;
+mod demo;
+mod errors;
+mod help;
+mod hostile_lines;
+mod recorded;
+mod support;
