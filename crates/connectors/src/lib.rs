@@ -12,7 +12,8 @@
 //!
 //! * A source never waits: it reads a regular file, or says when to be called again.
 //! * A file that appears under its final name is whole and on the disk. While it is being written it bears the
-//!   name `<path>.inprogress`, and a query that fails or is cancelled takes that file away.
+//!   name `<path>.inprogress`, and a query that fails or is cancelled takes that file away; bad lines that were
+//!   diverted are published all the same if the source itself fails, for then people want to see them.
 //! * Nothing vanishes: a line that is not understood is counted, and fails the query, is diverted or is skipped
 //!   by the user's choice; a file that changes under its reader fails the query by name and place.
 //! * Every buffer has a bound with a name, and is reported by `held_bytes`.

@@ -50,6 +50,15 @@ pub trait Source: Send {
         output: &mut O,
     ) -> Result<Polled, Fault>;
 
+    /// Publishes what it has put aside: it was asked to end before its input has, and is not polled again. A source
+    /// that ends by itself does so before it answers [`SourceStatus::Ended`].
+    ///
+    /// # Errors
+    /// A [`Fault`] that fails the query.
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
     /// Input that was not understood and, by the source's setting, not let through.
     fn bad_count(&self) -> u64 {
         0

@@ -4,7 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use thalweg::{Engine, Graph, QueryReport, QueryState};
+use thalweg::{Engine, Graph, LatencySummary, QueryReport, QueryState};
 
 use crate::failure;
 use crate::interrupt::Interrupt;
@@ -23,7 +23,10 @@ pub struct Driven {
     pub throughput_per_s: f64,
     /// How long it was measured.
     pub seconds: f64,
+    /// CPU time of the process while it was measured.
     pub cpu_s: f64,
+    /// Latencies while it was measured.
+    pub latency: Option<LatencySummary>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
     /// Whether Ctrl-C ended it.
@@ -50,7 +53,7 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until, interrupt: Option<&In
     let started = Instant::now();
     let query = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
     let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
-    let is_over = || is_pressed() || query.progress().state != QueryState::Running;
+    let is_over = || is_pressed() || query.state() != QueryState::Running;
     let wait_until = |deadline: Option<Instant>| {
         let left = || deadline.map_or(LOOK, |deadline| deadline.saturating_duration_since(Instant::now()));
         while !left().is_zero() && !is_over() {
@@ -64,23 +67,30 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until, interrupt: Option<&In
         }
         Until::Measured { warmup, measured } => {
             wait_until(Some(started + warmup));
-            let (from, events_before) = (Instant::now(), query.progress().events_in);
+            query.forget_latencies();
+            let (from, before) = (Instant::now(), query.progress());
+            let cpu_before = usage::cpu_seconds();
             wait_until(Some(from + measured));
-            let (events, measured) = (query.progress().events_in - events_before, from.elapsed());
-            (MEASURED_MIN <= measured).then_some((events, measured))
+            let (after, measured) = (query.progress(), from.elapsed());
+            let cpu_s = usage::cpu_seconds() - cpu_before;
+            let events = after.events_in - before.events_in;
+            (MEASURED_MIN <= measured).then_some((events, measured, cpu_s, after.latency))
         }
     };
     let is_interrupted = is_pressed();
     query.stop();
     let report = query.wait().map_err(|error| failure::of_query(&error))?;
-    let (events, measured) = measured.unwrap_or((report.events_in, started.elapsed()));
+    let whole = || (report.events_in, started.elapsed(), usage::cpu_seconds() - cpu_before, report.latency);
+    let (events, measured, cpu_s, latency) = measured.unwrap_or_else(whole);
+    // Time in steps contains the choice of the task.
     let (busy_ns, scheduling_ns) = (report.busy_ns as f64, engine.scheduling_ns() as f64);
     Ok(Driven {
         throughput_per_s: events as f64 / measured.as_secs_f64(),
         seconds: measured.as_secs_f64(),
-        cpu_s: usage::cpu_seconds() - cpu_before,
+        cpu_s,
+        latency,
         rss_peak_bytes: usage::rss_peak_bytes(),
-        scheduling_share: scheduling_ns / (busy_ns + scheduling_ns).max(1.0),
+        scheduling_share: scheduling_ns / busy_ns.max(1.0),
         is_interrupted,
         report,
     })

@@ -139,6 +139,7 @@ impl Figures {
         let Driven {
             report,
             throughput_per_s,
+            latency,
             seconds,
             cpu_s,
             rss_peak_bytes,
@@ -160,7 +161,7 @@ impl Figures {
             bad: report.bad,
             filtered: report.total(|counts| counts.filtered),
             seconds,
-            latency_us: report.latency.map(Into::into),
+            latency_us: latency.map(Into::into),
             cpu_s,
             rss_peak_bytes,
             scheduling_share: Some(scheduling_share),

@@ -159,6 +159,11 @@ where
         Ok(Polled::new(status))
     }
 
+    /// Publishes the lines diverted so far.
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(self.reading.bad_lines.finish()?)
+    }
+
     fn bad_count(&self) -> u64 {
         self.reading.bad_lines.count()
     }

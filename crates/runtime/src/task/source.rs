@@ -59,6 +59,7 @@ where
             && self.tail.exit.pushed() - pushed_before < quantum * PUSHED_PER_QUANTUM
         {
             if self.probe.is_stopped() {
+                self.source.finish()?;
                 self.end();
                 continue;
             }

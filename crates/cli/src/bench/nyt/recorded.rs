@@ -20,7 +20,6 @@ use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
 use crate::bench::report::{Checked, Figures};
 use crate::bench::{fit, rows};
-use crate::console;
 use crate::failure::{self, WrongOption};
 use crate::interrupt::Interrupt;
 use crate::options::OnBadOption;
@@ -38,16 +37,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let (graph, kept) = plan(args, source)?;
     let driven = drive(&engine, graph, &Until::End, interrupt)?;
     let report = &driven.report;
-    let diverted = diverted.filter(|path| {
-        if report.bad > 0 && driven.is_interrupted {
-            // The source publishes them at the end of its input, which it did not see.
-            let path = path.display();
-            console::note(&format!(
-                "the bad lines were counted, but not written to {path}: the input did not end"
-            ));
-        }
-        report.bad > 0 && !driven.is_interrupted
-    });
+    let diverted = diverted.filter(|_| report.bad > 0);
     // The reference has no watermarks. If records came too late for their windows, it has rows that must not be.
     let checked = if report.total(|counts| counts.late) > 0 {
         Checked { how: "conservation", error: None }
