@@ -19,6 +19,9 @@ pub(crate) struct Tail<C, E> {
     marks: VecDeque<Mark>,
     /// Whether the chain has begun with the first of them and has more to emit for it.
     is_emitting: bool,
+    /// Whether the probe says that something is not through. It is told otherwise as soon as that is so, for it makes
+    /// the task run.
+    is_unsettled: bool,
     watermark: EventTime,
     has_ended: bool,
 }
@@ -30,6 +33,7 @@ impl<C, E> Tail<C, E> {
             exit,
             marks: VecDeque::with_capacity(MARKS_MAX),
             is_emitting: false,
+            is_unsettled: false,
             watermark: EventTime::MIN,
             has_ended: false,
         }
@@ -59,10 +63,12 @@ impl<C, E> Tail<C, E> {
         C: Operator<T>,
         E: Exit<C::Out>,
     {
-        if self.marks.is_empty() && !self.chain.is_stalled() && self.exit.is_ready() {
+        let is_clear = self.marks.is_empty() && !self.chain.is_stalled() && self.exit.is_ready();
+        if is_clear && !self.is_unsettled {
             return Ok(true);
         }
-        let settled = self.settle_slowly(context)?;
+        let settled = is_clear || self.settle_slowly(context)?;
+        self.is_unsettled = !settled;
         probe.set_unsettled((!settled).then_some(context.now));
         Ok(settled)
     }
