@@ -184,6 +184,15 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
 
 impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
     fn drop(&mut self) {
+        /// Closes the end, also if a value's drop panics: nobody waits for a reader that is gone.
+        struct Close<'a, T, R: MarkRules>(&'a Shared<T, R>);
+        impl<T, R: MarkRules> Drop for Close<'_, T, R> {
+            fn drop(&mut self) {
+                self.0.cursors.readers[0].closed.store(true, Ordering::Release);
+            }
+        }
+        let shared = Arc::clone(&self.end.shared);
+        let _closed_at_the_end = Close(&shared);
         if const { std::mem::needs_drop::<T>() } {
             while let Found::Run(mut run) = self.find_values() {
                 while run.next < run.end {
@@ -197,7 +206,6 @@ impl<T: Send + 'static, R: MarkRules> Drop for Reader<T, R> {
                 }
             }
         }
-        self.end.close();
     }
 }
 

@@ -158,17 +158,18 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             let (sequence, block) = (self.recycled, self.shared.block(self.recycled));
             let end = (sequence + 1) * block_records;
             let from = self.shared.first_live(sequence).min(end);
-            // First on record, then dropped: a panic in a value's drop may leak the rest, but drops none twice.
+            // First on record, then dropped: a panic in a value's drop may leak the rest, but drops none twice and
+            // loses no block. Nobody fills the block before we return.
             self.recycled += 1;
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
-            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so
-            // nobody touches them any more.
-            unsafe { self.shared.drop_values(from, end) };
             self.free.push(block);
             if end == self.written && self.filled > 0 {
                 // It was the current one, full and read; one begun behind it would be empty.
                 (self.block, self.filled) = (None, 0);
             }
+            // SAFETY: by B3 the slots from `from` are initialised; every open reader has passed the block, so
+            // nobody touches them any more.
+            unsafe { self.shared.drop_values(from, end) };
         }
         if self.cursors().writer.growth.load(Ordering::Acquire) == GROWTH_READY {
             let chunk = self.shared.mailbox.lock().take();

@@ -1,5 +1,6 @@
 //! The engine: threads around the executor, and the door through which queries come in.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
@@ -9,7 +10,7 @@ use thalweg_model::{Clock, Entropy, SeededEntropy};
 use thalweg_scheduling::{Policy, policy::fcfs::Fcfs};
 
 use crate::clock::SystemClock;
-use crate::error::PlanError;
+use crate::error::{PlanError, QueryError};
 use crate::executor::Executor;
 use crate::graph::Graph;
 use crate::limits::{self, EdgeLimits};
@@ -118,7 +119,16 @@ fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
     std::thread::Builder::new().name(name).spawn(body).expect("the machine has no thread left for the engine")
 }
 
-fn run_worker(mut worker: Worker, executor: &Executor, clock: &dyn Clock) {
+/// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that
+/// panics, the engine closes and every query fails: nobody waits for a worker that is gone.
+fn run_worker(worker: Worker, executor: &Executor, clock: &dyn Clock) {
+    let body = AssertUnwindSafe(|| work(worker, executor, clock));
+    if catch_unwind(body).is_err() {
+        executor.close(|| QueryError::WorkerDied);
+    }
+}
+
+fn work(mut worker: Worker, executor: &Executor, clock: &dyn Clock) {
     while !executor.is_closed() {
         // Looking whether the engine is closed once in a while costs nothing that can be measured.
         for _ in 0..256 {
@@ -196,7 +206,7 @@ impl Engine {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.executor.close();
+        self.executor.close(|| QueryError::Cancelled);
         self.pool.close();
         for thread in self.threads.drain(..) {
             // User code is caught at the task's border, so a worker ends by itself. If one of our own assertions

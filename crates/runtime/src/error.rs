@@ -139,6 +139,9 @@ pub enum QueryError {
     },
     /// Somebody cancelled it.
     Cancelled,
+    /// A worker of the engine died, and with it the engine: a bug of ours, or a clock or a policy that panicked. The
+    /// panic was reported where it happened.
+    WorkerDied,
 }
 
 impl QueryError {
@@ -149,6 +152,7 @@ impl QueryError {
             QueryError::Connector { fault, .. } => fault.code(),
             QueryError::StateLimit { .. } => "STATE_LIMIT",
             QueryError::Cancelled => "CANCELLED",
+            QueryError::WorkerDied => "WORKER_DIED",
         }
     }
 }
@@ -164,6 +168,12 @@ impl fmt::Display for QueryError {
                 write!(f, "the state of `{operator}` outgrew the memory budget: {exceeded}")
             }
             QueryError::Cancelled => write!(f, "the query was cancelled"),
+            QueryError::WorkerDied => {
+                write!(
+                    f,
+                    "a worker of the engine died, and the engine with it: its panic was reported; start it anew"
+                )
+            }
         }
     }
 }

@@ -26,7 +26,7 @@ use thalweg_scheduling::{Completion, Fields, OperatorId, OperatorState, Policy, 
 use crate::error::{PlanError, QueryError};
 use crate::graph::{Built, BuiltTask};
 use crate::limits;
-use crate::query::{OperatorCounts, QueryShared, TaskCounters};
+use crate::query::{OperatorCounts, QueryShared, TaskCounters, TaskOfQuery};
 use crate::task::{Probe, StepReport, Task};
 
 /// The table of tasks and the rule by which workers choose.
@@ -81,10 +81,11 @@ pub(crate) struct TaskBody {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
-    pub(crate) query: Arc<QueryShared>,
     pub(crate) counters: Arc<TaskCounters>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
+    /// Last, so that the query hears of the end of a task when all of it is gone.
+    pub(crate) query: TaskOfQuery,
 }
 
 /// A task that a worker has been given.
@@ -185,9 +186,10 @@ impl Executor {
                 name,
                 task,
                 probe: Arc::clone(&probe),
-                query: Arc::clone(&query),
+
                 counters,
                 state,
+                query: TaskOfQuery(Arc::clone(&query)),
             };
             let entry = Some(Entry { probe, query: Arc::clone(&query), waiting: Some(Box::new(body)) });
             match table.tasks.iter_mut().find(|entry| entry.is_none()) {
@@ -201,10 +203,10 @@ impl Executor {
 
     /// Hands in the last run, if there was one, and looks for the next.
     pub(crate) fn next(&self, done: Option<Done>, now: ProcessingTime) -> Found {
-        let mut ended = Vec::new();
+        let (mut ended, mut unused) = (Vec::new(), None);
         let mut table = self.table.lock();
         if let Some(done) = done {
-            table.complete(done, now, &mut ended);
+            table.complete(done, now, &mut ended, &mut unused);
         }
         let found = table.choose(now);
         let Left { is_runnable, due } = table.left;
@@ -213,6 +215,7 @@ impl Executor {
         }
         drop(table);
         drop_tasks(ended);
+        discard(unused);
         found
     }
 
@@ -260,27 +263,29 @@ impl Executor {
     pub(crate) fn fail_query(&self, query: &QueryShared, error: QueryError) {
         let mut ended = Vec::new();
         let mut table = self.table.lock();
-        query.end(Some(error));
+        let unused = query.fail(error);
         table.remove_waiting(query.id, &mut ended);
         self.wake(&table);
         drop(table);
         drop_tasks(ended);
+        discard(unused);
     }
 
-    /// Cancels every query, wakes every worker for the last time, and takes no more queries.
-    pub(crate) fn close(&self) {
-        let mut ended = Vec::new();
+    /// Fails every query, wakes every worker for the last time, and takes no more queries.
+    pub(crate) fn close(&self, reason: impl Fn() -> QueryError) {
+        let (mut ended, mut unused) = (Vec::new(), Vec::new());
         let mut table: MutexGuard<'_, Table> = self.table.lock();
         table.is_closed = true;
         let queries: Vec<Arc<QueryShared>> =
             table.tasks.iter().flatten().map(|entry| Arc::clone(&entry.query)).collect();
         for query in queries {
-            query.end(Some(QueryError::Cancelled));
+            unused.extend(query.fail(reason()));
             table.remove_waiting(query.id, &mut ended);
         }
         self.changed.notify_all();
         drop(table);
         drop_tasks(ended);
+        discard(unused);
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -292,14 +297,28 @@ impl Executor {
 /// panics now can no longer change what became of its query, and must not take the worker with it; the panic
 /// itself was reported where it happened.
 fn drop_tasks(ended: Vec<TaskBody>) {
-    for task in ended {
-        let _reported = catch_unwind(AssertUnwindSafe(|| drop(task)));
+    ended.into_iter().for_each(discard);
+}
+
+/// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped
+/// is forgotten rather than let out.
+pub(crate) fn discard<T>(value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            std::mem::forget(again);
+        }
     }
 }
 
 impl Table {
     /// Takes a task back from the worker that ran it.
-    fn complete(&mut self, done: Done, now: ProcessingTime, ended: &mut Vec<TaskBody>) {
+    fn complete(
+        &mut self,
+        done: Done,
+        now: ProcessingTime,
+        ended: &mut Vec<TaskBody>,
+        unused: &mut Option<QueryError>,
+    ) {
         let Done { operator, body, started, outcome } = done;
         let entry = &mut self.tasks[operator.0 as usize];
         if let Outcome::Ran(StepReport { records_in, records_out, ended: false }) = outcome
@@ -310,19 +329,13 @@ impl Table {
             return;
         }
         let query = Arc::clone(&body.query);
+        *entry = None;
+        ended.push(*body);
         match outcome {
-            Outcome::Ran(report) => {
-                *entry = None;
-                ended.push(*body);
-                let is_last = !self.tasks.iter().flatten().any(|entry| entry.query.id == query.id);
-                if report.ended && is_last {
-                    query.end(None);
-                }
-            }
+            // Its part is done, or the query fails already.
+            Outcome::Ran(_) => {}
             Outcome::Failed(error) => {
-                *entry = None;
-                ended.push(*body);
-                query.end(Some(*error));
+                *unused = query.fail(*error);
                 self.remove_waiting(query.id, ended);
             }
         }

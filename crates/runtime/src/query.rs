@@ -66,6 +66,9 @@ fn add(counter: &AtomicU64, count: u64) {
 
 struct Outcome {
     state: QueryState,
+    /// Tasks that are not dropped yet. Only when the last is gone, and with it every sink, has the query ended: whoever
+    /// waits for that may write the same file next.
+    tasks_left: usize,
     error: Option<QueryError>,
     /// Filled as tasks end.
     operators: Vec<OperatorCounts>,
@@ -156,6 +159,22 @@ impl QueryReport {
     }
 }
 
+/// One task's part in its query: when it is dropped, behind the task itself, the query has one task less.
+pub(crate) struct TaskOfQuery(pub(crate) Arc<QueryShared>);
+
+impl std::ops::Deref for TaskOfQuery {
+    type Target = Arc<QueryShared>;
+    fn deref(&self) -> &Arc<QueryShared> {
+        &self.0
+    }
+}
+
+impl Drop for TaskOfQuery {
+    fn drop(&mut self) {
+        self.0.task_gone();
+    }
+}
+
 impl QueryShared {
     pub(crate) fn new(
         id: QueryId,
@@ -164,6 +183,7 @@ impl QueryShared {
         delivered: Arc<Delivered>,
         counters: Vec<Arc<TaskCounters>>,
     ) -> Arc<Self> {
+        let tasks_left = counters.len();
         Arc::new(QueryShared {
             id,
             name,
@@ -171,7 +191,12 @@ impl QueryShared {
             delivered,
             counters,
             is_running: AtomicBool::new(true),
-            outcome: Mutex::new(Outcome { state: QueryState::Running, error: None, operators: Vec::new() }),
+            outcome: Mutex::new(Outcome {
+                state: QueryState::Running,
+                tasks_left,
+                error: None,
+                operators: Vec::new(),
+            }),
             ended: Condvar::new(),
         })
     }
@@ -189,12 +214,24 @@ impl QueryShared {
         self.outcome.lock().operators.extend(operators);
     }
 
-    /// Ends the query, unless it has ended already: the first reason counts.
-    pub(crate) fn end(&self, error: Option<QueryError>) {
+    /// Makes the query fail, unless it fails already: the first reason counts, a later one is handed back. It has
+    /// ended when its last task is gone.
+    #[must_use = "an error may hold user code, and is dropped without a lock"]
+    pub(crate) fn fail(&self, error: QueryError) -> Option<QueryError> {
         let mut outcome = self.outcome.lock();
-        if outcome.state == QueryState::Running {
-            outcome.state = if error.is_some() { QueryState::Failed } else { QueryState::Finished };
-            outcome.error = error;
+        if outcome.state != QueryState::Running || outcome.error.is_some() {
+            return Some(error);
+        }
+        outcome.error = Some(error);
+        self.is_running.store(false, Ordering::Relaxed);
+        None
+    }
+
+    fn task_gone(&self) {
+        let mut outcome = self.outcome.lock();
+        outcome.tasks_left -= 1;
+        if outcome.tasks_left == 0 {
+            outcome.state = if outcome.error.is_some() { QueryState::Failed } else { QueryState::Finished };
             self.is_running.store(false, Ordering::Relaxed);
             self.ended.notify_all();
         }
@@ -271,15 +308,15 @@ impl QueryHandle {
         }
     }
 
-    /// Ends the query at once: what is on its way is dropped, and sinks publish nothing. A step that runs just now is
-    /// finished first; if the stream ends in it, its sink may have published all the same.
+    /// Ends the query: what is on its way is dropped, and sinks publish nothing. A step that runs just now is finished
+    /// first; if the stream ends in it, its sink publishes all the same. [`wait`](Self::wait) tells when it is over.
     pub fn cancel(&self) {
         if let Some(executor) = self.executor.upgrade() {
             executor.fail_query(&self.shared, QueryError::Cancelled);
         }
     }
 
-    /// Waits until the query has ended.
+    /// Waits until the query has ended and all of its sinks are gone.
     ///
     /// # Errors
     /// What ended it, if its streams did not.

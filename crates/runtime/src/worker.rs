@@ -12,7 +12,7 @@ use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Clock, Fault, ProcessingTime};
 
 use crate::error::QueryError;
-use crate::executor::{Claim, Done, Executor, Found, Outcome, TaskBody};
+use crate::executor::{Claim, Done, Executor, Found, Outcome, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
 /// One step in so many measures what choosing its task took.
@@ -95,6 +95,7 @@ fn run(
             let faulted = catch_unwind(AssertUnwindSafe(|| body.task.faulted().map(str::to_owned)));
             let operator = faulted.ok().flatten().unwrap_or_else(|| body.name.clone());
             let message = panic_message(payload.as_ref());
+            discard(payload);
             Outcome::Failed(Box::new(QueryError::Panicked { operator, message }))
         }
     };
@@ -110,14 +111,16 @@ fn settle_accounts(
     if body.probe.is_source() {
         body.counters.note_source(report.records_in, body.task.bad_count());
     }
+    if report.ended {
+        // Its sink has published; what state is left goes now.
+        body.query.add_operators(body.operator_counts());
+        return Ok(());
+    }
     let held_bytes = body.task.held_bytes();
     if held_bytes != body.state.bytes() && body.state.resize(held_bytes).is_err() {
         // State goes before pages that nobody uses.
         executor.pool().give_up_spare();
         body.state.resize(held_bytes)?;
-    }
-    if report.ended {
-        body.query.add_operators(body.operator_counts());
     }
     Ok(())
 }
