@@ -17,12 +17,17 @@ pub(crate) struct InProgressFile {
     is_published: bool,
 }
 
+/// The name that a file bears while it is written.
+pub(crate) fn in_progress_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".inprogress");
+    PathBuf::from(name)
+}
+
 impl InProgressFile {
     /// Creates `<path>.inprogress`, emptying what an earlier run may have left there.
     pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
-        let mut in_progress_path = path.as_os_str().to_owned();
-        in_progress_path.push(".inprogress");
-        let in_progress_path = PathBuf::from(in_progress_path);
+        let in_progress_path = in_progress_path(path);
         let file = Some(disk.create(&in_progress_path)?);
         Ok(InProgressFile { disk, path: path.to_owned(), in_progress_path, file, is_published: false })
     }

@@ -81,6 +81,15 @@ impl ChunkLayout {
     }
 }
 
+/// Why there is no chunk to be had.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ChunkError {
+    /// The budget does not allow it.
+    Budget(BudgetExceeded),
+    /// The budget does, the machine has no such memory.
+    System { bytes: usize },
+}
+
 /// Populated pages and the reservation that pays for them; of no type yet.
 pub(crate) struct Mapping {
     base: NonNull<u8>,
@@ -94,9 +103,10 @@ unsafe impl Send for Mapping {}
 
 impl Mapping {
     /// Pages of `bytes` bytes, a multiple of the page size.
-    pub(crate) fn new(budget: &Arc<Budget>, bytes: usize) -> Result<Self, BudgetExceeded> {
-        let paid = budget.reserve(bytes)?;
-        Ok(Mapping { base: pages::populated(bytes), bytes, _paid: paid })
+    pub(crate) fn new(budget: &Arc<Budget>, bytes: usize) -> Result<Self, ChunkError> {
+        let paid = budget.reserve(bytes).map_err(ChunkError::Budget)?;
+        let base = pages::populated(bytes).ok_or(ChunkError::System { bytes })?;
+        Ok(Mapping { base, bytes, _paid: paid })
     }
 
     pub(crate) fn bytes(&self) -> usize {
@@ -119,17 +129,11 @@ mod pages {
 
     use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-    pub(super) fn populated(bytes: usize) -> NonNull<u8> {
+    pub(super) fn populated(bytes: usize) -> Option<NonNull<u8>> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::POPULATE);
         // SAFETY: a new private mapping at an address of the kernel's choice overlaps nothing of ours.
         let mapped = unsafe { mmap_anonymous(ptr::null_mut(), bytes, access, flags) };
-        match mapped.ok().and_then(|base| NonNull::new(base.cast::<u8>())) {
-            Some(base) => base,
-            // As for any allocation: the budget allowed it, the machine does not have it.
-            None => std::alloc::handle_alloc_error(
-                std::alloc::Layout::from_size_align(bytes, super::PAGE_BYTES).expect("whole pages"),
-            ),
-        }
+        mapped.ok().and_then(|base| NonNull::new(base.cast::<u8>()))
     }
 
     pub(super) unsafe fn release(base: NonNull<u8>, bytes: usize) {
@@ -142,17 +146,17 @@ mod pages {
 #[cfg(not(all(target_os = "linux", not(loom), not(miri))))]
 mod pages {
     //! Zeroed pages from the ordinary allocator: writing the zeroes populates them.
-    use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+    use std::alloc::{Layout, alloc_zeroed, dealloc};
     use std::ptr::NonNull;
 
     fn layout(bytes: usize) -> Layout {
         Layout::from_size_align(bytes, super::PAGE_BYTES).expect("whole pages below isize::MAX")
     }
 
-    pub(super) fn populated(bytes: usize) -> NonNull<u8> {
+    pub(super) fn populated(bytes: usize) -> Option<NonNull<u8>> {
         // SAFETY: the size is above zero, because a block has a preamble.
         let base = unsafe { alloc_zeroed(layout(bytes)) };
-        NonNull::new(base).unwrap_or_else(|| handle_alloc_error(layout(bytes)))
+        NonNull::new(base)
     }
 
     pub(super) unsafe fn release(base: NonNull<u8>, bytes: usize) {

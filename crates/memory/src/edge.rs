@@ -18,7 +18,7 @@ use std::fmt;
 
 use crate::block::{BlockRef, Preamble};
 use crate::budget::BudgetExceeded;
-use crate::chunk::{BlockShape, Chunk, ChunkLayout, ShapeError};
+use crate::chunk::{BlockShape, Chunk, ChunkError, ChunkLayout, ShapeError};
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY};
 use crate::marks::{MarkRing, MarkRules};
 use crate::pool::{Grow, Pool};
@@ -48,6 +48,20 @@ pub enum EdgeError {
     Shape(ShapeError),
     /// Its first two chunks do not fit into the budget.
     Budget(BudgetExceeded),
+    /// They do, but the machine has no memory for a chunk of so many bytes.
+    System {
+        /// The bytes of a chunk.
+        chunk_bytes: usize,
+    },
+}
+
+impl From<ChunkError> for EdgeError {
+    fn from(error: ChunkError) -> Self {
+        match error {
+            ChunkError::Budget(exceeded) => EdgeError::Budget(exceeded),
+            ChunkError::System { bytes } => EdgeError::System { chunk_bytes: bytes },
+        }
+    }
 }
 
 impl fmt::Display for EdgeError {
@@ -55,6 +69,12 @@ impl fmt::Display for EdgeError {
         match self {
             EdgeError::Shape(error) => error.fmt(f),
             EdgeError::Budget(error) => error.fmt(f),
+            EdgeError::System { chunk_bytes } => {
+                write!(
+                    f,
+                    "the machine has no {chunk_bytes} bytes for a chunk: take fewer records per block or blocks per chunk"
+                )
+            }
         }
     }
 }
@@ -135,7 +155,7 @@ impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
         let ordinary_marks = u64::from(options.marks_max.max(1));
         let mut chunks = Vec::with_capacity(chunks_max);
         for _ in 0..CHUNKS_RESERVED {
-            chunks.push(pool.chunk(layout).map_err(EdgeError::Budget)?);
+            chunks.push(pool.chunk(layout)?);
         }
         let shared = Arc::new(Shared {
             cursors: Arc::new(Cursors::new(options.shape.block_records, readers, ordinary_marks)),
@@ -202,7 +222,7 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
                 // Release: whoever sees READY finds the chunk.
                 growth.store(GROWTH_READY, Ordering::Release);
             }
-            // The budget is used up: backpressure does the rest, and the writer may ask again.
+            // The budget is used up, or the machine: backpressure does the rest, and the writer may ask again.
             Err(_) => growth.store(GROWTH_NONE, Ordering::Release),
         }
     }

@@ -6,8 +6,8 @@
 
 use std::collections::VecDeque;
 
-use crate::budget::{Budget, BudgetExceeded};
-use crate::chunk::{Chunk, ChunkLayout, Mapping};
+use crate::budget::Budget;
+use crate::chunk::{Chunk, ChunkError, ChunkLayout, Mapping};
 use crate::sync::{Arc, Condvar, Mutex};
 
 /// Someone who has asked for a chunk.
@@ -88,7 +88,7 @@ impl Pool {
 
     /// A chunk, from spare pages of the right size or from new ones. Spare pages of other sizes are given up if
     /// the budget is short.
-    pub(crate) fn chunk<T>(&self, layout: ChunkLayout) -> Result<Chunk<T>, BudgetExceeded> {
+    pub(crate) fn chunk<T>(&self, layout: ChunkLayout) -> Result<Chunk<T>, ChunkError> {
         let given_up = {
             let mut state = self.state.lock();
             if let Some(index) = state.spare.iter().position(|spare| spare.bytes() == layout.chunk_bytes) {

@@ -303,10 +303,10 @@ fn drop_tasks(ended: Vec<TaskBody>) {
 /// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped
 /// is forgotten rather than let out.
 pub(crate) fn discard<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
-        if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-            std::mem::forget(again);
-        }
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+        && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        std::mem::forget(again);
     }
 }
 

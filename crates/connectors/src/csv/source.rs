@@ -12,7 +12,7 @@
 //! and diverted again exactly as before.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thalweg_model::disk::{Disk, FileIdentity};
@@ -25,6 +25,7 @@ use super::error::{CsvError, Position};
 use super::lines::Lines;
 use super::row::{Row, RowError};
 use super::split::Splitter;
+use crate::in_progress::in_progress_path;
 
 /// How much of a wrong header a message shows.
 const HEADER_SHOWN_CHARS_MAX: usize = 400;
@@ -102,9 +103,11 @@ where
     /// read; `BadHeader` if the columns are not as expected; `DivertFailed` if bad lines would replace the file.
     pub fn open(options: CsvOptions, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
         let reading = Reading::start(&options, &disk)?;
+        // By identity, for one file has many paths; and also under the name that it has while it is written.
+        let input = reading.lines.file().identity().file;
+        let is_input = |path: &Path| disk.identity(path).is_ok_and(|there| there.file == input);
         if let OnBad::Divert(path) = &options.on_bad
-            // By identity, for one file has many paths.
-            && disk.identity(path).is_ok_and(|there| there.file == reading.lines.file().identity().file)
+            && (is_input(path) || is_input(&in_progress_path(path)))
         {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "it is the file to be read");
             return Err(CsvError::DivertFailed { path: path.clone(), source });

@@ -422,3 +422,43 @@ fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     }
     assert_eq!((endless.state(), short.state()), (QueryState::Running, QueryState::Finished));
 }
+
+/// A panic whose payload panics when it is dropped, and a clock that panics: neither leaves anybody waiting.
+#[test]
+fn a_worker_that_dies_ends_every_query() {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("in a payload's drop");
+        }
+    }
+    struct Bombs;
+    impl Sink<i64> for Bombs {
+        fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+            std::panic::panic_any(Bomb)
+        }
+    }
+    /// Panics when it is read for the hundredth time.
+    struct Broken(Mutex<u32>);
+    impl Clock for Broken {
+        fn now(&self) -> ProcessingTime {
+            let mut reads = self.0.lock();
+            *reads += 1;
+            assert!(*reads < 100, "the clock is broken");
+            ProcessingTime::ZERO
+        }
+    }
+    let engine = Engine::builder().build().unwrap();
+    let mut graph_of_bombs = Graph::new("bombs");
+    graph_of_bombs.source("source-sink", records(0..5), strategy(), Repeat::new(1), SinkPlan(Bombs));
+    let error = engine.submit(graph_of_bombs).unwrap().wait().unwrap_err();
+    assert_eq!(error.code(), "OPERATOR_PANICKED");
+    let after = engine.submit(graph(20..30, 1, &Seen::default())).unwrap();
+    assert_eq!(after.wait().unwrap().events_in, 10, "the worker lives");
+
+    let clock = Arc::new(Broken(Mutex::new(0)));
+    let engine = Engine::builder().clock(clock).edges(tiny()).build().unwrap();
+    let query = engine.submit(graph(20..1_000, 1, &Seen::default())).unwrap();
+    assert!(matches!(query.wait(), Err(QueryError::WorkerDied)));
+    assert_eq!(engine.submit(graph(20..30, 1, &Seen::default())).err(), Some(PlanError::EngineClosed));
+}

@@ -65,7 +65,9 @@ fn on_bad(args: &BenchArgs) -> Result<OnBad> {
 fn refuse_one_file_for_two(args: &BenchArgs, input: &Path) -> Result<()> {
     let Some(results) = args.results_file("nyt.csv")? else { return Ok(()) };
     let wrong = |problem: String| Err(WrongOption(problem).into());
-    if same_file(&results, input) {
+    // Results bear this name until they are whole.
+    let unfinished = PathBuf::from(format!("{}.inprogress", results.display()));
+    if same_file(&results, input) || same_file(&unfinished, input) {
         return wrong(format!("--results: {} is the input; take another folder", results.display()));
     }
     match &args.on_bad {
