@@ -1,0 +1,83 @@
+//! Queries under test, each with the oracle of its results.
+//!
+//! A [`Case`] keeps its input. It can be planned again and again, say once alone and once beside a neighbour that
+//! fails; each plan starts with an empty sink. What it compares with the oracle are the results of the records
+//! that its source really made, so that a query which was stopped halfway is checked as strictly as one that read
+//! everything.
+
+mod nyt;
+mod parcels;
+mod passing;
+mod readings;
+mod twice;
+mod ysb;
+
+use std::fmt::Debug;
+
+use thalweg::{Chaining, Graph, QueryReport};
+
+pub use nyt::{Nyt, NytSource, nyt_row};
+pub use parcels::Parcels;
+pub use passing::{Passing, Shape};
+pub use readings::{Readings, Tally, TallyResult};
+pub use twice::Twice;
+pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
+
+/// A query under test.
+pub trait Case {
+    /// Plans the query anew under this name; its sink is empty.
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph;
+
+    /// The first thing in which a finished run differs from the oracle.
+    fn difference(&self, report: &QueryReport) -> Option<String>;
+
+    /// What the sink has, as text, in no promised order but sorted.
+    fn rows(&self) -> Vec<String>;
+
+    /// Whether the sink has published.
+    fn is_published(&self) -> bool;
+
+    /// The first rule of marks and ends that was broken at the sink.
+    fn broken_rule(&self) -> Option<String>;
+
+    /// Values that were never dropped, once the engine is gone.
+    fn leaked_count(&self) -> usize {
+        0
+    }
+}
+
+/// What is wrong with a query that has finished: its rules, its conservation, its results.
+pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
+    let unpublished =
+        || (!case.is_published()).then(|| "it has finished, but its sink has not published".to_owned());
+    let conservation = || report.conservation_error();
+    case.broken_rule().or_else(conservation).or_else(unpublished).or_else(|| case.difference(report))
+}
+
+/// The first difference between two lists, after sorting.
+fn first_difference<R: Ord + Debug>(mut expected: Vec<R>, mut found: Vec<R>) -> Option<String> {
+    expected.sort();
+    found.sort();
+    in_order_difference(&expected, &found)
+}
+
+/// The first place where two lists part.
+fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &[R]) -> Option<String> {
+    let place = expected.iter().zip(found).position(|(expected, found)| expected != found);
+    let place = place.unwrap_or(expected.len().min(found.len()));
+    let (expected_row, found_row) = (expected.get(place), found.get(place));
+    let lengths = format!("{} rows expected, {} found", expected.len(), found.len());
+    (expected_row.is_some() || found_row.is_some())
+        .then(|| format!("row {place}: expected {expected_row:?}, found {found_row:?}; {lengths}"))
+}
+
+/// Whether counts are as they must be.
+fn count_difference(what: &str, expected: u64, found: u64) -> Option<String> {
+    (expected != found).then(|| format!("{what}: {expected} expected, {found} found"))
+}
+
+fn sorted_text<R: Debug>(rows: &[R]) -> Vec<String> {
+    let mut rows: Vec<String> = rows.iter().map(|row| format!("{row:?}")).collect();
+    rows.sort();
+    rows
+}

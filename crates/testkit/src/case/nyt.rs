@@ -1,0 +1,161 @@
+//! NYT over generated trips or a recorded file, held to its reference.
+
+use std::path::PathBuf;
+use std::sync::{Arc, LazyLock};
+
+use thalweg::{Chaining, EventTime, Generate, Graph, Query, QueryReport, Record, Source, TumblingWindows};
+use thalweg::{WatermarkStrategy, Windowed};
+use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, Pace, Paced, RealDisk, Row, RowError};
+use thalweg_model::Span;
+use thalweg_workloads::nyt::query::trips_per_cell;
+use thalweg_workloads::nyt::tlc::{self, TlcError};
+use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor};
+use thalweg_workloads::reference::compare;
+use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows, nyt_rows_of_tlc_csv};
+
+use super::{Case, count_difference, sorted_text};
+use crate::data::unzipped_text;
+use crate::gather::{Expects, Gather, Gathered};
+
+/// Trips and their mean distance per cell and window.
+pub struct Nyt {
+    source: NytSource,
+    window: Span,
+    /// Kept, since a recorded file takes long to work out.
+    whole_answer: Option<NytAnswer>,
+    gathered: Gathered<Windowed<Cell, TripSummary>>,
+}
+
+/// Where the trips of a [`Nyt`] come from.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NytSource {
+    /// The first so many generated ones, so many per second of event time.
+    Generated {
+        /// How many.
+        trips: u64,
+        /// Per second.
+        rate_per_s: u64,
+    },
+    /// A recorded file, read to its end.
+    Recorded(PathBuf),
+}
+
+impl Nyt {
+    /// Trips from `source`, in windows of whole seconds.
+    ///
+    /// # Panics
+    /// If a recorded file cannot be read.
+    pub fn new(source: NytSource, window: Span) -> Self {
+        let whole_answer = match &source {
+            NytSource::Generated { .. } => None,
+            NytSource::Recorded(path) => Some(nyt_rows_of_tlc_csv(&unzipped_text(path), window.as_micros())),
+        };
+        Nyt { source, window, whole_answer, gathered: Gathered::default() }
+    }
+
+    fn plan<S: Source<Item = Trip> + 'static>(&mut self, name: &str, source: S, chaining: Chaining) -> Graph {
+        let sink = Gather::new(Expects::WindowResults, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        let windows = TumblingWindows::new(self.window).expect("windows have a size");
+        trips_per_cell(&query, source, WatermarkStrategy::ascending(), windows, sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn answer(&self, events_in: u64) -> NytAnswer {
+        match (&self.source, &self.whole_answer) {
+            (NytSource::Generated { rate_per_s, .. }, _) => {
+                let generator = shared_generator();
+                let input = |index: u64| {
+                    let event_time_us = (index * 1_000_000 / rate_per_s).cast_signed();
+                    let trip = generator.value(index, EventTime::from_micros(event_time_us));
+                    NytInput {
+                        event_time_us,
+                        vendor: if trip.vendor == Vendor::Vts { "VTS" } else { "" },
+                        distance: trip.distance_miles,
+                        longitude: trip.pickup.longitude,
+                        latitude: trip.pickup.latitude,
+                    }
+                };
+                nyt_rows((0..events_in).map(input), self.window.as_micros())
+            }
+            (NytSource::Recorded(_), whole) => whole.clone().expect("worked out when the case was made"),
+        }
+    }
+}
+
+/// The trips of all NYT cases of a process.
+fn shared_generator() -> Arc<NytGenerator> {
+    static GENERATOR: LazyLock<Arc<NytGenerator>> = LazyLock::new(|| Arc::new(NytGenerator::new(0)));
+    Arc::clone(&GENERATOR)
+}
+
+/// The trip of one row of a recorded file.
+fn trip_of_row(row: &Row<'_>) -> Result<Record<Trip>, RowError> {
+    let field = |index: usize| (index < tlc::COLUMNS.len()).then(|| row.text(index));
+    tlc::trip_of(field).map_err(|error| match error {
+        TlcError::Field { column, .. } => RowError { field: column, reason: error.to_string() },
+        // The source has counted the fields.
+        other => RowError { field: "line", reason: other.to_string() },
+    })
+}
+
+/// A result of the engine in the reference's terms.
+pub fn nyt_row(result: &Windowed<Cell, TripSummary>) -> NytRow {
+    NytRow {
+        window_start_s: result.window.start.as_micros().div_euclid(1_000_000),
+        cell_x: result.key.x,
+        cell_y: result.key.y,
+        trips: result.value.trips,
+        avg_distance: result.value.mean_distance_miles,
+    }
+}
+
+impl Case for Nyt {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        match &self.source {
+            NytSource::Generated { trips, rate_per_s } => {
+                let pace = Pace::Drain { nominal_rate_per_s: *rate_per_s, start: EventTime::EPOCH };
+                let source =
+                    Paced::new(shared_generator(), pace).expect("the rate is in range").with_limit(*trips);
+                self.plan(name, source, chaining)
+            }
+            NytSource::Recorded(path) => {
+                let options = CsvOptions {
+                    path: path.clone(),
+                    columns: &tlc::COLUMNS,
+                    header: Header::Expect,
+                    on_bad: OnBad::Fail,
+                };
+                let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row);
+                self.plan(name, source.expect("the file was read once already"), chaining)
+            }
+        }
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let answer = self.answer(report.events_in);
+        let found = self.gathered.each(|record| nyt_row(&record.value));
+        compare(&answer.rows, &found)
+            .err()
+            .map(|difference| difference.to_string())
+            .or_else(|| count_difference("trips read", answer.read, report.events_in + report.bad))
+            .or_else(|| {
+                let filtered = answer.filtered + answer.outside;
+                count_difference("trips filtered", filtered, report.total(|counts| counts.filtered))
+            })
+            .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(Clone::clone))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}

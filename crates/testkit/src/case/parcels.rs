@@ -1,0 +1,123 @@
+//! Values that own memory: text keys, and a token in each that tells whether any was lost or dropped twice.
+
+use std::sync::Arc;
+
+use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
+use thalweg_model::{Entropy, Record};
+
+use super::readings::window_row;
+use super::{Case, first_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+use crate::hostile::{Hostile, Reading, records};
+use crate::oracle;
+use crate::sabotage::{Place, Sabotage};
+use crate::script::Script;
+
+/// Counts parcels per address and window, after a filter and a map.
+pub struct Parcels {
+    hostile: Hostile,
+    input: Vec<(i64, Reading)>,
+    sabotage: Arc<Sabotage>,
+    gathered: Gathered<Windowed<String, u64>>,
+    /// Every parcel in the engine holds a clone.
+    token: Arc<()>,
+}
+
+/// A value that owns memory.
+struct Parcel {
+    address: String,
+    weight: i64,
+    _token: Arc<()>,
+}
+
+impl Parcels {
+    /// A hostile stream of `count` parcels.
+    pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
+        let hostile = Hostile::draw(entropy);
+        let input = hostile.readings(count, entropy);
+        Parcels {
+            hostile,
+            input,
+            sabotage: Arc::default(),
+            gathered: Gathered::default(),
+            token: Arc::default(),
+        }
+    }
+
+    /// Breaks its next plan, and all after it, as told: at a place it has, which are all but those of a join.
+    pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
+        self.sabotage = Arc::new(sabotage);
+        Arc::clone(&self.sabotage)
+    }
+}
+
+fn address(key: u64) -> String {
+    format!("house number {key}, a street whose name is too long to lie in the value itself")
+}
+
+fn is_light(weight: i64) -> bool {
+    weight % 3 != 0
+}
+
+impl Case for Parcels {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let parcel = |record: Record<Reading>| {
+            let Reading { key, amount } = record.value;
+            let parcel = Parcel { address: key.to_string(), weight: amount, _token: Arc::clone(&self.token) };
+            Record::new(record.event_time, parcel)
+        };
+        // Collected, since the parcels of a source must not borrow the case.
+        let parcels: Vec<Record<Parcel>> = records(&self.input).map(parcel).collect();
+        let source = Script::new(parcels, &self.sabotage);
+        let sink = Gather::new(Expects::WindowResults, &self.sabotage);
+        self.gathered = sink.gathered();
+        let (in_filter, in_map) = (Arc::clone(&self.sabotage), Arc::clone(&self.sabotage));
+        let in_window_key = Arc::clone(&self.sabotage);
+        let query = Query::new(name);
+        query
+            .source("source", source, self.hostile.strategy())
+            .filter(move |parcel: &Parcel| {
+                in_filter.visit(Place::Filter);
+                is_light(parcel.weight)
+            })
+            .map(move |parcel| {
+                in_map.visit(Place::Map);
+                let key = parcel.address.parse().expect("it was made of a number");
+                Parcel { address: address(key), ..parcel }
+            })
+            .key_by(move |parcel: &Parcel| {
+                in_window_key.visit(Place::WindowKey);
+                parcel.address.clone()
+            })
+            .tumbling(self.hostile.tumbling())
+            .aggregate(Count)
+            .sink("sink", sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let rows = oracle::source(&self.input[..report.events_in as usize], self.hostile.promise);
+        let light = oracle::filter(&rows, |reading| is_light(reading.amount));
+        let windows = self.hostile.windows;
+        let expected =
+            oracle::tumbling(&light, windows, |reading| address(reading.key), |values| values.len() as u64);
+        let found = self.gathered.each(|record| window_row(&record.value));
+        first_difference(expected.results, found)
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(Clone::clone))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+
+    fn leaked_count(&self) -> usize {
+        Arc::strong_count(&self.token) - 1
+    }
+}

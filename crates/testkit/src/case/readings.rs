@@ -1,0 +1,210 @@
+//! Hostile readings through every operator: filter, map, join, windows. Any of its functions can be told to break.
+
+use std::sync::Arc;
+
+use thalweg::{Chaining, Fold, Graph, Query, QueryReport, Table, Windowed};
+use thalweg_model::Entropy;
+
+use super::{Case, count_difference, first_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+use crate::hostile::{Hostile, Reading, records};
+use crate::oracle;
+use crate::sabotage::{Place, Sabotage};
+use crate::script::Script;
+
+/// Keys below this one, but for those divisible by five, have a factor.
+const FACTOR_KEYS: u64 = 150;
+
+/// Count, sum, least and largest amount of each key and window, after a filter, a map and a join.
+pub struct Readings {
+    hostile: Hostile,
+    input: Vec<(i64, Reading)>,
+    pauses: Option<u64>,
+    sabotage: Arc<Sabotage>,
+    gathered: Gathered<Windowed<u64, TallyResult>>,
+}
+
+impl Readings {
+    /// A hostile stream of `count` records.
+    pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
+        let hostile = Hostile::draw(entropy);
+        let input = hostile.readings(count, entropy);
+        let pauses = (entropy.below(2) == 0).then(|| entropy.next_u64());
+        Readings { hostile, input, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
+    }
+
+    /// Breaks its next plan, and all after it, as told.
+    pub fn sabotage(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
+        self.sabotage = Arc::new(sabotage);
+        Arc::clone(&self.sabotage)
+    }
+
+    /// The stream that it reads.
+    pub fn hostile(&self) -> &Hostile {
+        &self.hostile
+    }
+}
+
+fn is_kept(reading: &Reading) -> bool {
+    reading.amount % 7 != 0
+}
+
+fn raised(reading: Reading) -> Reading {
+    Reading { amount: reading.amount * 2 + 1, ..reading }
+}
+
+fn factors() -> Vec<(u64, i64)> {
+    (0..FACTOR_KEYS).filter(|key| key % 5 != 4).map(|key| (key, key as i64 + 2)).collect()
+}
+
+fn scaled(reading: Reading, factor: i64) -> Reading {
+    Reading { amount: reading.amount * factor, ..reading }
+}
+
+impl Case for Readings {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let mut source = Script::new(records(&self.input), &self.sabotage);
+        if let Some(seed) = self.pauses {
+            source = source.with_pauses(&mut thalweg_model::SeededEntropy::new(seed));
+        }
+        let sink = Gather::new(Expects::WindowResults, &self.sabotage);
+        self.gathered = sink.gathered();
+        let visit = |place| {
+            let sabotage = Arc::clone(&self.sabotage);
+            move || sabotage.visit(place)
+        };
+        let (in_filter, in_map, in_key) = (visit(Place::Filter), visit(Place::Map), visit(Place::JoinKey));
+        let (in_combine, in_window_key) = (visit(Place::Combine), visit(Place::WindowKey));
+        let query = Query::new(name);
+        query
+            .source("source", source, self.hostile.strategy())
+            .filter(move |reading| {
+                in_filter();
+                is_kept(reading)
+            })
+            .map(move |reading| {
+                in_map();
+                raised(reading)
+            })
+            .join_table(
+                Table::new(factors()).expect("keys are unique"),
+                move |reading: &Reading| {
+                    in_key();
+                    reading.key
+                },
+                move |reading, factor: &i64| {
+                    in_combine();
+                    scaled(reading, *factor)
+                },
+            )
+            .key_by(move |reading: &Reading| {
+                in_window_key();
+                reading.key
+            })
+            .tumbling(self.hostile.tumbling())
+            .aggregate(Tally(Arc::clone(&self.sabotage)))
+            .sink("sink", sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let read = &self.input[..report.events_in as usize];
+        let rows = oracle::source(read, self.hostile.promise);
+        let kept = oracle::map(&oracle::filter(&rows, is_kept), |reading| raised(*reading));
+        let joined = oracle::join(
+            &kept,
+            &factors(),
+            |reading| reading.key,
+            |reading, factor| scaled(*reading, *factor),
+        );
+        let expected = oracle::tumbling(
+            &joined,
+            self.hostile.windows,
+            |reading| reading.key,
+            |values| {
+                let amounts: Vec<i64> = values.iter().map(|reading| reading.amount).collect();
+                TallyResult {
+                    count: amounts.len() as u64,
+                    sum: amounts.iter().sum(),
+                    least: *amounts.iter().min().expect("no group is empty"),
+                    largest: *amounts.iter().max().expect("no group is empty"),
+                }
+            },
+        );
+        let found = self.gathered.each(|record| window_row(&record.value));
+        first_difference(expected.results, found)
+            .or_else(|| count_difference("late", expected.late, report.total(|counts| counts.late)))
+            .or_else(|| {
+                let filtered = (read.len() - joined.len()) as u64;
+                count_difference("filtered", filtered, report.total(|counts| counts.filtered))
+            })
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(|record| *record))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}
+
+/// A result of the engine in the oracle's terms.
+pub(super) fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result<K, A> {
+    oracle::Result {
+        start_us: result.window.start.as_micros().into(),
+        end_us: result.window.end.as_micros().into(),
+        key: result.key.clone(),
+        value: result.value.clone(),
+    }
+}
+
+/// The result of [`Tally`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct TallyResult {
+    /// Values.
+    pub count: u64,
+    /// Their sum.
+    pub sum: i64,
+    /// The least.
+    pub least: i64,
+    /// The largest.
+    pub largest: i64,
+}
+
+/// Folds amounts; breaks where it is told to.
+pub struct Tally(pub Arc<Sabotage>);
+
+impl Fold<Reading> for Tally {
+    /// Count, sum, least, largest.
+    type Accumulator = (u64, i64, i64, i64);
+    type Result = TallyResult;
+
+    fn create(&self) -> Self::Accumulator {
+        (0, 0, i64::MAX, i64::MIN)
+    }
+
+    fn fold(&self, (count, sum, least, largest): &mut Self::Accumulator, reading: &Reading) {
+        self.0.visit(Place::Fold);
+        *count += 1;
+        *sum += reading.amount;
+        *least = reading.amount.min(*least);
+        *largest = reading.amount.max(*largest);
+    }
+
+    fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator) {
+        accumulator.0 += other.0;
+        accumulator.1 += other.1;
+        accumulator.2 = accumulator.2.min(other.2);
+        accumulator.3 = accumulator.3.max(other.3);
+    }
+
+    fn finish(&self, (count, sum, least, largest): Self::Accumulator) -> TallyResult {
+        self.0.visit(Place::Finish);
+        TallyResult { count, sum, least, largest }
+    }
+}

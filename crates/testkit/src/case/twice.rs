@@ -1,0 +1,95 @@
+//! Windows behind windows: counts per key, through a map and a filter, and behind an edge how many keys there were
+//! in a longer window.
+//!
+//! Results of the first windows are never late for the second: a window that closes at watermark `w` was open at
+//! the watermark before it, so its last instant was not yet promised to have passed.
+
+use std::sync::Arc;
+
+use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
+use thalweg_model::Entropy;
+
+use super::readings::window_row;
+use super::{Case, count_difference, first_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+use crate::hostile::{Hostile, Reading, records, tumbling};
+use crate::oracle::{self, Promise, Windows};
+use crate::script::Script;
+
+/// How many of the first windows make one of the second, roughly: the borders of the two do not meet.
+const LONGER: i64 = 3;
+
+/// Two window aggregates in a row.
+pub struct Twice {
+    hostile: Hostile,
+    input: Vec<(i64, Reading)>,
+    gathered: Gathered<Windowed<u64, u64>>,
+}
+
+impl Twice {
+    /// A hostile stream of `count` records.
+    pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
+        let hostile = Hostile::draw(entropy);
+        let input = hostile.readings(count, entropy);
+        Twice { hostile, input, gathered: Gathered::default() }
+    }
+
+    fn longer(&self) -> Windows {
+        let Windows { size_us, offset_us } = self.hostile.windows;
+        Windows { size_us: size_us * LONGER + 1, offset_us: offset_us + 1 }
+    }
+}
+
+impl Case for Twice {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let source = Script::new(records(&self.input), &Arc::default());
+        let sink = Gather::new(Expects::WindowResults, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        let counts = query
+            .source("source", source, self.hostile.strategy())
+            .key_by(|reading: &Reading| reading.key)
+            .tumbling(self.hostile.tumbling())
+            .aggregate(Count)
+            .map(|count| Windowed { key: count.key + 1, ..count })
+            .filter(|count: &Windowed<u64, u64>| count.value > 1)
+            .boxed();
+        counts
+            .key_by(|count: &Windowed<u64, u64>| count.key % 4)
+            .tumbling(tumbling(self.longer()))
+            .aggregate(Count)
+            .sink("sink", sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let rows = oracle::source(&self.input[..report.events_in as usize], self.hostile.promise);
+        let counts =
+            oracle::tumbling(&rows, self.hostile.windows, |reading| reading.key, |values| values.len());
+        let repeated: Vec<(i64, u64)> = counts
+            .results
+            .iter()
+            .filter(|result| result.value > 1)
+            .map(|result| (i64::try_from(result.end_us - 1).expect("stamps fit 64 bits"), result.key + 1))
+            .collect();
+        // Whatever was promised, nothing is late.
+        let nothing = Promise { bound_us: i64::MAX, step_us: 1 };
+        let rows = oracle::source(&repeated, nothing);
+        let expected = oracle::tumbling(&rows, self.longer(), |key| key % 4, |values| values.len() as u64);
+        let found = self.gathered.each(|record| window_row(&record.value));
+        first_difference(expected.results, found)
+            .or_else(|| count_difference("late", counts.late, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(Clone::clone))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}

@@ -1,0 +1,107 @@
+//! YSB over so many generated events, held to its reference.
+
+use std::sync::{Arc, LazyLock};
+
+use thalweg::{
+    Chaining, EventTime, Generate, Graph, Query, QueryReport, TumblingWindows, WatermarkStrategy, Windowed,
+};
+use thalweg_connectors::{Pace, Paced};
+use thalweg_model::{ProcessingTime, Span};
+use thalweg_workloads::reference::compare;
+use thalweg_workloads::reference::ysb::{YsbCount, YsbInput, ysb_counts};
+use thalweg_workloads::ysb::query::views_per_campaign;
+use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
+
+use super::{Case, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+
+/// Views per campaign and window.
+pub struct Ysb {
+    /// Events.
+    pub events: u64,
+    /// How they come.
+    pub pace: YsbPace,
+    /// What is counted in.
+    pub window: Span,
+    gathered: Gathered<Windowed<u64, u64>>,
+}
+
+/// How the events of a [`Ysb`] come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum YsbPace {
+    /// As fast as they are taken, stamped from the epoch on at so many per second.
+    Drained(u64),
+    /// So many per second of processing time, the first at this instant.
+    AtRate(u64, ProcessingTime),
+}
+
+/// The events of all YSB cases of a process: 48 MiB, and always the same.
+pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
+    static GENERATOR: LazyLock<Arc<YsbGenerator>> =
+        LazyLock::new(|| Arc::new(YsbGenerator::new(YsbOptions::default())));
+    Arc::clone(&GENERATOR)
+}
+
+impl Ysb {
+    /// The first `events` events, counted in windows of `window`.
+    pub fn new(events: u64, pace: YsbPace, window: Span) -> Self {
+        Ysb { events, pace, window, gathered: Gathered::default() }
+    }
+
+    fn stamp_us(&self, index: u64) -> i64 {
+        // In nanoseconds first: an event sent at a rate is stamped with its intended time, cut twice.
+        let (rate_per_s, start_ns) = match self.pace {
+            YsbPace::Drained(rate_per_s) => (rate_per_s, 0),
+            YsbPace::AtRate(rate_per_s, start) => (rate_per_s, start.as_nanos()),
+        };
+        let stamp_ns = u128::from(start_ns) + u128::from(index) * 1_000_000_000 / u128::from(rate_per_s);
+        i64::try_from(stamp_ns / 1_000).expect("tests end before the end of time")
+    }
+}
+
+impl Case for Ysb {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let pace = match self.pace {
+            YsbPace::Drained(nominal_rate_per_s) => {
+                Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
+            }
+            YsbPace::AtRate(rate_per_s, start) => Pace::Rate { rate_per_s, start },
+        };
+        let source =
+            Paced::new(shared_ysb_generator(), pace).expect("the rate is in range").with_limit(self.events);
+        let sink = Gather::new(Expects::WindowResults, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        let windows = TumblingWindows::new(self.window).expect("windows have a size");
+        views_per_campaign(&query, source, WatermarkStrategy::ascending(), windows, sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let generator = shared_ysb_generator();
+        let input = |index: u64| {
+            let event_time_us = self.stamp_us(index);
+            let event = generator.value(index, EventTime::from_micros(event_time_us));
+            YsbInput { event_time_us, event_type: event.event_type, ad_id: event.ad_id }
+        };
+        let expected = ysb_counts((0..report.events_in).map(input), self.window.as_micros());
+        let found = self.gathered.each(|record| YsbCount {
+            window_start_ms: record.value.window.start.as_micros() / 1_000,
+            campaign: record.value.key,
+            count: record.value.value,
+        });
+        compare(&expected, &found).err().map(|difference| difference.to_string())
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(Clone::clone))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}

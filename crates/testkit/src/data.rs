@@ -1,0 +1,46 @@
+//! Where recorded data lie: in the folder `THALWEG_DATA`, or in `shared/data` beside the workspace.
+//!
+//! The files are not in the repository. On a developer's machine a test without them says so and passes; in CI,
+//! where a skipped test would be missed by nobody, it fails.
+
+use std::fs;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use flate2::read::MultiGzDecoder;
+
+/// Recorded taxi trips of January 2013, with a header.
+pub const TAXI_TRIPS: &str = "nyc_taxi/tlc_trip_data_2013_01_part1.csv.gz";
+
+/// The recorded file of this name below the folder of data; none if it is not there.
+///
+/// # Panics
+/// Under CI, if it is not there.
+pub fn recorded(name: &str) -> Option<PathBuf> {
+    let path = folder().join(name);
+    if path.is_file() {
+        return Some(path);
+    }
+    let told =
+        format!("no data: {} is not there; set THALWEG_DATA to the folder of recorded data", path.display());
+    assert!(std::env::var_os("CI").is_none(), "{told}");
+    println!("skipped: {told}");
+    None
+}
+
+/// The text of a gzip file.
+///
+/// # Panics
+/// If it cannot be read, is damaged, or is no text.
+pub fn unzipped_text(path: &Path) -> String {
+    let packed = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let mut text = String::new();
+    let outcome = MultiGzDecoder::new(&packed[..]).read_to_string(&mut text);
+    outcome.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text
+}
+
+fn folder() -> PathBuf {
+    let beside_workspace = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    std::env::var_os("THALWEG_DATA").map_or_else(beside_workspace, PathBuf::from)
+}

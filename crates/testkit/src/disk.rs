@@ -1,0 +1,251 @@
+//! A disk in memory that fails as told: files that are missing, unreadable, cut short or replaced while they are
+//! read, reads that bring little, calls that fail, and a power cut that forgets what was not synced.
+//!
+//! As on a real file system, an open reader keeps a file that is replaced and sees one that is cut short, and a
+//! file has two contents: what was written and what is on the disk. `sync` brings the first to the second;
+//! `publish` renames, and brings the names of that directory onto the disk. What a name was given by `create`
+//! alone, or taken by `remove`, may be forgotten: [`FaultyDisk::what_survives`] forgets it always.
+
+mod handles;
+
+use std::collections::BTreeMap;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use thalweg_memory::sync::{Arc, Mutex};
+use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
+
+use handles::{Reading, Writing};
+
+/// Calls that can be told to fail.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Call {
+    /// [`Disk::open`]: permission denied.
+    Open,
+    /// One read.
+    Read,
+    /// [`Disk::create`].
+    Create,
+    /// One write.
+    Write,
+    /// [`WriteFile::sync`].
+    Sync,
+    /// [`Disk::publish`].
+    Publish,
+}
+
+/// What happens to a file behind its reader's back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Change {
+    /// It is cut to so many bytes.
+    Truncate(usize),
+    /// Another file takes its place.
+    Replace(Vec<u8>),
+    /// It is removed.
+    Remove,
+    /// Bytes are appended.
+    Append(Vec<u8>),
+}
+
+/// The disk.
+#[derive(Default)]
+pub struct FaultyDisk {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Default)]
+struct State {
+    names: Names,
+    /// The names that a power cut leaves.
+    durable_names: Names,
+    next_inode: u64,
+    /// Advances with every change of a file; what the files' times of change are.
+    changes: i128,
+    /// How often each call was made, in the order of [`Call`].
+    calls: [u64; 6],
+    failing: Vec<(Call, u64)>,
+    /// The most bytes that one read brings.
+    read_bytes_max: Option<usize>,
+    /// What happens to the file at a path once so many bytes of it were read.
+    pending: Vec<(PathBuf, u64, Change)>,
+}
+
+type Names = BTreeMap<PathBuf, Arc<Mutex<Node>>>;
+
+#[derive(Clone, Default)]
+struct Node {
+    inode: u64,
+    written: Vec<u8>,
+    synced: Vec<u8>,
+    modified_ns: i128,
+}
+
+impl FaultyDisk {
+    /// An empty disk on which everything works.
+    pub fn new() -> Arc<Self> {
+        Arc::default()
+    }
+
+    /// Puts a file there, name and contents on the disk.
+    pub fn put(&self, path: impl AsRef<Path>, bytes: impl Into<Vec<u8>>) {
+        self.state.lock().put(path.as_ref(), bytes.into());
+    }
+
+    /// Lets call number `number`, counted from 1, of this kind fail.
+    pub fn fail(&self, call: Call, number: u64) {
+        self.state.lock().failing.push((call, number));
+    }
+
+    /// Lets no read bring more than `bytes`.
+    pub fn read_at_most(&self, bytes: usize) {
+        self.state.lock().read_bytes_max = Some(bytes);
+    }
+
+    /// Changes the file at `path` once `read_bytes` of it were read.
+    pub fn change_after(&self, path: impl AsRef<Path>, read_bytes: u64, change: Change) {
+        self.state.lock().pending.push((path.as_ref().to_owned(), read_bytes, change));
+    }
+
+    /// What was written to the file at `path`, if there is one.
+    pub fn bytes(&self, path: impl AsRef<Path>) -> Option<Vec<u8>> {
+        let node = self.state.lock().names.get(path.as_ref()).cloned()?;
+        let written = node.lock().written.clone();
+        Some(written)
+    }
+
+    /// The paths of all files, sorted.
+    pub fn paths(&self) -> Vec<PathBuf> {
+        self.state.lock().names.keys().cloned().collect()
+    }
+
+    /// The disk as a power cut leaves it now: durable names with what was synced of their files. Nothing on it
+    /// fails.
+    pub fn what_survives(&self) -> Arc<FaultyDisk> {
+        let survivor = FaultyDisk::new();
+        for (path, node) in &self.state.lock().durable_names {
+            survivor.put(path, node.lock().synced.clone());
+        }
+        survivor
+    }
+}
+
+impl State {
+    fn put(&mut self, path: &Path, bytes: Vec<u8>) {
+        let node = self.new_node(bytes);
+        self.names.insert(path.to_owned(), Arc::clone(&node));
+        self.durable_names.insert(path.to_owned(), node);
+    }
+
+    fn new_node(&mut self, bytes: Vec<u8>) -> Arc<Mutex<Node>> {
+        self.next_inode += 1;
+        self.changes += 1;
+        let node =
+            Node { inode: self.next_inode, synced: bytes.clone(), written: bytes, modified_ns: self.changes };
+        Arc::new(Mutex::new(node))
+    }
+
+    fn node(&self, path: &Path) -> io::Result<Arc<Mutex<Node>>> {
+        self.names.get(path).cloned().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    /// Counts a call; an error if it is to fail.
+    fn count(&mut self, call: Call) -> io::Result<()> {
+        let count = &mut self.calls[call as usize];
+        *count += 1;
+        if !self.failing.contains(&(call, *count)) {
+            return Ok(());
+        }
+        let told = format!("{call:?} number {count} fails, as told");
+        Err(match call {
+            Call::Open => io::Error::new(io::ErrorKind::PermissionDenied, told),
+            _ => io::Error::other(told),
+        })
+    }
+
+    /// Does what is due once `read_bytes` of the file at `path` were read.
+    fn changes_due(&mut self, path: &Path, read_bytes: u64) {
+        let is_due = |(at, after, _): &mut (PathBuf, u64, Change)| at == path && *after <= read_bytes;
+        let due: Vec<_> = self.pending.extract_if(.., is_due).collect();
+        for (path, _, change) in due {
+            self.change(&path, change);
+        }
+    }
+
+    fn change(&mut self, path: &Path, change: Change) {
+        self.changes += 1;
+        let changes = self.changes;
+        let edit = |state: &Self, edit: &dyn Fn(&mut Vec<u8>)| {
+            if let Ok(node) = state.node(path) {
+                let mut node = node.lock();
+                edit(&mut node.written);
+                node.modified_ns = changes;
+            }
+        };
+        match change {
+            Change::Truncate(len) => edit(self, &|bytes| bytes.truncate(len)),
+            Change::Append(tail) => edit(self, &|bytes| bytes.extend_from_slice(&tail)),
+            Change::Replace(bytes) => self.put(path, bytes),
+            Change::Remove => drop(self.names.remove(path)),
+        }
+    }
+}
+
+impl Disk for FaultyDisk {
+    fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
+        let mut state = self.state.lock();
+        state.count(Call::Open)?;
+        let node = state.node(path)?;
+        Ok(Box::new(Reading::new(Arc::clone(&self.state), path.to_owned(), node)))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
+        let mut state = self.state.lock();
+        state.count(Call::Create)?;
+        let node = match state.node(path) {
+            Ok(node) => node,
+            Err(_) => {
+                let node = state.new_node(Vec::new());
+                state.names.insert(path.to_owned(), Arc::clone(&node));
+                node
+            }
+        };
+        node.lock().written.clear();
+        Ok(Box::new(Writing::new(Arc::clone(&self.state), node)))
+    }
+
+    fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
+        let node = self.state.lock().node(path)?;
+        let node = node.lock();
+        Ok(FileIdentity {
+            file: (1, node.inode),
+            len_bytes: node.written.len() as u64,
+            modified_ns: node.modified_ns,
+        })
+    }
+
+    fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        state.count(Call::Publish)?;
+        let node = state.node(from)?;
+        state.names.remove(from);
+        state.names.insert(to.to_owned(), node);
+        // The directory is synced: every name in it stands on the disk as it is now.
+        let is_beside = |path: &Path| path.parent() == to.parent();
+        let State { names, durable_names, .. } = &mut *state;
+        durable_names.retain(|path, _| !is_beside(path));
+        durable_names.extend(
+            names
+                .iter()
+                .filter(|(path, _)| is_beside(path))
+                .map(|(path, node)| (path.clone(), Arc::clone(node))),
+        );
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.state.lock().names.remove(path).map(drop).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+}
+
+#[cfg(test)]
+mod tests;

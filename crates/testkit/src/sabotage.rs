@@ -1,0 +1,170 @@
+//! Where a query under test breaks: at the n-th visit to one place, a panic or a fault.
+//!
+//! The functions of a case call [`Sabotage::visit`] wherever user code runs; a sabotage that names no place
+//! never strikes. Panics that are meant say [`INJECTED`] and are kept out of the test's output.
+
+use std::fmt;
+use std::panic::{set_hook, take_hook};
+use std::sync::Once;
+
+use thalweg_memory::sync::{AtomicU64, Ordering};
+use thalweg_model::Coded;
+
+/// How the message of a panic or fault begins that a test has asked for.
+pub const INJECTED: &str = "injected:";
+
+/// Where user code runs in a query under test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// The predicate of a filter.
+    Filter,
+    /// The function of a map.
+    Map,
+    /// The key function of a join.
+    JoinKey,
+    /// The function that makes a joined record.
+    Combine,
+    /// The key function of a window.
+    WindowKey,
+    /// An aggregate that takes a value in.
+    Fold,
+    /// An aggregate that makes its result.
+    Finish,
+    /// The source: a fault, no panic.
+    Source,
+    /// The sink: a fault, no panic.
+    Sink,
+}
+
+impl Place {
+    /// All of them.
+    pub const ALL: [Place; 9] = [
+        Place::Filter,
+        Place::Map,
+        Place::JoinKey,
+        Place::Combine,
+        Place::WindowKey,
+        Place::Fold,
+        Place::Finish,
+        Place::Source,
+        Place::Sink,
+    ];
+
+    /// The operator whose code it is, by the name that the typed interface gives it.
+    pub fn operator(self) -> &'static str {
+        match self {
+            Place::Filter => "filter",
+            Place::Map => "map",
+            Place::JoinKey | Place::Combine => "join",
+            Place::WindowKey | Place::Fold | Place::Finish => "window",
+            Place::Source => "source",
+            Place::Sink => "sink",
+        }
+    }
+}
+
+/// Breaks at the n-th visit to one place.
+#[derive(Debug, Default)]
+pub struct Sabotage {
+    at: Option<(Place, u64)>,
+    /// Visits to that place. Relaxed: a counter of its own; tasks are ordered by the executor's lock.
+    visits: AtomicU64,
+}
+
+impl Sabotage {
+    /// Breaks at visit number `visit` to `place`, counted from 1.
+    pub fn at(place: Place, visit: u64) -> Self {
+        Sabotage { at: Some((place, visit)), visits: AtomicU64::new(0) }
+    }
+
+    /// Whether it has struck.
+    pub fn has_struck(&self) -> bool {
+        self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
+    }
+
+    /// The place it is set at.
+    pub fn place(&self) -> Option<Place> {
+        self.at.map(|(place, _)| place)
+    }
+
+    /// Counts a visit to `place`.
+    ///
+    /// # Panics
+    /// If this is the visit to break at.
+    pub fn visit(&self, place: Place) {
+        if let Err(injected) = self.check(place) {
+            panic!("{injected}");
+        }
+    }
+
+    /// Counts a visit to `place`, which may answer with a fault.
+    ///
+    /// # Errors
+    /// [`Injected`] if this is the visit to break at.
+    pub fn check(&self, place: Place) -> Result<(), Injected> {
+        match self.at {
+            Some((at, visit)) if at == place && self.visits.fetch_add(1, Ordering::Relaxed) + 1 == visit => {
+                Err(Injected { place, visit })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A fault that a test has asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Injected {
+    /// Where.
+    pub place: Place,
+    /// At which visit to it.
+    pub visit: u64,
+}
+
+impl fmt::Display for Injected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{INJECTED} {:?} breaks at visit {}", self.place, self.visit)
+    }
+}
+
+impl std::error::Error for Injected {}
+
+impl Coded for Injected {
+    fn code(&self) -> &'static str {
+        "INJECTED"
+    }
+}
+
+/// Keeps panics that a test has asked for out of its output; all others are told as ever.
+pub fn quiet_injected_panics() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let tell = take_hook();
+        set_hook(Box::new(move |info| {
+            let payload = info.payload();
+            let text = payload
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or(payload.downcast_ref::<&str>().copied());
+            if !text.is_some_and(|text| text.starts_with(INJECTED)) {
+                tell(info);
+            }
+        }));
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strikes_once_at_its_visit_and_nowhere_else() {
+        let sabotage = Sabotage::at(Place::Map, 2);
+        sabotage.visit(Place::Map);
+        sabotage.visit(Place::Filter);
+        assert!(!sabotage.has_struck());
+        let injected = sabotage.check(Place::Map).unwrap_err();
+        assert_eq!(injected.to_string(), "injected: Map breaks at visit 2");
+        assert!(sabotage.has_struck() && sabotage.check(Place::Map).is_ok());
+        assert!(Sabotage::default().check(Place::Map).is_ok());
+    }
+}

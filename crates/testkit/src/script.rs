@@ -1,0 +1,112 @@
+//! A source that follows a script: records, pauses in processing time, and polls that bring nothing.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use thalweg_model::{
+    Entropy, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
+    StateWriter,
+};
+
+use crate::sabotage::{Place, Sabotage};
+
+/// Records between two latency markers.
+const MARKER_EVERY_RECORDS: u64 = 5;
+
+/// The longest pause: far longer than any step of a simulation takes.
+const PAUSE_NS_MAX: u64 = 5_000_000;
+
+/// One thing that a script says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Beat<T> {
+    /// Make this record.
+    Record(Record<T>),
+    /// Be idle for so many nanoseconds.
+    Pause(u64),
+    /// Be ready, and make nothing in this poll.
+    Nothing,
+}
+
+/// Makes what its script says, with a latency marker behind every fifth record. Cannot be saved.
+pub struct Script<T> {
+    beats: VecDeque<Beat<T>>,
+    /// When the pause at hand ends.
+    resume_at: Option<ProcessingTime>,
+    made: u64,
+    sabotage: Arc<Sabotage>,
+}
+
+impl<T> Script<T> {
+    /// A source of `records` and nothing else. Visits [`Place::Source`] before each.
+    pub fn new(records: impl IntoIterator<Item = Record<T>>, sabotage: &Arc<Sabotage>) -> Self {
+        let beats = records.into_iter().map(Beat::Record).collect();
+        Script { beats, resume_at: None, made: 0, sabotage: Arc::clone(sabotage) }
+    }
+
+    /// The same, and then idle for ever: only a stop ends it.
+    pub fn then_silence(mut self) -> Self {
+        self.beats.push_back(Beat::Pause(u64::MAX));
+        self
+    }
+
+    /// The same records, with pauses and empty polls between about one in thirty of them.
+    pub fn with_pauses(mut self, entropy: &mut dyn Entropy) -> Self {
+        let mut beats = VecDeque::with_capacity(self.beats.len());
+        for beat in self.beats.drain(..) {
+            match entropy.below(60) {
+                0 => beats.push_back(Beat::Pause(entropy.below(PAUSE_NS_MAX))),
+                1 => beats.push_back(Beat::Nothing),
+                _ => {}
+            }
+            beats.push_back(beat);
+        }
+        Script { beats, ..self }
+    }
+}
+
+impl<T: Send + 'static> Source for Script<T> {
+    type Item = T;
+
+    fn poll<O: Output<T>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let made_before = self.made;
+        let mut status = SourceStatus::Ready;
+        while self.made - made_before < limit as u64 && output.room() > 0 {
+            match self.beats.pop_front() {
+                None => {
+                    status = SourceStatus::Ended;
+                    break;
+                }
+                Some(Beat::Record(record)) => {
+                    self.sabotage.check(Place::Source)?;
+                    output.push(record);
+                    self.made += 1;
+                }
+                Some(Beat::Nothing) => break,
+                Some(Beat::Pause(pause_ns)) => {
+                    let resume_at = *self.resume_at.get_or_insert(now.plus_nanos(pause_ns));
+                    if now < resume_at {
+                        self.beats.push_front(Beat::Pause(pause_ns));
+                        status = SourceStatus::IdleUntil(resume_at);
+                        break;
+                    }
+                    self.resume_at = None;
+                }
+            }
+        }
+        let passes_marker = self.made / MARKER_EVERY_RECORDS > made_before / MARKER_EVERY_RECORDS;
+        Ok(Polled { status, latency: passes_marker.then_some(now) })
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Err(StateError::Write("a script has no position".to_owned()))
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Err(StateError::Read { offset: 0, reason: "a script has no position".to_owned() })
+    }
+}

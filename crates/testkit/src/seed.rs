@@ -1,0 +1,128 @@
+//! Which seeds a test runs, and the command that replays one of them.
+//!
+//! | variable            | meaning                                                              |
+//! |---------------------|----------------------------------------------------------------------|
+//! | `THALWEG_SEED`      | run this seed and no other                                           |
+//! | `THALWEG_SEEDS`     | how many seeds to run; 100 unless set                                |
+//! | `THALWEG_SEED_BASE` | the first one; unless set, under CI the commit's hash, else 0        |
+//!
+//! On a developer's machine a run repeats itself; in CI every commit looks at new seeds.
+
+use std::process::Command;
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+/// Seeds that run unless the environment asks for another number.
+const SEEDS_DEFAULT: u64 = 100;
+
+/// Hexadecimal digits of a commit's hash that make a first seed: 48 bits, short enough to be typed.
+const HASH_DIGITS: usize = 12;
+
+/// The seeds that a test runs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Seeds {
+    first: u64,
+    count: u64,
+    /// Where `first` comes from.
+    origin: String,
+    /// The test's file, for the command that replays a seed.
+    test: &'static str,
+}
+
+impl Seeds {
+    /// The seeds that the environment asks for. `test` is the name of the test's file.
+    ///
+    /// # Panics
+    /// If a variable is set to something that is no number.
+    pub fn from_env(test: &'static str) -> Self {
+        if let Some(seed) = number("THALWEG_SEED") {
+            return Seeds { first: seed, count: 1, origin: "THALWEG_SEED".to_owned(), test };
+        }
+        let (first, origin) = match (number("THALWEG_SEED_BASE"), std::env::var_os("CI")) {
+            (Some(base), _) => (base, "THALWEG_SEED_BASE".to_owned()),
+            (None, Some(_)) => commit_seed().unwrap_or((0, "no commit is known".to_owned())),
+            (None, None) => (0, "the default".to_owned()),
+        };
+        Seeds { first, count: number("THALWEG_SEEDS").unwrap_or(SEEDS_DEFAULT), origin, test }
+    }
+
+    /// One seed in `share`, at least one: for tests that need less variety.
+    pub fn one_in(self, share: u64) -> Self {
+        Seeds { count: (self.count / share).max(1), ..self }
+    }
+
+    /// Runs `run` with each seed in turn. If it panics, the command that replays the seed is printed.
+    pub fn each(&self, mut run: impl FnMut(u64)) {
+        let Seeds { first, count, origin, test } = self;
+        println!("{count} seeds from {first} ({origin})");
+        for seed in (0..*count).map(|offset| first.wrapping_add(offset)) {
+            let command = format!("cargo test -p thalweg-testkit --test {test} -- --nocapture");
+            let _replay = OnPanic(format!("replay: THALWEG_SEED={seed} {command}"));
+            run(seed);
+        }
+    }
+}
+
+/// Independent randomness for one purpose of a seed: drawing more for one does not shift the others.
+pub fn entropy_for(seed: u64, purpose: &str) -> SeededEntropy {
+    // FNV-1a spreads the purpose over the word; SplitMix64 makes neighbouring seeds unlike.
+    let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    let purpose = purpose.bytes().fold(0xcbf2_9ce4_8422_2325, hash);
+    SeededEntropy::new(SeededEntropy::new(seed).next_u64() ^ purpose)
+}
+
+/// One of `choices`.
+///
+/// # Panics
+/// If there are none.
+pub fn pick<T: Copy>(entropy: &mut dyn Entropy, choices: &[T]) -> T {
+    choices[entropy.below(choices.len() as u64) as usize]
+}
+
+/// Words that are printed if the scope they live in ends in a panic.
+pub struct OnPanic(pub String);
+
+impl Drop for OnPanic {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", self.0);
+        }
+    }
+}
+
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(
+        text.parse()
+            .unwrap_or_else(|_| panic!("{variable} is `{text}`, but must be a whole number of 64 bits")),
+    )
+}
+
+fn commit_seed() -> Option<(u64, String)> {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let output = Command::new("git").args(["-C", folder, "rev-parse", "HEAD"]).output().ok()?;
+    let hash = String::from_utf8(output.stdout).ok()?;
+    let digits = hash.get(..HASH_DIGITS)?;
+    Some((u64::from_str_radix(digits, 16).ok()?, format!("commit {digits}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn purposes_of_one_seed_draw_different_numbers_and_repeat() {
+        let draw = |seed, purpose| entropy_for(seed, purpose).next_u64();
+        assert_eq!(draw(1, "data"), draw(1, "data"));
+        assert_ne!(draw(1, "data"), draw(1, "schedule"));
+        assert_ne!(draw(1, "data"), draw(2, "data"));
+    }
+
+    #[test]
+    fn seeds_follow_each_other_past_the_end_of_the_range() {
+        let seeds = Seeds { first: u64::MAX, count: 30, origin: String::new(), test: "none" };
+        let mut seen = Vec::new();
+        seeds.one_in(10).each(|seed| seen.push(seed));
+        assert_eq!(seen, [u64::MAX, 0, 1]);
+    }
+}

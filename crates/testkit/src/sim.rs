@@ -1,0 +1,292 @@
+//! Deterministic simulation of the real engine: its workers, its pool and its clock, driven from one seed.
+//!
+//! ```text
+//!   seed --> setup     workers, bounds of edges, budget          (drawn from hostile sets)
+//!        --> schedule  which worker steps next, when the pool grows, when the clock moves
+//!   test --> queries and events: stop, cancel, an exhausted budget, at given actions
+//! ```
+//!
+//! The engine is the one that ships ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)); only
+//! threads, clock and entropy are ours. A worker keeps its task between two steps, so that others choose, fail and
+//! stop while a task is out. When every worker is idle the pool serves what it was asked for, then the clock moves
+//! to the next due time; if there is none and a query still runs, it is stuck, and the run fails. So it does if
+//! for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query gets any further.
+
+mod setup;
+
+use std::sync::Arc;
+
+use thalweg_memory::{Budget, Pool, Reservation};
+use thalweg_model::{Clock, Entropy, ProcessingTime, SeededEntropy, VirtualClock};
+use thalweg_runtime::{
+    Engine, Graph, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step, Stepped,
+    Worker,
+};
+
+pub use setup::Setup;
+
+use crate::seed::entropy_for;
+
+/// Actions after which a run without progress counts as stuck. One record costs a few actions per task, a mark
+/// as well; no input of ours comes near this number between two records.
+pub const ACTIONS_WITHOUT_PROGRESS_MAX: u64 = 1 << 16;
+
+/// Actions between two looks at the progress of all queries.
+const LOOK_EVERY_ACTIONS: u64 = 1 << 10;
+
+/// Where virtual time begins: not zero, which a query could take for "never set".
+const STARTS_AT: ProcessingTime = ProcessingTime::from_nanos(1_000_000_000);
+
+/// A query of a simulation.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueryIndex(usize);
+
+/// What happens to a simulation from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The query's sources are asked to end.
+    Stop(QueryIndex),
+    /// The query is cancelled.
+    Cancel(QueryIndex),
+    /// All of the budget that is free is taken away.
+    Exhaust,
+    /// What was taken away is given back.
+    Release,
+}
+
+/// The engine under simulation.
+pub struct Simulation {
+    setup: Setup,
+    schedule: SeededEntropy,
+    clock: Arc<VirtualClock>,
+    engine: Engine,
+    workers: Vec<Worker>,
+    pool: Arc<Pool>,
+    /// What each worker said last, if nothing has happened since: idle until then.
+    idle: Vec<Option<ProcessingTime>>,
+    queries: Vec<Option<QueryHandle>>,
+    /// Still to come.
+    events: Vec<(u64, Event)>,
+    withheld: Option<Reservation>,
+    actions: u64,
+}
+
+impl Simulation {
+    /// An engine whose setup and schedule follow from `seed`.
+    pub fn new(seed: u64) -> Self {
+        let setup = Setup::draw(&mut entropy_for(seed, "setup"));
+        Self::with_setup(seed, setup)
+    }
+
+    /// An engine of a given setup, whose schedule follows from `seed`.
+    ///
+    /// # Panics
+    /// If the setup is out of its range.
+    pub fn with_setup(seed: u64, setup: Setup) -> Self {
+        let clock = Arc::new(VirtualClock::starting_at(STARTS_AT));
+        let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+        let builder = Engine::builder()
+            .workers(setup.workers)
+            .memory_budget_bytes(setup.memory_budget_bytes)
+            .edges(setup.edges)
+            .clock(engine_clock)
+            .entropy(Box::new(entropy_for(seed, "engine")));
+        let Stepped { engine, workers, pool } =
+            builder.build_stepped().expect("a setup lies within its range");
+        Simulation {
+            schedule: entropy_for(seed, "schedule"),
+            idle: vec![None; workers.len()],
+            setup,
+            clock,
+            engine,
+            workers,
+            pool,
+            queries: Vec::new(),
+            events: Vec::new(),
+            withheld: None,
+            actions: 0,
+        }
+    }
+
+    /// What the engine is made of.
+    pub fn setup(&self) -> &Setup {
+        &self.setup
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// The clock, which moves while the simulation runs.
+    pub fn now(&self) -> ProcessingTime {
+        self.clock.now()
+    }
+
+    /// Actions so far.
+    pub fn actions(&self) -> u64 {
+        self.actions
+    }
+
+    /// Submits a query.
+    ///
+    /// # Errors
+    /// The engine's, and nothing runs.
+    pub fn submit(&mut self, graph: Graph) -> Result<QueryIndex, PlanError> {
+        self.queries.push(Some(self.engine.submit(graph)?));
+        self.idle.fill(None);
+        Ok(QueryIndex(self.queries.len() - 1))
+    }
+
+    /// Lets `event` happen before action number `action`, or as soon as nothing else is left to do.
+    pub fn at_action(&mut self, action: u64, event: Event) {
+        // Taken from behind: the latest stands first, and of equals the one that was told last.
+        let place = self.events.partition_point(|(at, _)| action < *at);
+        self.events.insert(place, (action, event));
+    }
+
+    /// Runs until every query has ended.
+    ///
+    /// # Panics
+    /// If the queries are stuck.
+    pub fn run(&mut self) {
+        let mut last = (self.actions, self.signature());
+        loop {
+            while let Some((_, event)) = self.events.pop_if(|(action, _)| *action <= self.actions) {
+                self.happen(event);
+            }
+            if !self.act() {
+                let Some((_, event)) = self.events.pop() else { break };
+                self.happen(event);
+            }
+            if self.actions.is_multiple_of(LOOK_EVERY_ACTIONS) {
+                let signature = self.signature();
+                if signature != last.1 {
+                    last = (self.actions, signature);
+                }
+                if self.actions - last.0 > ACTIONS_WITHOUT_PROGRESS_MAX {
+                    self.panic_stuck(&format!("no progress for {ACTIONS_WITHOUT_PROGRESS_MAX} actions"));
+                }
+            }
+        }
+        if !self.running().is_empty() {
+            self.panic_stuck("every worker is idle and nothing is due");
+        }
+    }
+
+    /// Runs `actions` actions, or fewer if nothing is left to do.
+    pub fn run_for(&mut self, actions: u64) {
+        let end = self.actions + actions;
+        while self.actions < end && self.act() {}
+    }
+
+    /// How far a query has come.
+    ///
+    /// # Panics
+    /// If its outcome was taken.
+    pub fn progress(&self, query: QueryIndex) -> Progress {
+        self.queries[query.0].as_ref().expect("the outcome of this query was taken").progress()
+    }
+
+    /// How a query has ended.
+    ///
+    /// # Errors
+    /// What ended it, if its streams did not.
+    ///
+    /// # Panics
+    /// If it still runs, since nobody would ever end the wait, or if its outcome was taken before.
+    pub fn outcome(&mut self, query: QueryIndex) -> Result<QueryReport, QueryError> {
+        let handle = self.queries[query.0].take().expect("the outcome of this query was taken");
+        assert_ne!(handle.progress().state, QueryState::Running, "`{}` still runs", handle.name());
+        handle.wait()
+    }
+
+    /// Drops the engine and everything around it; the budget stays, to be looked at.
+    pub fn close(self) -> Arc<Budget> {
+        Arc::clone(self.engine.budget())
+    }
+
+    /// One action; `false` if there is none before the end of time.
+    fn act(&mut self) -> bool {
+        self.actions += 1;
+        if self.schedule.below(self.setup.grow_one_in) == 0 && self.pool.grow_step() {
+            self.idle.fill(None);
+        }
+        if self.schedule.below(self.setup.tick_one_in) == 0 {
+            let tick_ns = self.schedule.below(self.setup.tick_ns_max);
+            self.clock.advance_to(self.clock.now().plus_nanos(tick_ns));
+            let now = self.clock.now();
+            self.idle.iter_mut().for_each(|idle| *idle = idle.filter(|&until| now < until));
+        }
+        let Some(index) = self.next_worker() else { return self.wait() };
+        match self.workers[index].step(self.clock.as_ref()) {
+            Step::Busy => self.idle.fill(None),
+            Step::Idle(until) => self.idle[index] = Some(until),
+        }
+        true
+    }
+
+    /// A worker that may have something to do: often the favourite, else any.
+    fn next_worker(&mut self) -> Option<usize> {
+        let favourite = self.setup.favourite;
+        if self.schedule.below(8) < self.setup.favour && self.idle[favourite].is_none() {
+            return Some(favourite);
+        }
+        let awake: Vec<usize> = (0..self.idle.len()).filter(|&index| self.idle[index].is_none()).collect();
+        (!awake.is_empty()).then(|| awake[self.schedule.below(awake.len() as u64) as usize])
+    }
+
+    /// Every worker is idle: the pool serves what waits, or the clock moves on.
+    fn wait(&mut self) -> bool {
+        let due = self.idle.iter().flatten().min().copied().unwrap_or(ProcessingTime::NEVER);
+        let has_grown = self.pool.grow_step();
+        if !has_grown && due == ProcessingTime::NEVER {
+            return false;
+        }
+        if !has_grown {
+            self.clock.advance_to(due);
+        }
+        self.idle.fill(None);
+        true
+    }
+
+    fn happen(&mut self, event: Event) {
+        let handle = |query: QueryIndex| self.queries[query.0].as_ref();
+        match event {
+            Event::Stop(query) => handle(query).into_iter().for_each(QueryHandle::stop),
+            Event::Cancel(query) => handle(query).into_iter().for_each(QueryHandle::cancel),
+            Event::Exhaust => {
+                let budget = self.engine.budget();
+                let free = budget.limit_bytes() - budget.used_bytes();
+                self.withheld =
+                    Some(budget.reserve(free).expect("what is free can be taken: nobody else is awake"));
+            }
+            Event::Release => self.withheld = None,
+        }
+        self.idle.fill(None);
+    }
+
+    fn handles(&self) -> impl Iterator<Item = &QueryHandle> {
+        self.queries.iter().flatten()
+    }
+
+    fn running(&self) -> Vec<&str> {
+        let runs = |handle: &&QueryHandle| handle.progress().state == QueryState::Running;
+        self.handles().filter(runs).map(QueryHandle::name).collect()
+    }
+
+    /// Changes whenever a query gets further.
+    fn signature(&self) -> Vec<(u64, u64, u64)> {
+        let signature = |Progress { events_in, results_out, pending, .. }| (events_in, results_out, pending);
+        self.handles().map(|handle| signature(handle.progress())).collect()
+    }
+
+    fn panic_stuck(&self, why: &str) -> ! {
+        let progress: Vec<(&str, Progress)> =
+            self.handles().map(|handle| (handle.name(), handle.progress())).collect();
+        panic!("stuck after {} actions: {why}\n{:?}\n{progress:#?}", self.actions, self.setup);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,30 @@
+//! A test that hangs fails. The real clock bounds the wait and decides nothing else: a test that passes never
+//! waits for it.
+
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+/// How long a test may take before it counts as hung: far longer than any takes on a busy machine.
+pub const HUNG_AFTER: Duration = Duration::from_secs(60);
+
+/// Runs `body` on a thread of its own.
+///
+/// # Panics
+/// If `body` does, or has not come back after [`HUNG_AFTER`].
+pub fn within_bounds<Q: Send + 'static>(what: &str, body: impl FnOnce() -> Q + Send + 'static) -> Q {
+    let (done, wait) = channel();
+    let thread = thread::spawn(move || {
+        let result = body();
+        // The receiver is gone only if the test has failed already.
+        let _ = done.send(());
+        result
+    });
+    if wait.recv_timeout(HUNG_AFTER) == Err(RecvTimeoutError::Timeout) {
+        panic!("{what} has not come back after {HUNG_AFTER:?}");
+    }
+    match thread.join() {
+        Ok(result) => result,
+        Err(payload) => std::panic::resume_unwind(payload),
+    }
+}

@@ -1,0 +1,89 @@
+//! One input, one multiset of results: whatever the records per block, blocks per chunk, workers and chains, on the
+//! engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; each run is held to
+//! the workload's reference as well.
+//!
+//! By default every pair of settings meets; `THALWEG_FULL=1` runs the whole product.
+#![forbid(unsafe_code)]
+
+use thalweg::{Chaining, EdgeLimits, Engine};
+use thalweg_model::Span;
+use thalweg_testkit::Case;
+use thalweg_testkit::case::{Nyt, NytSource, Ysb, YsbPace, verdict};
+use thalweg_testkit::data::{TAXI_TRIPS, recorded};
+use thalweg_testkit::pairwise::{covering, full};
+use thalweg_testkit::watchdog::within_bounds;
+
+const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
+const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
+const WORKERS: [u64; 4] = [1, 2, 3, 8];
+const CHAINING: [Chaining; 2] = [Chaining::None, Chaining::Default];
+
+/// Settings that no result may depend on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Variant {
+    block_records: u32,
+    chunk_blocks: u32,
+    workers: u64,
+    chaining: Chaining,
+}
+
+impl Variant {
+    /// Those that the environment asks for.
+    fn all() -> Vec<Variant> {
+        let levels = [BLOCK_RECORDS.len(), CHUNK_BLOCKS.len(), WORKERS.len(), CHAINING.len()];
+        let is_full = std::env::var_os("THALWEG_FULL").is_some();
+        let rows = if is_full { full(&levels) } else { covering(&levels) };
+        let variant = |row: &Vec<usize>| Variant {
+            block_records: BLOCK_RECORDS[row[0]],
+            chunk_blocks: CHUNK_BLOCKS[row[1]],
+            workers: WORKERS[row[2]],
+            chaining: CHAINING[row[3]],
+        };
+        rows.iter().map(variant).collect()
+    }
+
+    /// Runs the case on an engine of its own; its results as sorted text.
+    fn run(self, case: &mut dyn Case) -> Vec<String> {
+        let Variant { block_records, chunk_blocks, workers, chaining } = self;
+        let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
+        let engine =
+            Engine::builder().workers(workers).edges(edges).build().expect("settings lie in their range");
+        let query = engine.submit(case.graph("query", chaining)).expect("the budget is ample");
+        let report = query.wait().unwrap_or_else(|error| panic!("{self:?}: {error}"));
+        if let Some(wrong) = verdict(case, &report) {
+            panic!("{self:?}: {wrong}");
+        }
+        case.rows()
+    }
+}
+
+/// Every variant gives the rows of the first.
+fn check(case: impl Case + Send + 'static) {
+    within_bounds("a variant", move || {
+        let mut case = case;
+        let mut first: Option<Vec<String>> = None;
+        for variant in Variant::all() {
+            let rows = variant.run(&mut case);
+            assert!(!rows.is_empty(), "an input without results proves nothing");
+            let expected = first.get_or_insert_with(|| rows.clone());
+            assert_eq!(&rows, expected, "{variant:?}");
+        }
+    });
+}
+
+/// Three windows of ten seconds and a started fourth.
+#[test]
+fn ysb_does_not_depend_on_how_it_runs() {
+    check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)));
+}
+
+#[test]
+fn generated_trips_do_not_depend_on_how_they_run() {
+    check(Nyt::new(NytSource::Generated { trips: 20_000, rate_per_s: 1_000 }, Span::from_secs(2)));
+}
+
+#[test]
+fn recorded_trips_do_not_depend_on_how_they_run() {
+    let Some(path) = recorded(TAXI_TRIPS) else { return };
+    check(Nyt::new(NytSource::Recorded(path), Span::from_secs(60)));
+}

@@ -1,0 +1,279 @@
+//! What the suites of this room have found, each as small as it gets. The seeded simulation finds them too, but a
+//! name tells more than a seed.
+#![forbid(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+use std::sync::Arc;
+
+use thalweg::{
+    Chaining, Clock, Count, EdgeLimits, Engine, EventTime, Fault, Graph, Query, QueryError, QueryHandle,
+    QueryReport, QueryState, Record, Sink, Span, TumblingWindows, VirtualClock, WatermarkStrategy,
+};
+use thalweg_connectors::{CsvSink, RowWriter};
+use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
+use thalweg_model::source::Given;
+use thalweg_model::{Mark, SeededEntropy};
+use thalweg_runtime::edge::EdgeMarks;
+use thalweg_runtime::{Step, Stepped};
+use thalweg_testkit::case::{Tally, Ysb, YsbPace};
+use thalweg_testkit::disk::FaultyDisk;
+use thalweg_testkit::gather::{Expects, Gather, Gathered};
+use thalweg_testkit::hostile::Reading;
+use thalweg_testkit::sabotage::{INJECTED, quiet_injected_panics};
+use thalweg_testkit::script::Script;
+use thalweg_testkit::{Case, Event, Setup, Simulation};
+
+/// Virtual nanoseconds between two steps.
+const STEP_NS: u64 = 1_000;
+
+/// Steps after which a query that should have ended has not.
+const STEPS_MAX: u64 = 100_000;
+
+const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
+
+/// An engine with one worker, stepped by hand.
+struct Bench {
+    stepped: Stepped,
+    clock: Arc<VirtualClock>,
+}
+
+impl Bench {
+    fn new(edges: EdgeLimits, memory_budget_bytes: u64) -> Self {
+        let clock = Arc::new(VirtualClock::default());
+        let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+        let builder =
+            Engine::builder().edges(edges).memory_budget_bytes(memory_budget_bytes).clock(engine_clock);
+        Bench { stepped: builder.build_stepped().expect("settings lie in their range"), clock }
+    }
+
+    fn submit(&self, graph: Graph) -> QueryHandle {
+        self.stepped.engine.submit(graph).expect("the first chunks fit")
+    }
+
+    fn step(&mut self) -> Step {
+        self.clock.advance_to(self.clock.now().plus_nanos(STEP_NS));
+        while self.stepped.pool.grow_step() {}
+        self.stepped.workers[0].step(self.clock.as_ref())
+    }
+
+    fn steps(&mut self, count: u64) {
+        for _ in 0..count {
+            let _busy_or_idle = self.step();
+        }
+    }
+
+    /// Steps until the query has ended, which it may have already, and takes its outcome.
+    fn outcome(&mut self, query: QueryHandle) -> Result<QueryReport, QueryError> {
+        while query.progress().state == QueryState::Running {
+            self.steps(1);
+        }
+        query.wait()
+    }
+
+    /// Steps until nothing is left to do.
+    #[track_caller]
+    fn run(&mut self) {
+        let idles = (0..STEPS_MAX).any(|_| matches!(self.step(), Step::Idle(_)));
+        assert!(idles, "the engine is busy after {STEPS_MAX} steps");
+    }
+}
+
+fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
+    values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
+}
+
+/// `values` through a map to `sink`.
+fn mapped<K: Sink<i64> + 'static>(values: std::ops::Range<i64>, sink: K, chaining: Chaining) -> Graph {
+    let query = Query::new("mapped");
+    let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
+    query.source("source", Given::new(records(values)), strategy).map(|value| value).sink("sink", sink);
+    query.plan(chaining).expect("the stream ends in a sink")
+}
+
+/// A begun block in which nothing is kept must not be lost: `push_if` begins one for a record that is rejected.
+#[test]
+fn a_rejected_record_takes_no_block() {
+    let pool = Pool::new(Budget::new(1 << 20));
+    let shape = BlockShape { block_records: 4, chunk_blocks: 1 };
+    let options = EdgeOptions { shape, chunks_max: 2, marks_max: 8 };
+    let (mut writer, _reader) =
+        thalweg_memory::edge::<u64, EdgeMarks>(&pool, options).expect("the budget is ample");
+    let room = writer.room();
+    for _ in 0..10 {
+        writer.open(0).push_if(7, false);
+        assert_eq!(writer.room(), room, "nothing was appended");
+    }
+    writer.mark(Mark::End, 0);
+}
+
+/// The same from above: a filter behind a map, chained to their source, rejects for long.
+#[test]
+fn a_source_whose_filter_rejects_is_not_stuck() {
+    let mut bench = Bench::new(TINY, 1 << 20);
+    let sink = Gather::new(Expects::Anything, &Arc::default());
+    let seen = sink.gathered();
+    let query = Query::new("rejecting");
+    let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
+    let stream = query.source("source", Given::new(records(0..100)), strategy).map(|value| value);
+    stream.filter(|value| value % 10 == 0).boxed().sink("sink", sink);
+    let handle = bench.submit(query.plan(Chaining::Default).unwrap());
+    bench.run();
+    assert_eq!(handle.progress().state, QueryState::Finished);
+    assert_eq!(seen.each(|record| record.value), (0..100).step_by(10).collect::<Vec<_>>());
+}
+
+/// A source that has nothing to do is not run again and again because a mark of it was once held back.
+#[test]
+fn an_idle_source_is_left_alone_after_a_mark_was_held_back() {
+    for seed in 0..50 {
+        let setup = Setup { edges: TINY, ..Setup::draw(&mut SeededEntropy::new(seed)) };
+        let mut simulation = Simulation::with_setup(seed, setup);
+        let sink = Gather::new(Expects::Anything, &Arc::default());
+        let query = Query::new("idle");
+        let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
+        let source = Script::new(records(0..5), &Arc::default()).then_silence();
+        query.source("source", source, strategy).map(|value| value).sink("sink", sink);
+        let idle = simulation.submit(query.plan(Chaining::None).unwrap()).expect("the budget is ample");
+        // Happens when nothing else is left to do; a spinning source never lets it.
+        simulation.at_action(u64::MAX, Event::Stop(idle));
+        simulation.run();
+        assert_eq!(simulation.outcome(idle).unwrap().events_in, 5);
+    }
+}
+
+/// A query fails whole: if its state outgrows the budget in the very step that ends it, it has not published.
+#[test]
+fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
+    let edges = EdgeLimits { block_records: 384, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
+    let mut bench = Bench::new(edges, 1 << 16);
+    let reading = |key: u64| Record::new(EventTime::from_micros(1), Reading { key, amount: 1 });
+    let sink = Gather::new(Expects::WindowResults, &Arc::default());
+    let seen = sink.gathered();
+    let query = Query::new("many keys");
+    query
+        .source("source", Given::new((0..380).map(reading).collect()), WatermarkStrategy::ascending())
+        .key_by(|reading: &Reading| reading.key)
+        .tumbling(TumblingWindows::new(Span::from_secs(1)).unwrap())
+        .aggregate(Tally(Arc::default()))
+        .sink("sink", sink);
+    let handle = bench.submit(query.plan(Chaining::Default).unwrap());
+    bench.run();
+    let outcome = handle.wait();
+    assert_eq!(
+        outcome.is_ok(),
+        seen.is_published(),
+        "{:?}",
+        outcome.map_err(|error| error.to_string()).map(|_| ())
+    );
+}
+
+/// What a cancelled query publishes is settled when the wait for it is over: nothing, as a rule, or everything if
+/// its last step was already running. Nothing appears behind the back of those who know that it has ended.
+#[test]
+fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
+    for chaining in [Chaining::None, Chaining::Default] {
+        for steps in 0..60 {
+            let mut bench = Bench::new(TINY, 1 << 20);
+            let sink = Gather::new(Expects::Anything, &Arc::default());
+            let seen: Gathered<i64> = sink.gathered();
+            let query = bench.submit(mapped(0..5, sink, chaining));
+            bench.steps(steps);
+            query.cancel();
+            let is_finished = bench.outcome(query).is_ok();
+            let was_published = seen.is_published();
+            bench.run();
+            assert_eq!(seen.is_published(), was_published, "{chaining:?}, cancelled after {steps} steps");
+            assert!(was_published || !is_finished, "{chaining:?}, cancelled after {steps} steps");
+        }
+    }
+}
+
+/// A sink whose drop panics, as user code may.
+struct PanicsInDrop;
+
+impl Sink<i64> for PanicsInDrop {
+    fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+        Ok(())
+    }
+}
+
+impl Drop for PanicsInDrop {
+    fn drop(&mut self) {
+        panic!("{INJECTED} a sink's drop");
+    }
+}
+
+/// A panic while a query is taken apart does not unwind through its worker, which in production would end the
+/// worker's thread and with it, sooner or later, every query.
+#[test]
+fn a_panic_in_a_drop_leaves_the_worker_alive() {
+    quiet_injected_panics();
+    let mut bench = Bench::new(TINY, 1 << 20);
+    let first = bench.submit(mapped(0..5, PanicsInDrop, Chaining::None));
+    let outcome = catch_unwind(AssertUnwindSafe(|| bench.run()));
+    assert!(outcome.is_ok(), "a user's panic unwound through the worker");
+    assert_ne!(first.progress().state, QueryState::Running);
+    let sink = Gather::new(Expects::Anything, &Arc::default());
+    let second = bench.submit(mapped(0..5, sink, Chaining::None));
+    bench.run();
+    assert!(second.wait().is_ok());
+}
+
+/// When the wait for a query is over, so is the query: its sinks are gone, and the next run may write the same
+/// file. A sink that is dropped later would take the unfinished file of its successor away.
+#[test]
+fn a_query_run_again_at_once_keeps_its_own_file() {
+    let row = |record: &Record<i64>, row: &mut RowWriter| row.push_i64(record.value);
+    for steps in 0..40 {
+        let disk = FaultyDisk::new();
+        let sink =
+            || CsvSink::create(Arc::<FaultyDisk>::clone(&disk), "out.csv", row).expect("the disk works");
+        let mut bench = Bench::new(TINY, 1 << 20);
+        let first = bench.submit(mapped(0..5, sink(), Chaining::None));
+        bench.steps(steps);
+        first.cancel();
+        let Err(QueryError::Cancelled) = bench.outcome(first) else { continue };
+        let second = bench.submit(mapped(7..8, sink(), Chaining::None));
+        bench.run();
+        let outcome = second.wait().map(drop).map_err(|error| error.to_string());
+        assert_eq!(outcome, Ok(()), "cancelled after {steps} steps and run again");
+        assert_eq!(disk.bytes(Path::new("out.csv")), Some(b"7\n".to_vec()));
+    }
+}
+
+/// First come, first served starves nobody: also not a source that is always ready beside another one.
+#[test]
+fn sources_at_full_speed_share_a_worker() {
+    for chaining in [Chaining::None, Chaining::Default] {
+        let mut bench = Bench::new(EdgeLimits::default(), 256 << 20);
+        let mut cases = [0; 3].map(|_| Ysb::new(u64::MAX, YsbPace::Drained(1_000_000), Span::from_secs(1)));
+        let queries = cases.each_mut().map(|case| bench.submit(case.graph("endless", chaining)));
+        bench.steps(10_000);
+        let read = queries.each_ref().map(|query| query.progress().events_in);
+        let (least, most) = (read.iter().min().unwrap(), read.iter().max().unwrap());
+        assert!(most / 10 < *least, "{chaining:?}: events of three equal queries: {read:?}");
+    }
+}
+
+/// A window behind a window in one query needs no more than a `boxed` between them.
+#[test]
+fn counts_of_counts() {
+    let mut bench = Bench::new(TINY, 1 << 20);
+    let sink = Gather::new(Expects::WindowResults, &Arc::default());
+    let seen = sink.gathered();
+    let windows = |micros| TumblingWindows::new(Span::from_micros(micros)).unwrap();
+    let query = Query::new("counts");
+    let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
+    let counts = query
+        .source("source", Given::new(records(0..40)), strategy)
+        .key_by(|value| value % 2)
+        .tumbling(windows(4))
+        .aggregate(Count)
+        .boxed();
+    counts.key_by(|count| count.key).tumbling(windows(20)).aggregate(Count).sink("sink", sink);
+    let handle = bench.submit(query.plan(Chaining::Default).unwrap());
+    bench.run();
+    assert_eq!(handle.wait().unwrap().conservation_error(), None);
+    assert_eq!(seen.each(|record| record.value.value), [5, 5, 5, 5]);
+}
