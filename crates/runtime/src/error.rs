@@ -3,7 +3,7 @@
 use std::fmt;
 
 use thalweg_memory::BudgetExceeded;
-use thalweg_model::Fault;
+use thalweg_model::{Fault, Span};
 
 /// A plan that cannot run as it stands; found before anything runs.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -21,6 +21,15 @@ pub enum PlanError {
         max: u64,
         /// What it counts.
         unit: &'static str,
+    },
+    /// A source's watermark strategy has a span below zero.
+    NegativeSpan {
+        /// The source's task.
+        operator: String,
+        /// Which span of the strategy.
+        name: &'static str,
+        /// What it is.
+        span: Span,
     },
     /// The plan has no source.
     NoSource {
@@ -67,6 +76,7 @@ impl PlanError {
     pub fn code(&self) -> &'static str {
         match self {
             PlanError::OutOfRange { .. } => "OUT_OF_RANGE",
+            PlanError::NegativeSpan { .. } => "NEGATIVE_SPAN",
             PlanError::NoSource { .. } => "NO_SOURCE",
             PlanError::DuplicateName { .. } => "DUPLICATE_NAME",
             PlanError::EmptyName => "EMPTY_NAME",
@@ -84,6 +94,9 @@ impl fmt::Display for PlanError {
         match self {
             PlanError::OutOfRange { name, value, min, max, unit } => {
                 write!(f, "{name} is {value} {unit}, but must be from {min} to {max} {unit}")
+            }
+            PlanError::NegativeSpan { operator, name, span } => {
+                write!(f, "{name} of `{operator}` is {span}, but must be at least 0s")
             }
             PlanError::NoSource { query } => {
                 write!(f, "query `{query}` has no source: add one and end its stream in a sink")

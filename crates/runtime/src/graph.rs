@@ -32,6 +32,8 @@ type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
 struct TaskPlan {
     name: String,
+    /// Of a source.
+    strategy: Option<WatermarkStrategy>,
     input: Option<usize>,
     output: Option<usize>,
     build: BuildTask,
@@ -186,7 +188,13 @@ impl Graph {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
             Box::new(SourceTask::new(source, strategy, chain, exit, Arc::clone(&opened.probe)))
         };
-        self.tasks.push(TaskPlan { name: name.into(), input: None, output, build: Box::new(build) });
+        self.tasks.push(TaskPlan {
+            name: name.into(),
+            strategy: Some(strategy),
+            input: None,
+            output,
+            build: Box::new(build),
+        });
     }
 
     /// Adds a chain that reads `entry` and writes `exit`.
@@ -203,7 +211,13 @@ impl Graph {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
             Box::new(OperatorTask::new(reader, chain, exit, Arc::clone(&opened.probe)))
         };
-        self.tasks.push(TaskPlan { name: name.into(), input, output, build: Box::new(build) });
+        self.tasks.push(TaskPlan {
+            name: name.into(),
+            strategy: None,
+            input,
+            output,
+            build: Box::new(build),
+        });
     }
 
     /// Checks the graph, opens its edges and builds its tasks.

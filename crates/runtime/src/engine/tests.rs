@@ -307,6 +307,11 @@ fn plans_that_cannot_run_are_refused_before_anything_runs() {
     let twice = refuse(&|graph| (source(graph, "a"), source(graph, "a")).1);
     assert_eq!(twice, "two operators are called `a`: give one of them another name");
     assert_eq!(refuse(&|graph| source(graph, "")), "an operator has an empty name: give it one");
+    let backwards = refuse(&|graph| {
+        let strategy = WatermarkStrategy::bounded_out_of_order(Span::from_micros(-7));
+        graph.source("a", records(0..1), strategy, Repeat::new(1), sink());
+    });
+    assert_eq!(backwards, "out_of_order of `a` is -7us, but must be at least 0s");
     let unread = refuse(&|graph| {
         let (exit, _entry) = graph.edge();
         graph.source("a", records(0..1), strategy(), Repeat::new(1), exit);

@@ -4,6 +4,8 @@
 
 use std::collections::HashSet;
 
+use thalweg_model::{Span, WatermarkStrategy};
+
 use super::Graph;
 use crate::error::PlanError;
 use crate::limits;
@@ -18,6 +20,12 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
     for task in &graph.tasks {
         if task.name.is_empty() {
             return Err(PlanError::EmptyName);
+        }
+        if let Some(WatermarkStrategy { out_of_order, step }) = task.strategy {
+            let spans = [("out_of_order", out_of_order), ("watermark step", step)];
+            if let Some((name, span)) = spans.into_iter().find(|(_, span)| *span < Span::ZERO) {
+                return Err(PlanError::NegativeSpan { operator: task.name.clone(), name, span });
+            }
         }
         if !names.insert(task.name.as_str()) {
             return Err(PlanError::DuplicateName { name: task.name.clone() });
