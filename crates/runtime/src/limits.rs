@@ -51,7 +51,7 @@ pub const CHUNK_BLOCKS: Limit = Limit {
     unit: "blocks",
     default: 4,
     min: 1,
-    max: 1 << 10,
+    max: 1 << 8,
     reason: "the unit of growth: small enough that an idle edge holds little, large enough that mapping is rare (Enjima, section 5.3: 4 to 16 do well)",
 };
 
@@ -61,8 +61,8 @@ pub const CHUNKS_PER_EDGE: Limit = Limit {
     unit: "chunks",
     default: 32,
     min: 2,
-    max: 1 << 12,
-    reason: "backpressure: two are reserved at submit, more absorb bursts; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
+    max: 1 << 10,
+    reason: "backpressure: two are reserved at submit, more absorb bursts; with the most blocks each, the list of an edge's blocks is 4 MiB; 32 chunks of YSB events are 2.75 MiB, more than a second-level cache and less than a third-level one's share",
 };
 
 /// Marks on their way on one edge.
@@ -207,7 +207,7 @@ mod tests {
         let limits = EdgeLimits { chunks_max: 1, ..EdgeLimits::default() };
         assert_eq!(
             limits.check().unwrap_err().to_string(),
-            "chunks_per_edge is 1 chunks, but must be from 2 to 4096 chunks"
+            "chunks_per_edge is 1 chunks, but must be from 2 to 1024 chunks"
         );
     }
 }
