@@ -122,6 +122,10 @@ impl<T> BlockRef<T> {
     /// the edge, so that the chunk lives (B5).
     #[inline(always)]
     pub(crate) unsafe fn slot<'a>(self, index: usize) -> &'a Slot<T> {
+        debug_assert!(
+            index <= self.preamble().capacity_records as usize,
+            "slot {index} lies behind the block"
+        );
         // SAFETY: inside the block by contract.
         let slot = unsafe { self.slots_base().add(index) };
         // SAFETY: a slot is valid as bare memory; what it holds is the edge's protocol.

@@ -154,11 +154,6 @@ impl Cursors {
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
     }
 
-    /// Whether every reader is gone.
-    pub fn is_abandoned(&self) -> bool {
-        self.readers.iter().all(|reader| reader.closed.load(Ordering::Relaxed))
-    }
-
     pub(crate) fn block_records(&self) -> u64 {
         self.block_records
     }

@@ -188,19 +188,9 @@ impl Engine {
         self.pool.budget()
     }
 
-    /// Records per block.
-    pub fn block_records(&self) -> u32 {
-        self.executor.block_records()
-    }
-
     /// Nanoseconds that workers have spent choosing tasks, sleep apart.
     pub fn scheduling_ns(&self) -> u64 {
         self.executor.scheduling_ns()
-    }
-
-    /// Threads that run tasks.
-    pub fn workers(&self) -> usize {
-        self.executor.workers()
     }
 }
 

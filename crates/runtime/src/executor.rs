@@ -35,8 +35,6 @@ pub(crate) struct Executor {
     /// Notified, under the lock, whenever something may have become runnable.
     changed: Condvar,
     pool: Arc<Pool>,
-    block_records: u32,
-    workers: usize,
     /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
 }
@@ -139,22 +137,12 @@ impl Executor {
             table: Mutex::new(table),
             changed: Condvar::new(),
             pool,
-            block_records,
-            workers,
             scheduling_ns: AtomicU64::new(0),
         })
     }
 
-    pub(crate) fn block_records(&self) -> u32 {
-        self.block_records
-    }
-
     pub(crate) fn pool(&self) -> &Pool {
         &self.pool
-    }
-
-    pub(crate) fn workers(&self) -> usize {
-        self.workers
     }
 
     pub(crate) fn note_scheduling(&self, spent_ns: u64) {
