@@ -21,6 +21,8 @@ pub struct Cursors {
     block_records: u64,
     /// Marks that fit before ordinary ones are held back.
     ordinary_marks: u64,
+    /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by whoever set it up.
+    writer_name: AtomicU64,
 }
 
 /// Written by the writer, except for `growth`, which the pool sets once per request.
@@ -91,7 +93,18 @@ impl Cursors {
             readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
             block_records: u64::from(block_records),
             ordinary_marks,
+            writer_name: AtomicU64::new(0),
         }
+    }
+
+    /// Gives the writer an opaque number, which [`Pool::grow_step`](crate::Pool::grow_step) answers when it has served
+    /// the edge.
+    pub fn name_writer(&self, name: u64) {
+        self.writer_name.store(name, Ordering::Relaxed);
+    }
+
+    pub(crate) fn writer_name(&self) -> u64 {
+        self.writer_name.load(Ordering::Relaxed)
     }
 
     /// Records published by the writer since the edge was made.

@@ -214,7 +214,7 @@ impl<T, R: MarkRules> Shared<T, R> {
 }
 
 impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
-    fn grow(&self, pool: &Pool) {
+    fn grow(&self, pool: &Pool) -> u64 {
         let growth = &self.cursors.writer.growth;
         match pool.chunk(self.layout) {
             Ok(chunk) => {
@@ -225,6 +225,7 @@ impl<T: Send + 'static, R: MarkRules> Grow for Shared<T, R> {
             // The budget is used up, or the machine: backpressure does the rest, and the writer may ask again.
             Err(_) => growth.store(GROWTH_NONE, Ordering::Release),
         }
+        self.cursors.writer_name()
     }
 }
 

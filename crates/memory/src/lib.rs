@@ -11,6 +11,7 @@
 //! 5. [`cursors`]: how far the writer and each reader of an edge have come; what schedulers look at.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
 //! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
+//! 8. [`baton`]: a value that one party at a time holds, such as a task between workers.
 //!
 //! `README.md` beside this room tells the protocols, the races that they close and why they hold.
 //!
@@ -30,8 +31,11 @@
 //!   recycled.
 //! * **B5** A block pointer stays valid while its edge lives: chunks belong to the writer, which hands them to
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
+//! * **B6** The word of a [`Baton`] holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
+//!   Whoever swaps an address out owns the value.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
+pub mod baton;
 mod block;
 pub mod budget;
 pub mod chunk;
@@ -43,6 +47,7 @@ pub mod reader;
 pub mod sync;
 pub mod writer;
 
+pub use baton::Baton;
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};
 pub use cursors::Cursors;

@@ -12,8 +12,8 @@ use crate::sync::{Arc, Condvar, Mutex};
 
 /// Someone who has asked for a chunk.
 pub(crate) trait Grow: Send + Sync {
-    /// Makes the chunk, or notes that there is none to be had.
-    fn grow(&self, pool: &Pool);
+    /// Makes the chunk, or notes that there is none to be had; answers who writes the edge.
+    fn grow(&self, pool: &Pool) -> u64;
 }
 
 /// Makes chunks within a budget, and keeps those that come back for the next who asks.
@@ -44,16 +44,11 @@ impl Pool {
         &self.budget
     }
 
-    /// Serves one request, if one waits; answers whether it did.
-    pub fn grow_step(&self) -> bool {
+    /// Serves one request, if one waits; answers who writes the edge that asked, as
+    /// [`Cursors::name_writer`](crate::Cursors::name_writer) was told: it may have room again.
+    pub fn grow_step(&self) -> Option<u64> {
         let request = self.state.lock().requests.pop_front();
-        match request {
-            Some(edge) => {
-                edge.grow(self);
-                true
-            }
-            None => false,
-        }
+        request.map(|edge| edge.grow(self))
     }
 
     /// Waits until a request is there (`true`) or the pool is closed (`false`).

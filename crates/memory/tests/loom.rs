@@ -145,7 +145,7 @@ fn a_chunk_reaches_the_writer_through_the_mailbox() {
         let growing = {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                while !pool.grow_step() {
+                while pool.grow_step().is_none() {
                     thread::yield_now();
                 }
             })
@@ -172,7 +172,7 @@ fn a_waiting_pool_misses_neither_requests_nor_its_end() {
             thread::spawn(move || {
                 let mut served = 0;
                 while pool.wait_for_request() {
-                    served += u32::from(pool.grow_step());
+                    served += u32::from(pool.grow_step().is_some());
                 }
                 served
             })
@@ -264,5 +264,67 @@ fn reservations_never_exceed_the_budget() {
         let theirs = other.join().unwrap();
         assert!(mine || theirs);
         assert_eq!(budget.used_bytes(), 0);
+    });
+}
+
+/// The baton: two parties make work for a value, each by a plain store and a call; a third does the work whenever it
+/// finds the value ready. However they interleave, in the end all work is done or the value lies ready.
+#[test]
+fn a_baton_forgets_no_work() {
+    use std::sync::atomic::Ordering::Relaxed;
+
+    use loom::sync::atomic::AtomicU32;
+    use thalweg_memory::Baton;
+
+    /// What there is to do, and a value that was last looked at when so much of it was done.
+    struct Shared {
+        made: [AtomicU32; 2],
+        baton: Baton<u32>,
+    }
+
+    impl Shared {
+        fn made(&self) -> u32 {
+            self.made.iter().map(|made| made.load(Relaxed)).sum()
+        }
+
+        /// Puts the value away, ready if there is more to do than was done.
+        fn put(&self, mut done: Box<u32>) {
+            loop {
+                let is_ready = *done < self.made();
+                match self.baton.put(done, is_ready) {
+                    Ok(()) => return,
+                    Err(held) => done = held,
+                }
+            }
+        }
+
+        fn make(&self, place: usize) {
+            self.made[place].store(1, Relaxed);
+            if let Some(done) = self.baton.wake() {
+                self.put(done);
+            }
+        }
+
+        fn work(&self) {
+            if let Some(mut done) = self.baton.take() {
+                *done = self.made();
+                self.put(done);
+            }
+        }
+    }
+
+    model(|| {
+        let shared = Arc::new(Shared { made: Default::default(), baton: Baton::default() });
+        shared.baton.fill(Box::new(0)).unwrap();
+        let makers = [0, 1].map(|place| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.make(place))
+        });
+        shared.work();
+        makers.into_iter().for_each(|maker| maker.join().unwrap());
+        if !shared.baton.is_ready() {
+            let done = shared.baton.take_any().expect("nobody holds it any more");
+            assert_eq!(*done, 2, "work is left and the value lies idle");
+        }
     });
 }

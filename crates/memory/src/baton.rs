@@ -1,0 +1,280 @@
+//! A baton: a value that one party at a time holds, and that nobody forgets while there is something to do with it.
+//!
+//! ```text
+//!            fill                wake: Some(value)                 put(value, ready)
+//!   EMPTY ----------> IDLE --------------------------> HELD ------------------------> READY
+//!     ^                ^                               |  ^                             |
+//!     |                +-------------------------------+  +-----------------------------+
+//!     |                    put(value, not ready)       |           take: Some(value)
+//!     +------------------------------------------------+
+//!                          retire
+//! ```
+//!
+//! A task of an engine lies in one. Whoever runs it, ranks it or drops it holds the value meanwhile; whoever has made
+//! work for it calls [`Baton::wake`]. If the value is held just then, a note is left, and the holder, who may have
+//! looked too early to see that work, cannot put the value away as idle before he has looked again.
+//!
+//! * **B6** The word of a baton holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
+//!   Whoever swaps an address out owns the value; so nobody ever owns it twice, however the calls are mixed.
+//!
+//! *Race closed:* work that is made between the holder's last look and his putting the value away.
+//!
+//! *Why it holds.* All steps are read-modify-writes of one word, so they have one order, and each sees what came before
+//! those that precede it (a chain of read-modify-writes hands Release on). If `wake` comes before the holder's step out
+//! of HELD, that step fails, with Acquire, and he looks again: he sees the work. If it comes after, it finds the
+//! value idle and takes it, or ready: then whoever takes it sees the work, for the same reason.
+
+use std::fmt;
+use std::ptr::null_mut;
+
+use crate::sync::{AtomicPtr, Ordering};
+
+/// Beside an address: there is something to do with the value. Without one: somebody holds it.
+const READY_OR_HELD: usize = 1;
+/// Somebody has called `wake` since the last step.
+const NOTED: usize = 2;
+const TAGS: usize = READY_OR_HELD | NOTED;
+
+/// A boxed value that one party at a time holds.
+pub struct Baton<T> {
+    /// The address of the value, if nobody holds it, and the tags above in its lowest bits. Every step is a
+    /// read-modify-write with AcqRel: it hands the value on, and the notes.
+    word: AtomicPtr<T>,
+}
+
+// SAFETY: by B6 the value has one owner at a time, who has taken it over with Acquire from the one before, who had left
+// it with Release; it moves between threads, hence `T: Send`.
+unsafe impl<T: Send> Sync for Baton<T> {}
+
+// SAFETY: a baton that moves takes its value along.
+unsafe impl<T: Send> Send for Baton<T> {}
+
+/// The word of a baton, read.
+struct Word<T>(*mut T);
+
+impl<T> Clone for Word<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Word<T> {}
+
+impl<T> Word<T> {
+    fn tags(self) -> usize {
+        self.0.addr() & TAGS
+    }
+
+    fn address(self) -> *mut T {
+        self.0.map_addr(|address| address & !TAGS)
+    }
+
+    fn has_value(self) -> bool {
+        !self.address().is_null()
+    }
+
+    fn is_ready(self) -> bool {
+        self.has_value() && self.tags() & READY_OR_HELD != 0
+    }
+
+    fn is_held(self) -> bool {
+        !self.has_value() && self.tags() & READY_OR_HELD != 0
+    }
+
+    fn is_empty(self) -> bool {
+        !self.has_value() && self.tags() & READY_OR_HELD == 0
+    }
+}
+
+/// `address` with these tags.
+fn tagged<T>(address: *mut T, tags: usize) -> *mut T {
+    address.map_addr(|address| address | tags)
+}
+
+impl<T> Default for Baton<T> {
+    fn default() -> Self {
+        const { assert!(align_of::<T>() > TAGS, "the tags need the lowest bits of an address") };
+        Baton { word: AtomicPtr::new(null_mut()) }
+    }
+}
+
+impl<T> fmt::Debug for Baton<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let word = Word(self.word.load(Ordering::Relaxed));
+        let state = match (word.has_value(), word.is_ready(), word.is_held()) {
+            (true, true, _) => "ready",
+            (true, false, _) => "idle",
+            (false, _, true) => "held",
+            (false, _, false) => "empty",
+        };
+        f.debug_struct("Baton").field("state", &state).finish()
+    }
+}
+
+impl<T> Baton<T> {
+    /// Puts a value in, which is idle then.
+    ///
+    /// # Errors
+    /// The value, if the baton is not empty.
+    pub fn fill(&self, value: Box<T>) -> Result<(), Box<T>> {
+        let address = Box::into_raw(value);
+        match self.step(|word| word.is_empty().then_some(address)) {
+            Some(_) => Ok(()),
+            // SAFETY: it came from a box just now, and nobody else has seen it.
+            None => Err(unsafe { Box::from_raw(address) }),
+        }
+    }
+
+    /// Takes the value if it is ready.
+    #[inline]
+    pub fn take(&self) -> Option<Box<T>> {
+        self.hold(Word::is_ready)
+    }
+
+    /// Takes the value if nobody holds it, ready or not.
+    #[inline]
+    pub fn take_any(&self) -> Option<Box<T>> {
+        self.hold(Word::has_value)
+    }
+
+    /// Says that there may be something to do with the value now. If it is idle, the caller gets it, to look and put
+    /// it back; else whoever holds it, or takes it next, will see what the caller did before.
+    #[inline]
+    pub fn wake(&self) -> Option<Box<T>> {
+        let into = |word: Word<T>| {
+            let is_idle = word.has_value() && !word.is_ready();
+            Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, NOTED) })
+        };
+        let before = self.step(into)?;
+        // SAFETY: see `own`; only the step from IDLE has swapped an address out.
+        (before.has_value() && !before.is_ready()).then(|| unsafe { Self::own(before) })
+    }
+
+    /// Puts the value back: ready, or idle.
+    ///
+    /// # Errors
+    /// The value, if it is to be idle and somebody has called [`wake`](Self::wake) since it was taken: look again.
+    ///
+    /// # Panics
+    /// If nobody holds the value.
+    #[inline]
+    pub fn put(&self, value: Box<T>, is_ready: bool) -> Result<(), Box<T>> {
+        let address = Box::into_raw(value);
+        let mut is_noted = false;
+        let before = self.step(|word| {
+            is_noted = !is_ready && word.tags() & NOTED != 0;
+            match (word.is_held(), is_noted, is_ready) {
+                (false, ..) => None,
+                // The note is taken off before the holder looks again.
+                (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
+                (true, false, true) => Some(tagged(address, READY_OR_HELD)),
+                (true, false, false) => Some(address),
+            }
+        });
+        if before.is_some() && !is_noted {
+            return Ok(());
+        }
+        // SAFETY: it came from a box above, and was not put into the word.
+        let value = unsafe { Box::from_raw(address) };
+        assert!(before.is_some(), "only a value that is held is put back (B6)");
+        Err(value)
+    }
+
+    /// Leaves the baton empty: whoever held the value keeps it.
+    ///
+    /// # Panics
+    /// If nobody holds the value.
+    pub fn retire(&self) {
+        let held = self.step(|word| word.is_held().then_some(null_mut()));
+        assert!(held.is_some(), "only a baton whose value is held is left empty (B6)");
+    }
+
+    /// Whether there is something to do with the value, and nobody holds it. A snapshot.
+    #[inline]
+    pub fn is_ready(&self) -> bool {
+        Word(self.word.load(Ordering::Acquire)).is_ready()
+    }
+
+    #[inline]
+    fn hold(&self, from: impl Fn(Word<T>) -> bool) -> Option<Box<T>> {
+        let before = self.step(|word| from(word).then(|| tagged(null_mut(), READY_OR_HELD)))?;
+        // SAFETY: see `own`; both callers' `from` ask for a value.
+        Some(unsafe { Self::own(before) })
+    }
+
+    /// Makes a step and answers what was there before; `None` if `into` knows no step from there.
+    #[inline]
+    fn step(&self, mut into: impl FnMut(Word<T>) -> Option<*mut T>) -> Option<Word<T>> {
+        let stepped = self.word.fetch_update(Ordering::AcqRel, Ordering::Acquire, |word| into(Word(word)));
+        stepped.ok().map(Word)
+    }
+
+    /// The value of a word that a step of ours has swapped out.
+    ///
+    /// # Safety
+    /// The word has a value, and the step left none (B6).
+    #[inline]
+    unsafe fn own(word: Word<T>) -> Box<T> {
+        // SAFETY: addresses come from boxes, in `fill` and `put`, and each is swapped out once, by contract.
+        unsafe { Box::from_raw(word.address()) }
+    }
+}
+
+impl<T> Drop for Baton<T> {
+    fn drop(&mut self) {
+        drop(self.take_any());
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::sync::Arc;
+
+    fn seven() -> Box<u32> {
+        Box::new(7)
+    }
+
+    #[test]
+    fn one_party_at_a_time_holds_the_value() {
+        let baton = Baton::default();
+        assert_eq!((baton.take(), baton.take_any(), baton.wake()), (None, None, None), "nothing in it");
+        baton.fill(seven()).unwrap();
+        assert_eq!(baton.fill(Box::new(8)), Err(Box::new(8)));
+        assert_eq!(baton.take(), None, "idle");
+        assert_eq!(baton.wake(), Some(seven()), "idle: the caller is to look");
+        assert_eq!((baton.wake(), baton.take_any()), (None, None), "held");
+        assert_eq!(baton.put(seven(), false), Err(seven()), "somebody has called meanwhile");
+        assert_eq!(baton.put(seven(), false), Ok(()));
+        assert_eq!(baton.take_any(), Some(seven()));
+        baton.put(seven(), true).unwrap();
+        assert_eq!(baton.wake(), None, "ready");
+        assert!(baton.is_ready());
+        assert_eq!(baton.take(), Some(seven()));
+        baton.retire();
+        assert_eq!(baton.take_any(), None);
+        baton.fill(Box::new(9)).unwrap();
+    }
+
+    #[test]
+    fn what_lies_in_it_is_dropped_with_it_and_what_is_held_is_not() {
+        let value = Arc::new(());
+        let batons: [Baton<Arc<()>>; 3] = Default::default();
+        batons.iter().for_each(|baton| baton.fill(Box::new(Arc::clone(&value))).unwrap());
+        let held = batons[0].wake();
+        batons[1].put(batons[1].take_any().unwrap(), true).unwrap();
+        assert_eq!(Arc::strong_count(&value), 4);
+        drop(batons);
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(held);
+        assert_eq!(Arc::strong_count(&value), 1);
+    }
+
+    #[test]
+    #[should_panic(expected = "only a value that is held is put back")]
+    fn a_value_that_nobody_took_is_not_put_back() {
+        let baton = Baton::default();
+        baton.fill(seven()).unwrap();
+        let _refused = baton.put(seven(), true);
+    }
+}
