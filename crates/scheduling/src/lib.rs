@@ -14,4 +14,4 @@ pub mod snapshot;
 
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
 pub use rank::{Quantum, Rank};
-pub use snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, Snapshot};
+pub use snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};

@@ -7,19 +7,17 @@ use std::fmt;
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// When ranks must be renewed. A set, joined with `|`.
+/// When ranks must be renewed, beside the first input of an operator that had none. A set, joined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refresh(u8);
 
 impl Refresh {
-    /// Once per scheduling round.
+    /// In every round, of all operators that wait, after [`Policy::prepare`].
     pub const EVERY_ROUND: Refresh = Refresh(1);
     /// When an operator returns from a run.
     pub const ON_RETURN: Refresh = Refresh(2);
-    /// When the head of an operator's input changes.
-    pub const ON_HEAD_CHANGE: Refresh = Refresh(4);
-    /// Whenever a worker looks for work.
-    pub const ON_DEMAND: Refresh = Refresh(8);
+    /// When more input arrives at an operator that waits already.
+    pub const ON_ARRIVAL: Refresh = Refresh(4);
 
     /// Whether all of `other` are in here.
     pub const fn contain(self, other: Refresh) -> bool {
@@ -48,32 +46,59 @@ pub enum Scale {
 /// A rule that picks the next operator from a snapshot.
 ///
 /// State changes in [`prepare`](Policy::prepare) and [`feedback`](Policy::feedback) only, which are serial, so
-/// that every executor replays the same calls; `rank` and `quantum` are pure.
+/// that every executor replays the same calls; `rank` and `quantum` are pure. An executor drives it like this:
+///
+/// ```text
+///   round is due:   snapshot: all          -> prepare -> rank each that waits, if EVERY_ROUND -> publish
+///   run has ended:  feedback               -> snapshot: that operator -> rank it, if ON_RETURN -> publish
+///   input arrives:  had it none before, or ON_ARRIVAL -> snapshot: that operator -> rank it -> publish
+///   worker free:    takes the least word   -> snapshot: that operator -> quantum -> run
+/// ```
+///
+/// A rank is published as one [word](Rank::word) and compared with others long after it was made: until its operator
+/// is ranked anew, nobody asks again. So **a score must not depend on the instant at which it is computed**: an age
+/// would grow while its word stands still, and ranks made at different instants would not compare. Use instants,
+/// counted from a base that `prepare` renews, or what `prepare` found. Whether an operator is eligible, and in which
+/// class, may depend on `now`: it is looked at again in the next round.
+///
+/// A round is due 1 ms after the last one by default, while there is work, and at once when a query is submitted. An
+/// operator may be ranked before the first `prepare` that sees it; some rank then serves, until that round.
 pub trait Policy: Send {
     /// The name by which users choose it.
     fn name(&self) -> &'static str;
 
-    /// The snapshot fields it reads.
+    /// The snapshot fields it reads. Asked once.
     fn reads(&self) -> Fields;
 
-    /// When its ranks must be renewed.
+    /// When its ranks must be renewed. Asked once.
     fn refresh(&self) -> Refresh;
 
-    /// What its scores mean.
+    /// What its scores mean. Asked once.
     fn scale(&self) -> Scale;
 
-    /// Takes note of the state of things, once per round: the only place for heavy work.
+    /// Whether operators that can run may run although `rank` finds them not eligible, when nothing else is left: the
+    /// executor publishes them as [unranked](Rank::unranked_word). If not, they wait until a round ranks them.
+    /// Asked once.
+    fn conserves_work(&self) -> bool {
+        true
+    }
+
+    /// Takes note of the state of things, once per round, serially: the only place for heavy work, in time
+    /// proportional to the operators and without allocation once it has seen as many before. All of `snapshot` that
+    /// it [`reads`](Policy::reads) is fresh.
     fn prepare(&mut self, snapshot: &Snapshot) {
         let _ = snapshot;
     }
 
-    /// How urgent `operator` is; `None` if it is not eligible.
+    /// How urgent `operator` is; `None` if it is not eligible. Of `snapshot`, `now` and the entry of `operator` are
+    /// fresh, the rest may be as old as the round. Called up to three times per decision: no loops, no allocation.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// How long `operator` may run.
+    /// How long `operator` may run. Called when a worker has chosen it, with the same freshness as `rank`.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum;
 
-    /// Takes note of a run.
+    /// Takes note of a run. Called for every run that ends, serially, before its operator is ranked again; other
+    /// runs may have ended in between.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }
@@ -102,7 +127,7 @@ pub fn names() -> Vec<&'static str> {
 /// [`UnknownPolicy`], whose message lists those there are.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     match name {
-        fcfs::NAME => Ok(Box::new(fcfs::Fcfs)),
+        fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
         _ => Err(UnknownPolicy(name.to_owned())),
     }
 }

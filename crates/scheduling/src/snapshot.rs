@@ -1,35 +1,99 @@
 //! What a policy sees of the engine, and what it is told after a run.
 //!
 //! A unit of rank is a task: one operator, or a chain of them that runs as one loop; it is called operator here,
-//! as in the papers. The fields grow with the policies that read them.
+//! as in the papers. The fields grow with the policies that read them, and an executor gathers only the groups of
+//! [`Fields`] that its policy [reads](crate::Policy::reads); the rest may hold anything.
+//!
+//! ```text
+//!   operators[OperatorId]    what one task has to do, what it costs     refreshed before each of its ranks
+//!   queries[QueryId]         how the latency of one query moves         refreshed in each round
+//!   downstream, order        who reads whom                             refreshed in each round
+//!   now, round_end           when                                       refreshed before each call
+//! ```
 
 use thalweg_model::ProcessingTime;
 
-/// Index of an operator in [`Snapshot::operators`]; stable while its query lives.
+/// Index of an operator in [`Snapshot::operators`]; stable while its query lives, and used again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct OperatorId(pub u32);
 
-/// A query of the engine.
+/// A query of the engine; index in [`Snapshot::queries`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QueryId(pub u32);
 
 /// The state of one operator.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub struct OperatorState {
     /// The query it belongs to.
     pub query: QueryId,
     /// Whether it makes records instead of reading them.
     pub is_source: bool,
+    /// Whether its records leave the engine.
+    pub is_sink: bool,
     /// Whether it is a source that makes records whenever it is asked, so that none of them arrived before.
     pub is_on_demand: bool,
+    /// Whether a worker runs it now.
+    pub is_running: bool,
+    /// Whether every output edge has room.
+    pub can_output: bool,
     /// Records and marks that wait at its input; for a source what is due now, as far as it can tell: at least
-    /// one if it can be polled.
+    /// one if it can be polled, a full block if it makes records on demand.
     pub pending: u64,
     /// When the oldest of them came in, to within one block; for a source on demand, when it was last asked. Of no
     /// meaning while nothing is pending.
     pub oldest_pending: ProcessingTime,
-    /// Whether every output edge has room.
-    pub can_output: bool,
+    /// When its last run ended; before its first run, when it was submitted.
+    pub last_run_ended: ProcessingTime,
+    /// Cost: CPU time in nanoseconds per record in; of a source, per record made. Above zero. Before it is measured,
+    /// [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
+    pub cost_ns_per_record: f64,
+    /// Selectivity: records out per record in, zero or more; of a sink, records delivered per record in; of a source,
+    /// 1. Before it is measured, 1.
+    pub selectivity: f64,
+}
+
+impl OperatorState {
+    /// What an operator is taken to cost before it is measured: more than most do, so that its first run is short.
+    pub const ASSUMED_COST_NS_PER_RECORD: f64 = 100.0;
+
+    /// An operator that has just been submitted: with room on its output, nothing to do, and nothing measured.
+    pub const fn new(query: QueryId, submitted: ProcessingTime) -> Self {
+        OperatorState {
+            query,
+            is_source: false,
+            is_sink: false,
+            is_on_demand: false,
+            is_running: false,
+            can_output: true,
+            pending: 0,
+            oldest_pending: submitted,
+            last_run_ended: submitted,
+            cost_ns_per_record: Self::ASSUMED_COST_NS_PER_RECORD,
+            selectivity: 1.0,
+        }
+    }
+
+    /// Whether a run would get something done: something is pending, and there is room for what comes of it.
+    #[inline]
+    pub const fn can_run(&self) -> bool {
+        self.pending > 0 && self.can_output
+    }
+}
+
+impl Default for OperatorState {
+    fn default() -> Self {
+        Self::new(QueryId(0), ProcessingTime::ZERO)
+    }
+}
+
+/// The state of one query.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct QueryState {
+    /// The latency gradient: change of the mean latency per time, in seconds per second; the mean of the last 5
+    /// samples, each of 100 ms. Above zero, the query gets slower.
+    pub latency_gradient: f64,
+    /// How many samples have been taken since its submit; changes when a new one is in.
+    pub gradient_samples: u64,
 }
 
 /// The state of the engine at one instant.
@@ -37,22 +101,46 @@ pub struct OperatorState {
 pub struct Snapshot {
     /// The instant.
     pub now: ProcessingTime,
+    /// When the next round is due.
+    pub round_end: ProcessingTime,
     /// Threads that run operators.
     pub workers: usize,
     /// Records per block: what "one block" means in a quantum.
     pub block_records: u32,
-    /// Every operator, by [`OperatorId`]; `None` where one runs already or has ended.
+    /// Every operator, by [`OperatorId`]; `None` where nothing lives.
     pub operators: Vec<Option<OperatorState>>,
+    /// Every query, by [`QueryId`]; `None` where nothing lives.
+    pub queries: Vec<Option<QueryState>>,
+    /// The direct readers of each operator's output, by [`OperatorId`].
+    pub downstream: Vec<Vec<OperatorId>>,
+    /// The operators that live, upstream before downstream.
+    pub order: Vec<OperatorId>,
 }
 
 impl Snapshot {
     /// The state of `operator`, unless it has ended.
+    #[inline]
     pub fn operator(&self, operator: OperatorId) -> Option<&OperatorState> {
         self.operators.get(operator.0 as usize)?.as_ref()
     }
+
+    /// The state of `query`, unless it has ended.
+    #[inline]
+    pub fn query(&self, query: QueryId) -> Option<&QueryState> {
+        self.queries.get(query.0 as usize)?.as_ref()
+    }
+
+    /// Who reads the output of `operator` directly.
+    #[inline]
+    pub fn readers(&self, operator: OperatorId) -> &[OperatorId] {
+        self.downstream.get(operator.0 as usize).map_or(&[], Vec::as_slice)
+    }
 }
 
-/// The snapshot fields a policy reads; only those are gathered. A set, joined with `|`.
+/// The groups of snapshot fields that a policy reads; only those are gathered. A set, joined with `|`.
+///
+/// Instants, counts of workers and records per block are always there, and so is what an executor needs itself of an
+/// operator: its query, what kind it is, whether it runs, `pending` and `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 
@@ -61,6 +149,14 @@ impl Fields {
     pub const PENDING: Fields = Fields(0);
     /// `oldest_pending`.
     pub const OLDEST_PENDING: Fields = Fields(1);
+    /// `last_run_ended`.
+    pub const LAST_RUN: Fields = Fields(2);
+    /// `cost_ns_per_record` and `selectivity`.
+    pub const COST_AND_SELECTIVITY: Fields = Fields(4);
+    /// [`Snapshot::queries`].
+    pub const LATENCY_GRADIENT: Fields = Fields(8);
+    /// [`Snapshot::downstream`] and [`Snapshot::order`].
+    pub const TOPOLOGY: Fields = Fields(16);
 
     /// Whether all of `other` are in here.
     pub const fn contain(self, other: Fields) -> bool {
@@ -80,6 +176,8 @@ impl std::ops::BitOr for Fields {
 pub struct Completion {
     /// Who ran.
     pub operator: OperatorId,
+    /// Its query: the operator may have ended with this run, and its index may be another's by now.
+    pub query: QueryId,
     /// When it began.
     pub started: ProcessingTime,
     /// When it ended.
@@ -88,4 +186,35 @@ pub struct Completion {
     pub records_in: u64,
     /// Records put out.
     pub records_out: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_of_fields_contain_their_parts_and_no_others() {
+        let set = Fields::OLDEST_PENDING | Fields::TOPOLOGY;
+        assert!(set.contain(Fields::PENDING) && set.contain(Fields::TOPOLOGY) && set.contain(set));
+        assert!(!set.contain(Fields::LAST_RUN) && !set.contain(Fields::LAST_RUN | Fields::TOPOLOGY));
+    }
+
+    /// What has ended and what never was are alike: nobody has to ask for the length first.
+    #[test]
+    fn look_ups_beyond_the_end_find_nothing() {
+        let snapshot = Snapshot { operators: vec![None], queries: vec![None], ..Snapshot::default() };
+        for id in [0, 1, u32::MAX] {
+            assert_eq!(snapshot.operator(OperatorId(id)), None);
+            assert_eq!(snapshot.query(QueryId(id)), None);
+            assert!(snapshot.readers(OperatorId(id)).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_new_operator_can_run_when_it_gets_input_and_room() {
+        let new = OperatorState::default();
+        assert!(!new.can_run());
+        assert!(OperatorState { pending: 1, ..new }.can_run());
+        assert!(!OperatorState { pending: 1, can_output: false, ..new }.can_run());
+    }
 }
