@@ -1,6 +1,7 @@
 //! The contract of policies, and their names.
 
 pub mod fcfs;
+pub mod round_robin;
 
 use std::fmt;
 
@@ -118,7 +119,7 @@ impl std::error::Error for UnknownPolicy {}
 
 /// The names of all policies.
 pub fn names() -> Vec<&'static str> {
-    vec![fcfs::NAME]
+    vec![fcfs::NAME, round_robin::NAME]
 }
 
 /// The policy called `name`.
@@ -128,6 +129,7 @@ pub fn names() -> Vec<&'static str> {
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     match name {
         fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
+        round_robin::NAME => Ok(Box::new(round_robin::RoundRobin::default())),
         _ => Err(UnknownPolicy(name.to_owned())),
     }
 }
@@ -140,6 +142,6 @@ mod tests {
     fn policies_are_found_by_their_names_and_by_no_other() {
         assert!(names().into_iter().all(|name| by_name(name).is_ok_and(|policy| policy.name() == name)));
         let error = by_name("fastest").err().expect("no such policy").to_string();
-        assert_eq!(error, "there is no policy `fastest`: take one of fcfs");
+        assert_eq!(error, "there is no policy `fastest`: take one of fcfs, round_robin");
     }
 }

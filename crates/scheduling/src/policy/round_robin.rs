@@ -1,0 +1,162 @@
+//! `round_robin`: whoever has taken the fewest turns runs next, for one block.
+//!
+//! Paper      Enjima (SIGMOD 2025), section 5.1.2: "considers each operator in round robin fashion, processes a block
+//!            of events, and returns to the scheduler to process the next operator in sequence"
+//! Score      the fewer turns taken, the higher; between equals the lower number, so a cycle goes by number
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block
+//! Starves    nobody: whoever waits has its turn before anybody has two
+//! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
+//!            that have nothing to do. Whoever comes back from that joins the cycle as it stands, with the count of
+//!            the last that was chosen, and does not make up for the turns it missed: so virtual time is kept in
+//!            start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996, section 2), with turns for bytes.
+
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "round_robin";
+
+/// How far counts may run ahead of their base: half of the whole numbers that a word tells apart.
+const REACH_TURNS: u64 = 1 << 32;
+
+/// One turn each.
+#[derive(Clone, Debug, Default)]
+pub struct RoundRobin {
+    /// Turns taken, by [`OperatorId`]; of one that was away less than `cycle`, which it then counts for.
+    turns: Vec<u64>,
+    /// The count with which the last one that ran was chosen: nobody who waited had fewer. Never falls.
+    cycle: u64,
+    /// What scores count from. Moved up in `prepare`, so that they stay exact however long the engine runs.
+    base: u64,
+}
+
+impl RoundRobin {
+    /// The count with which `operator` stands in line.
+    #[inline]
+    fn count(&self, operator: OperatorId) -> u64 {
+        self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
+    }
+}
+
+impl Policy for RoundRobin {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING
+    }
+
+    fn refresh(&self) -> Refresh {
+        // Every round only for the sake of the base.
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ordinal
+    }
+
+    fn prepare(&mut self, _snapshot: &Snapshot) {
+        if self.cycle - self.base >= REACH_TURNS {
+            self.base = self.cycle;
+        }
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        snapshot.operator(operator).filter(|state| state.can_run())?;
+        let score = 0.0 - (self.count(operator) - self.base) as f64;
+        Some(Rank { class: 0, score, tie: operator.0 })
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
+        Quantum { records: snapshot.block_records }
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        let index = done.operator.0 as usize;
+        if index >= self.turns.len() {
+            self.turns.resize(index + 1, 0);
+        }
+        self.cycle = self.count(done.operator);
+        self.turns[index] = self.cycle + 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_model::ProcessingTime;
+
+    use super::*;
+    use crate::snapshot::{OperatorState, QueryId};
+
+    /// Who runs, turn by turn, when in each turn those wait that are written in `waiting`, a digit each.
+    fn check(policy: &mut RoundRobin, waiting: &str, expected: &str) {
+        let mut ran = String::new();
+        for waiting in waiting.split(' ') {
+            let state =
+                |id: char| OperatorState { pending: waiting.contains(id).into(), ..Default::default() };
+            let operators = ('0'..='9').map(|id| Some(state(id))).collect();
+            let snapshot = Snapshot { block_records: 384, operators, ..Snapshot::default() };
+            policy.prepare(&snapshot);
+            let ids = (0..10).map(OperatorId);
+            let ranked = ids.filter_map(|id| Some((policy.rank(&snapshot, id)?.word(), id)));
+            let Some((_, operator)) = ranked.min() else {
+                ran.push('-');
+                continue;
+            };
+            assert_eq!(policy.quantum(&snapshot, operator), Quantum { records: 384 });
+            ran.push_str(&operator.0.to_string());
+            let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::ZERO);
+            let query = QueryId(0);
+            policy.feedback(&Completion { operator, query, started, ended, records_in: 1, records_out: 1 });
+        }
+        assert_eq!(ran, expected);
+    }
+
+    fn fresh() -> RoundRobin {
+        RoundRobin::default()
+    }
+
+    #[test]
+    fn everybody_has_a_turn_before_anybody_has_two() {
+        check(&mut fresh(), "012 012 012 012 012 012 012", "0120120");
+        check(&mut fresh(), "12 12 02 0 0", "12000");
+    }
+
+    #[test]
+    fn without_input_or_room_nobody_has_a_turn() {
+        check(&mut fresh(), " 3 ", "-3-");
+        let state = OperatorState { pending: 1, can_output: false, ..OperatorState::default() };
+        let snapshot = Snapshot { operators: vec![Some(state)], ..Snapshot::default() };
+        assert_eq!(fresh().rank(&snapshot, OperatorId(0)), None);
+        assert_eq!(fresh().rank(&snapshot, OperatorId(7)), None);
+    }
+
+    /// 1 was away for two cycles. It joins the second of them, late, and from there on takes one turn where 0 and 2
+    /// take one.
+    #[test]
+    fn whoever_was_away_does_not_make_up_for_it() {
+        check(&mut fresh(), "012 012 012 02 02 02 02 012 012 012 012 012 012", "0120202101201");
+    }
+
+    /// One that has input only now and then has no more turns than the one that always has: joining anew each time
+    /// gives no second turn in a cycle.
+    #[test]
+    fn coming_and_going_earns_nothing() {
+        check(&mut fresh(), "01 1 01 1 01 01 1 01 01 01", "0101011001");
+    }
+
+    /// At a million turns a second, 2^33, where whole numbers end to be exact, comes after hours; 2^60 never.
+    #[test]
+    fn counts_stay_exact_however_long_it_runs() {
+        for cycle in [1 << 33, 1 << 53, 1 << 60] {
+            let mut late = RoundRobin { turns: vec![cycle, cycle + 1, cycle], cycle, base: 0 };
+            check(&mut late, "012 012 012 012 012", "02012");
+        }
+        let mut early = RoundRobin { turns: vec![REACH_TURNS; 2], cycle: REACH_TURNS - 1, base: 0 };
+        check(&mut early, "01 01 01 01", "0101");
+    }
+}
