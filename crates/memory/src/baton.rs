@@ -195,6 +195,11 @@ impl<T> Baton<T> {
         Word(self.word.load(Ordering::Acquire)).is_ready()
     }
 
+    /// Whether somebody holds the value. A snapshot.
+    pub fn is_held(&self) -> bool {
+        Word(self.word.load(Ordering::Relaxed)).is_held()
+    }
+
     #[inline]
     fn hold(&self, from: impl Fn(Word<T>) -> bool) -> Option<Box<T>> {
         let before = self.step(|word| from(word).then(|| tagged(null_mut(), READY_OR_HELD)))?;

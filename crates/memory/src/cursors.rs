@@ -25,6 +25,13 @@ pub struct Cursors {
     writer_name: AtomicU64,
 }
 
+/// How far a reader is: the first position of the block it is in, and the marks it has taken.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ReadPosition {
+    block_start: u64,
+    marks_read: u64,
+}
+
 /// Written by the writer, except for `growth`, which the pool sets once per request.
 #[derive(Debug)]
 pub(crate) struct WriterLine {
@@ -128,6 +135,28 @@ impl Cursors {
     pub fn pending_marks(&self, index: usize) -> u64 {
         let read = self.readers[index].marks_read.load(Ordering::Relaxed);
         self.writer.marks_written.load(Ordering::Relaxed).saturating_sub(read)
+    }
+
+    /// Marks published by the writer since the edge was made.
+    pub fn marks_written(&self) -> u64 {
+        self.writer.marks_written.load(Ordering::Relaxed)
+    }
+
+    /// How far reader `index` is, as it matters to a writer that waits for room.
+    pub fn read_position(&self, index: usize) -> ReadPosition {
+        let line = &self.readers[index];
+        ReadPosition {
+            block_start: line.block_start.load(Ordering::Relaxed),
+            marks_read: line.marks_read.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Whether the writer may have had no room at some moment since a reader was at `position`, seen from now: so
+    /// full would the edge be if that reader had not moved.
+    pub fn may_have_been_full(&self, position: ReadPosition) -> bool {
+        let writer = &self.writer;
+        self.written().saturating_sub(position.block_start) >= writer.capacity_records.load(Ordering::Relaxed)
+            || self.marks_written().saturating_sub(position.marks_read) >= self.ordinary_marks
     }
 
     /// Marks dropped because the ring was full.

@@ -50,7 +50,7 @@ pub mod writer;
 pub use baton::Baton;
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};
-pub use cursors::Cursors;
+pub use cursors::{Cursors, ReadPosition};
 pub use edge::{EdgeOptions, edge, shared_edge};
 pub use marks::{Admission, MarkRules};
 pub use pool::Pool;

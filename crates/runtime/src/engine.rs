@@ -10,6 +10,7 @@ use thalweg_model::{Clock, Entropy, SeededEntropy};
 use thalweg_scheduling::{Policy, policy::fcfs::Fcfs};
 
 use crate::clock::SystemClock;
+use crate::cores;
 use crate::error::{PlanError, QueryError};
 use crate::executor::Executor;
 use crate::graph::Graph;
@@ -25,6 +26,7 @@ pub struct EngineBuilder {
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
+    pins_workers: bool,
 }
 
 impl Default for EngineBuilder {
@@ -35,9 +37,10 @@ impl Default for EngineBuilder {
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
-            policy: Box::new(Fcfs),
+            policy: Box::new(Fcfs::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
+            pins_workers: true,
         }
     }
 }
@@ -73,24 +76,34 @@ impl EngineBuilder {
         EngineBuilder { entropy, ..self }
     }
 
+    /// Whether each worker stays on a core of its own; they do unless told otherwise. Where there are fewer cores than
+    /// workers, or the system refuses, the operating system places them as it likes.
+    pub fn pin_workers(self, pins_workers: bool) -> Self {
+        EngineBuilder { pins_workers, ..self }
+    }
+
     /// Starts the engine.
     ///
     /// # Errors
     /// [`PlanError::OutOfRange`] for a setting out of its range.
     pub fn build(self) -> Result<Engine, PlanError> {
-        let clock = Arc::clone(&self.clock);
-        let Stepped { mut engine, workers, pool } = self.build_stepped()?;
+        let (clock, pins_workers) = (Arc::clone(&self.clock), self.pins_workers);
+        let Stepped { mut engine, workers, growth } = self.build_stepped()?;
+        let cores = if pins_workers { cores::for_workers(workers.len()) } else { Vec::new() };
         for (index, worker) in workers.into_iter().enumerate() {
             let (executor, clock) = (Arc::clone(&engine.executor), Arc::clone(&clock));
-            let body = move || run_worker(worker, &executor, clock.as_ref());
+            let core = cores.get(index).copied();
+            let body = move || {
+                cores::settle(core);
+                run_worker(worker, &executor, clock.as_ref());
+            };
             engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
         }
-        let executor = Arc::clone(&engine.executor);
-        engine.threads.push(spawn("thalweg-memory".to_owned(), move || run_pool(&pool, &executor)));
+        engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
         Ok(engine)
     }
 
-    /// Makes the engine without threads: the caller steps the workers and the pool, in any order it likes.
+    /// Makes the engine without threads: the caller steps the workers and the growth, in any order it likes.
     ///
     /// # Errors
     /// As for [`build`](Self::build).
@@ -101,16 +114,18 @@ impl EngineBuilder {
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         let pool = Pool::new(budget);
         let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let executor = Executor::new(self.policy, Arc::clone(&pool), self.edges.block_records, workers);
-        let workers = (0..workers).map(|_| Worker::new(Arc::clone(&executor))).collect();
+        let (block_records, clock) = (self.edges.block_records, self.clock);
+        let executor = Executor::new(self.policy, Arc::clone(&pool), clock, block_records, workers);
+        let workers = (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
+        let growth = Growth { pool: Arc::clone(&pool), executor: Arc::clone(&executor) };
         let engine = Engine {
             executor,
-            pool: Arc::clone(&pool),
+            pool,
             edges: self.edges,
             entropy: Mutex::new(self.entropy),
             threads: Vec::new(),
         };
-        Ok(Stepped { engine, workers, pool })
+        Ok(Stepped { engine, workers, growth })
     }
 }
 
@@ -122,29 +137,38 @@ fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 /// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that
 /// panics, the engine closes and every query fails: nobody waits for a worker that is gone.
 fn run_worker(worker: Worker, executor: &Executor, clock: &dyn Clock) {
-    let body = AssertUnwindSafe(|| work(worker, executor, clock));
+    let body = AssertUnwindSafe(|| work(worker, clock));
     if catch_unwind(body).is_err() {
         executor.close(|| QueryError::WorkerDied);
     }
 }
 
-fn work(mut worker: Worker, executor: &Executor, clock: &dyn Clock) {
-    while !executor.is_closed() {
-        // Looking whether the engine is closed once in a while costs nothing that can be measured.
-        for _ in 0..256 {
-            if let Step::Idle(_) = worker.step(clock) {
-                executor.sleep(clock);
-                break;
-            }
+fn work(mut worker: Worker, clock: &dyn Clock) {
+    while !worker.is_closed() {
+        if let Step::Idle(_) = worker.step(clock) {
+            worker.sleep(clock);
         }
     }
 }
 
-fn run_pool(pool: &Pool, executor: &Executor) {
-    while pool.wait_for_request() {
-        pool.grow_step();
-        // The new chunk may have ended somebody's backpressure.
-        executor.notify();
+/// Serves requests for chunks, away from the data path.
+pub struct Growth {
+    pool: Arc<Pool>,
+    executor: Arc<Executor>,
+}
+
+impl Growth {
+    /// Serves one request, if one waits; answers whether it did. The new chunk may end somebody's backpressure.
+    pub fn step(&self) -> bool {
+        let served = self.pool.grow_step();
+        served.into_iter().for_each(|writer| self.executor.grown(writer));
+        served.is_some()
+    }
+
+    fn run(&self) {
+        while self.pool.wait_for_request() {
+            self.step();
+        }
     }
 }
 
@@ -154,8 +178,8 @@ pub struct Stepped {
     pub engine: Engine,
     /// Its workers.
     pub workers: Vec<Worker>,
-    /// Its pool: [`Pool::grow_step`] serves one request for a chunk.
-    pub pool: Arc<Pool>,
+    /// What makes chunks for edges that have asked for one.
+    pub growth: Growth,
 }
 
 /// Runs queries. Dropping it cancels those that still run and waits for the threads to end.

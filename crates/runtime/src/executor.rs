@@ -1,102 +1,120 @@
 //! Who runs next, and what happens when a run ends.
 //!
-//! One lock guards the table of tasks, the policy and the sleepers; a worker takes it once per step, hands in
-//! what it did, gets its next task, and runs that without the lock. The state of a task between its runs is
-//! read off the cursors of its edges. This is the plain pool: a look for work passes over every task.
-//!
 //! ```text
-//!   worker:  [lock: complete the last run, choose the next] [run it] [lock: ...]
-//!   task:    waiting -> running -> waiting -> ... -> ended (its entry is gone)
+//!              +-> [Board] ranks: how urgent each task is -------+
+//!   publish ---+   [Board] dues: when each source is due ------->+-- choose --> [Baton] of a task -- take --> run
+//!              +-> [Baton] per task: idle, ready or held         |                                             |
+//!   policy  ---- [Ranker], behind a lock that is only tried      +---------------- put back <-----------------+
 //! ```
 //!
-//! No wake-up is lost: a task becomes runnable only through the run of another one (whose worker takes the lock
-//! afterwards, and wakes a sleeper if it leaves more than the task it takes itself), through the pool's thread, a
-//! handle or a submit (which take the lock to wake them), or by time. For time, a sleeper waits no longer than until
-//! the first source is due of those it saw when it fell asleep, under the lock; and whoever hands in a source that is
-//! due before any sleeper wakes, wakes one.
+//! A worker that comes back from a run makes work runnable at once: it calls the tasks that read what was written, and
+//! those that had no room and have some now. Then it puts its own task back and takes the one whose published rank is
+//! best. None of this waits for a lock: the ranker is only tried, and if another worker has it, ranks stay as they
+//! were for a moment.
+//!
+//! Who holds a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
+//! A task is ready when it has something to do and could do it. What makes a task ready is
+//!
+//! * another task's run: that worker calls it;
+//! * time, for a source: its due time stands on the board, and every worker that comes by looks at the least of them;
+//! * something from outside, a submit, a handle, a chunk that was made: whoever does it calls the task.
+//!
+//! A call that finds the task held leaves a note, and the holder looks again. `idle/README.md` tells how workers sleep.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_memory::sync::{AtomicU64, Condvar, Mutex, MutexGuard, Ordering};
-use thalweg_memory::{Pool, Reservation};
+use thalweg_memory::sync::Mutex;
+use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, MutexGuard, Ordering, fence};
+use thalweg_memory::{Baton, Pool, Reservation};
 use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
-use thalweg_scheduling::{Completion, Fields, OperatorId, OperatorState, Policy, QueryId, Rank, Snapshot};
+use thalweg_scheduling::{Completion, OperatorId, Policy};
 
+use crate::board::{Board, Least, NOTHING};
 use crate::error::{PlanError, QueryError};
 use crate::graph::{Built, BuiltTask};
+use crate::idle::{Awoken, Idle, Outlook};
 use crate::limits;
-use crate::query::{OperatorCounts, QueryShared, TaskCounters, TaskOfQuery};
-use crate::task::{Probe, StepReport, Task};
+use crate::meter::{Meter, Standing};
+use crate::query::{OperatorCounts, QueryShared, TaskOfQuery};
+use crate::ranker::{NewTask, Note, ROUND_NS, Ranker};
+use crate::task::{Probe, Reach, StepReport, Task};
 
-/// The table of tasks and the rule by which workers choose.
+/// Ready tasks that turn out to be held by others before a worker gives up and looks whether to sleep, which it then
+/// does not. There can be no more of them than workers, and each is taken off the board by its holder at once.
+const MISSES_MAX: usize = 8;
+
+/// Two ranks whose words agree above so many bits are near: class, sign, exponent and the first three bits of the
+/// score, which is an eighth of its value. Between near ranks a worker takes what is hot on its core.
+const NEAR_BITS: u32 = 16 + 29;
+
+/// For so long work is left to the workers that are awake before a sleeper is woken for it: about what waking costs,
+/// the wake-up itself and the records that then cross cores.
+const WAKE_AFTER_NS: u64 = 50_000;
+
+/// See [`limits::NOTES_PER_WORKER`].
+const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
+
+/// Notes that one turn may leave, unless a query fails in it: the run, and the end of its task.
+const NOTES_PER_TURN: usize = 2;
+
+/// Nobody's home.
+const HOMELESS: u32 = u32::MAX;
+
+/// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
-    table: Mutex<Table>,
-    /// Notified, under the lock, whenever something may have become runnable.
-    changed: Condvar,
+    batons: Box<[Baton<TaskBody>]>,
+    /// By which worker a task was run or fed last. Relaxed: a preference.
+    homes: Box<[AtomicU32]>,
+    ranks: Board,
+    dues: Board,
+    /// No later than the least of `dues`, in ns. See [`wait_for`](Executor::wait_for).
+    next_due_ns: AtomicU64,
+    /// When the next round is due, in ns. Relaxed: renewed under the ranker's lock.
+    next_round_ns: AtomicU64,
+    /// Whether a task waits for a round to rank it.
+    holds_back: AtomicBool,
+    ranker: Mutex<Ranker>,
+    idle: Idle,
     pool: Arc<Pool>,
+    pub(crate) clock: Arc<dyn Clock>,
+    is_closed: AtomicBool,
     /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
-}
-
-struct Table {
-    policy: Box<dyn Policy>,
-    reads: Fields,
-    tasks: Vec<Option<Entry>>,
-    /// Kept between looks, so that none allocates.
-    snapshot: Snapshot,
-    sleepers: usize,
-    /// When the first of the sleepers wakes by itself, at the latest; `NEVER` if none does.
-    first_wake: ProcessingTime,
-    /// Of the last look: whether it left a task that could run, and when the next source is due.
-    left: Left,
-    next_query: u32,
-    is_closed: bool,
-}
-
-/// What a look for work left undone.
-#[derive(Clone, Copy)]
-struct Left {
-    is_runnable: bool,
-    due: ProcessingTime,
-}
-
-impl Default for Left {
-    fn default() -> Self {
-        Left { is_runnable: false, due: ProcessingTime::NEVER }
-    }
-}
-
-struct Entry {
-    probe: Arc<Probe>,
-    query: Arc<QueryShared>,
-    /// The task itself, while nobody runs it: a worker takes it out and brings it back.
-    waiting: Option<Box<TaskBody>>,
 }
 
 /// A task with all that the worker which runs it needs.
 pub(crate) struct TaskBody {
     pub(crate) name: String,
+    pub(crate) operator: OperatorId,
     pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
-    pub(crate) counters: Arc<TaskCounters>,
+    pub(crate) meter: Arc<Meter>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
+    /// Who writes what it reads, and who reads what it writes.
+    upstream: Box<[OperatorId]>,
+    downstream: Box<[OperatorId]>,
+    standing: Standing,
+    standing_since: ProcessingTime,
+    /// As last ranked.
+    word: u64,
+    quantum_records: u32,
     /// Last, so that the query hears of the end of a task when all of it is gone.
     pub(crate) query: TaskOfQuery,
 }
 
 /// A task that a worker has been given.
 pub(crate) struct Claim {
-    pub(crate) operator: OperatorId,
     pub(crate) body: Box<TaskBody>,
     pub(crate) quantum_records: usize,
+    /// How far its edges were when it was given.
+    reach: Reach,
 }
 
 /// A run that has ended.
 pub(crate) struct Done {
-    pub(crate) operator: OperatorId,
-    pub(crate) body: Box<TaskBody>,
+    pub(crate) claim: Claim,
     pub(crate) started: ProcessingTime,
     pub(crate) outcome: Outcome,
 }
@@ -114,29 +132,56 @@ pub(crate) enum Found {
     Nothing(ProcessingTime),
 }
 
+/// What a worker keeps between two decisions.
+pub(crate) struct Bench {
+    pub(crate) worker: usize,
+    /// What the ranker has not heard yet.
+    notes: Vec<Note>,
+    /// Since when there was, at each decision, more to do than this worker could take while another slept.
+    left_since: Option<ProcessingTime>,
+}
+
+impl Bench {
+    pub(crate) fn new(worker: usize) -> Self {
+        Bench { worker, notes: Vec::with_capacity(NOTES_MAX), left_since: None }
+    }
+}
+
+/// One decision, or one thing that happens from outside: who takes part in it, and what it leaves.
+struct Turn<'a> {
+    executor: &'a Executor,
+    /// If nobody else has it.
+    ranker: Option<MutexGuard<'a, Ranker>>,
+    /// None from outside, where the ranker is waited for.
+    bench: Option<&'a mut Bench>,
+    now: ProcessingTime,
+    /// Tasks that have ended: to be dropped when the turn is over, for that runs user code.
+    ended: Vec<Box<TaskBody>>,
+    unused: Vec<QueryError>,
+}
+
 impl Executor {
     pub(crate) fn new(
         policy: Box<dyn Policy>,
         pool: Arc<Pool>,
+        clock: Arc<dyn Clock>,
         block_records: u32,
         workers: usize,
     ) -> Arc<Self> {
-        let snapshot = Snapshot { workers, block_records, ..Snapshot::default() };
-        let table = Table {
-            reads: policy.reads(),
-            policy,
-            tasks: Vec::new(),
-            snapshot,
-            sleepers: 0,
-            first_wake: ProcessingTime::NEVER,
-            left: Left::default(),
-            next_query: 0,
-            is_closed: false,
-        };
+        let places = usize::try_from(limits::TASKS.max).expect("the number of tasks is bounded");
         Arc::new(Executor {
-            table: Mutex::new(table),
-            changed: Condvar::new(),
+            batons: (0..places).map(|_| Baton::default()).collect(),
+            homes: (0..places).map(|_| AtomicU32::new(HOMELESS)).collect(),
+            ranks: Board::new(places),
+            dues: Board::new(places),
+            next_due_ns: AtomicU64::new(NOTHING),
+            next_round_ns: AtomicU64::new(0),
+            holds_back: AtomicBool::new(false),
+            ranker: Mutex::new(Ranker::new(policy, block_records, workers)),
+            idle: Idle::new(workers),
             pool,
+            clock,
+            is_closed: AtomicBool::new(false),
             scheduling_ns: AtomicU64::new(0),
         })
     }
@@ -153,273 +198,471 @@ impl Executor {
         self.scheduling_ns.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Relaxed)
+    }
+
+    /// The queries that run.
+    pub(crate) fn queries(&self) -> Vec<Arc<QueryShared>> {
+        self.ranker.lock().queries().cloned().collect()
+    }
+
     /// Adds the tasks of a query, which may run from now on.
     pub(crate) fn submit(&self, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         let Built { name, tasks, edges, delivered } = built;
-        let mut table = self.table.lock();
-        if table.is_closed {
+        if self.is_closed() {
             return Err(PlanError::EngineClosed);
         }
-        let mut running: Vec<QueryId> = table.tasks.iter().flatten().map(|entry| entry.query.id).collect();
-        running.sort_unstable();
-        running.dedup();
-        limits::QUERIES.check(running.len() as u64 + 1)?;
-        let counters: Vec<Arc<TaskCounters>> = tasks.iter().map(|_| Arc::default()).collect();
-        let query = QueryShared::new(QueryId(table.next_query), name, edges, delivered, counters.clone());
-        table.next_query += 1;
-        for (built, counters) in tasks.into_iter().zip(counters) {
-            let BuiltTask { name, task, probe } = built;
-            let state = self.pool.budget().reserve(0).expect("nothing always fits");
-            let body = TaskBody {
-                name,
-                task,
-                probe: Arc::clone(&probe),
-
-                counters,
-                state,
-                query: TaskOfQuery(Arc::clone(&query)),
-            };
-            let entry = Some(Entry { probe, query: Arc::clone(&query), waiting: Some(Box::new(body)) });
-            match table.tasks.iter_mut().find(|entry| entry.is_none()) {
-                Some(free) => *free = entry,
-                None => table.tasks.push(entry),
-            }
+        let now = self.clock.now();
+        let mut turn = self.outside(now);
+        // Again, now that nobody can close the engine before the query is in.
+        if self.is_closed() {
+            return Err(PlanError::EngineClosed);
         }
-        self.wake(&table);
+        let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
+        limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
+        limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
+        let meters: Vec<(String, Arc<Meter>)> =
+            tasks.iter().map(|task| (task.name.clone(), Arc::default())).collect();
+        let new = |(task, (_, meter)): (&BuiltTask, &(String, Arc<Meter>))| NewTask {
+            probe: Arc::clone(&task.probe),
+            meter: Arc::clone(meter),
+            downstream: task.downstream.clone(),
+        };
+        let new: Vec<NewTask> = tasks.iter().zip(&meters).map(new).collect();
+        let probes = tasks.iter().map(|task| Arc::clone(&task.probe)).collect();
+        let id = ranker.next_query();
+        let query = QueryShared::new(id, name, edges, delivered, meters.clone(), probes);
+        let ids = ranker.admit(Arc::clone(&query), new, now);
+        query.set_tasks(ids.clone());
+        let places = ranker.places();
+        self.ranks.cover(places);
+        self.dues.cover(places);
+        for ((built, operator), (_, meter)) in tasks.into_iter().zip(&ids).zip(meters) {
+            let BuiltTask { name, task, probe, upstream, downstream } = built;
+            let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
+            probe.name_writer(operator.0);
+            let body = Box::new(TaskBody {
+                name,
+                operator: *operator,
+                task,
+                probe,
+                meter,
+                state: self.pool.budget().reserve(0).expect("nothing always fits"),
+                upstream: by_id(upstream),
+                downstream: by_id(downstream),
+                standing: Standing::Idle { due: ProcessingTime::NEVER },
+                standing_since: now,
+                word: Ranker::unranked(*operator),
+                quantum_records: 1,
+                query: TaskOfQuery(Arc::clone(&query)),
+            });
+            let filled = self.batons[operator.0 as usize].fill(body);
+            assert!(filled.is_ok(), "the place of a task that has ended is empty");
+        }
+        // Newcomers are ranked now, and against all others in a round that is due at once.
+        self.next_round_ns.store(0, Ordering::Relaxed);
+        ids.iter().for_each(|&id| turn.call(id));
+        turn.end();
+        self.rouse();
         Ok(query)
     }
 
     /// Hands in the last run, if there was one, and looks for the next.
-    pub(crate) fn next(&self, done: Option<Done>, now: ProcessingTime) -> Found {
-        let (mut ended, mut unused) = (Vec::new(), None);
-        let mut table = self.table.lock();
+    pub(crate) fn next(&self, bench: &mut Bench, done: Option<Done>, now: ProcessingTime) -> Found {
+        let mut ranker = self.ranker.try_lock();
+        if ranker.is_none() && bench.notes.len() + NOTES_PER_TURN > NOTES_MAX {
+            // Another worker has held it for that many runs, in a round over very many tasks.
+            ranker = Some(self.ranker.lock());
+        }
+        if let Some(ranker) = &mut ranker {
+            bench.notes.drain(..).for_each(|note| ranker.hear(note));
+        }
+        let bench = Some(bench);
+        let mut turn = Turn { executor: self, ranker, bench, now, ended: Vec::new(), unused: Vec::new() };
         if let Some(done) = done {
-            table.complete(done, now, &mut ended, &mut unused);
+            turn.complete(done);
         }
-        let found = table.choose(now);
-        let Left { is_runnable, due } = table.left;
-        if table.sleepers > 0 && (is_runnable || due < table.first_wake) {
-            self.changed.notify_one();
+        if self.next_due_ns.load(Ordering::Relaxed) <= now.as_nanos() {
+            turn.call_due();
         }
-        drop(table);
-        drop_tasks(ended);
-        discard(unused);
+        if self.next_round_ns.load(Ordering::Relaxed) <= now.as_nanos() && turn.ranker.is_some() {
+            turn.round();
+        }
+        let found = match turn.choose() {
+            Some(claim) => Found::Task(claim),
+            None => Found::Nothing(self.next_due()),
+        };
+        turn.end();
         found
     }
 
-    fn wake(&self, table: &Table) {
-        if table.sleepers > 0 {
-            self.changed.notify_all();
+    /// When there is something to do although nobody made it: the next source, or the round that tasks wait for.
+    fn next_due(&self) -> ProcessingTime {
+        if self.is_closed() {
+            return ProcessingTime::NEVER;
         }
-    }
-
-    /// Tells the sleepers that something may have become runnable: the pool has made a chunk.
-    pub(crate) fn notify(&self) {
-        let table = self.table.lock();
-        self.wake(&table);
-    }
-
-    /// Sleeps until something may have become runnable, or a source is due. Looks once more under the lock first.
-    pub(crate) fn sleep(&self, clock: &dyn Clock) {
-        let mut table = self.table.lock();
-        let now = clock.now();
-        let Left { is_runnable, due } = table.look(now);
-        if table.is_closed || is_runnable || due <= now {
-            return;
-        }
-        table.sleepers += 1;
-        table.first_wake = table.first_wake.min(due);
-        let mut table = if due == ProcessingTime::NEVER {
-            self.changed.wait(table)
+        let due_ns = self.dues.least().map_or(NOTHING, |least| least.word);
+        let round_ns = if self.holds_back.load(Ordering::Relaxed) {
+            self.next_round_ns.load(Ordering::Relaxed)
         } else {
-            self.changed.wait_timeout(table, std::time::Duration::from_nanos(due.nanos_since(now)))
+            NOTHING
         };
-        table.sleepers -= 1;
-        // Too early at worst, for those who still sleep: then one is woken that finds nothing and sleeps again.
-        table.first_wake = ProcessingTime::NEVER;
+        // `NEVER` is the last instant there is, as `NOTHING` is the last word.
+        ProcessingTime::from_nanos(due_ns.min(round_ns))
+    }
+
+    /// Sleeps until there may be something to do. Looks once more first.
+    pub(crate) fn sleep(&self, bench: &mut Bench, clock: &dyn Clock) {
+        bench.left_since = None;
+        if !bench.notes.is_empty() {
+            let mut ranker = self.ranker.lock();
+            bench.notes.drain(..).for_each(|note| ranker.hear(note));
+        }
+        let look = |_now: ProcessingTime| {
+            let is_any_ready = || self.batons[..self.ranks.covered()].iter().any(Baton::is_ready);
+            if self.is_closed() || is_any_ready() { Outlook::Work } else { Outlook::Nothing(self.next_due()) }
+        };
+        let awoken = self.idle.sleep(bench.worker, clock, look);
+        if awoken == (Awoken::TimeUp { is_covered: false }) && self.idle.seems_to_have_sleepers() {
+            // Nobody else has a timer: one of those who sleep looks at the time while this worker runs something.
+            self.idle.wake_one();
+        }
+    }
+
+    fn outside(&self, now: ProcessingTime) -> Turn<'_> {
+        let ranker = Some(self.ranker.lock());
+        Turn { executor: self, ranker, bench: None, now, ended: Vec::new(), unused: Vec::new() }
+    }
+
+    /// Wakes a sleeper for work that was made from outside.
+    fn rouse(&self) {
+        if self.idle.has_sleepers() {
+            self.idle.wake_one();
+        }
+    }
+
+    /// Looks again at tasks to which something has happened from outside.
+    fn call_from_outside(&self, operators: &[OperatorId]) {
+        // SeqCst: what has happened comes before the looks at the batons, as a run's publications do.
+        fence(Ordering::SeqCst);
+        let mut turn = self.outside(self.clock.now());
+        operators.iter().for_each(|&operator| turn.call(operator));
+        turn.end();
+        self.rouse();
+    }
+
+    /// Looks again at the task that writes an edge for which the pool has made a chunk.
+    pub(crate) fn grown(&self, writer: u64) {
+        if let Ok(operator) = u32::try_from(writer) {
+            self.call_from_outside(&[OperatorId(operator)]);
+        }
     }
 
     /// Asks the sources of a query to end.
-    pub(crate) fn stop_sources(&self, query: QueryId) {
-        let table = self.table.lock();
-        let sources = table.tasks.iter().flatten().filter(|entry| entry.query.id == query);
-        sources.filter(|entry| entry.probe.is_source()).for_each(|entry| entry.probe.stop());
-        self.wake(&table);
+    pub(crate) fn stop_sources(&self, query: &QueryShared) {
+        query.probes().iter().filter(|probe| probe.is_source()).for_each(|probe| probe.stop());
+        query.set_paused(false);
+        self.call_from_outside(query.tasks());
+    }
+
+    /// Lets the tasks of a query rest when their steps have ended, or run again.
+    pub(crate) fn set_paused(&self, query: &QueryShared, is_paused: bool) {
+        query.set_paused(is_paused);
+        self.call_from_outside(query.tasks());
     }
 
     /// Ends a query with an error. Tasks that run now are dropped when their step ends.
     pub(crate) fn fail_query(&self, query: &QueryShared, error: QueryError) {
-        let mut ended = Vec::new();
-        let mut table = self.table.lock();
-        let unused = query.fail(error);
-        table.remove_waiting(query.id, &mut ended);
-        self.wake(&table);
-        drop(table);
-        drop_tasks(ended);
-        discard(unused);
+        let mut turn = self.outside(self.clock.now());
+        turn.fail(query, error);
+        turn.end();
     }
 
     /// Fails every query, wakes every worker for the last time, and takes no more queries.
     pub(crate) fn close(&self, reason: impl Fn() -> QueryError) {
-        let (mut ended, mut unused) = (Vec::new(), Vec::new());
-        let mut table: MutexGuard<'_, Table> = self.table.lock();
-        table.is_closed = true;
-        let queries: Vec<Arc<QueryShared>> =
-            table.tasks.iter().flatten().map(|entry| Arc::clone(&entry.query)).collect();
-        for query in queries {
-            unused.extend(query.fail(reason()));
-            table.remove_waiting(query.id, &mut ended);
-        }
-        self.changed.notify_all();
-        drop(table);
-        drop_tasks(ended);
-        discard(unused);
+        // Not asking the clock, which may be what a worker has died of. Nothing is ranked any more.
+        let mut turn = self.outside(ProcessingTime::ZERO);
+        self.is_closed.store(true, Ordering::Relaxed);
+        let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
+        let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
+        queries.iter().for_each(|query| turn.fail(query, reason()));
+        turn.end();
+        self.idle.wake_all();
     }
 
-    pub(crate) fn is_closed(&self) -> bool {
-        self.table.lock().is_closed
-    }
-}
-
-/// Drops tasks that have ended, without the lock: this runs code of operators, sinks and users' values. One that
-/// panics now can no longer change what became of its query, and must not take the worker with it; the panic
-/// itself was reported where it happened.
-fn drop_tasks(ended: Vec<TaskBody>) {
-    ended.into_iter().for_each(discard);
-}
-
-/// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped
-/// is forgotten rather than let out.
-pub(crate) fn discard<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
-        && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
-    {
-        std::mem::forget(again);
-    }
-}
-
-impl Table {
-    /// Takes a task back from the worker that ran it.
-    fn complete(
-        &mut self,
-        done: Done,
-        now: ProcessingTime,
-        ended: &mut Vec<TaskBody>,
-        unused: &mut Option<QueryError>,
-    ) {
-        let Done { operator, body, started, outcome } = done;
-        let entry = &mut self.tasks[operator.0 as usize];
-        if let Outcome::Ran(StepReport { records_in, records_out, ended: false }) = outcome
-            && body.query.is_running()
-        {
-            self.policy.feedback(&Completion { operator, started, ended: now, records_in, records_out });
-            entry.as_mut().expect("the entry of a running task stays").waiting = Some(body);
+    /// Publishes when a source is due that waits for its time.
+    fn wait_for(&self, operator: OperatorId, due: ProcessingTime) {
+        let due_ns = due.as_nanos();
+        self.dues.set(operator.0 as usize, due_ns);
+        if due_ns == NOTHING {
             return;
         }
-        let query = Arc::clone(&body.query);
-        *entry = None;
-        ended.push(*body);
-        match outcome {
-            // Its part is done, or the query fails already.
-            Outcome::Ran(_) => {}
-            Outcome::Failed(error) => {
-                *unused = query.fail(*error);
-                self.remove_waiting(query.id, ended);
-            }
+        // SeqCst: whoever finds sources due sets `next_due_ns` to nothing first and looks at the board afterwards. Of
+        // our store above and our load here, against his store and his look, at least one sees the other's: either he
+        // sees our source, or we see that the least is gone and set it.
+        fence(Ordering::SeqCst);
+        if due_ns < self.next_due_ns.load(Ordering::Relaxed) {
+            self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
         }
-    }
-
-    /// Takes the tasks of a query that nobody runs out of the table.
-    fn remove_waiting(&mut self, query: QueryId, ended: &mut Vec<TaskBody>) {
-        for slot in &mut self.tasks {
-            if let Some(entry) = slot.as_mut().filter(|entry| entry.query.id == query)
-                && let Some(body) = entry.waiting.take()
-            {
-                ended.push(*body);
-                *slot = None;
-            }
-        }
-    }
-
-    /// The task that the policy ranks first; if it finds none eligible, the first that could run: the pool
-    /// conserves work.
-    fn choose(&mut self, now: ProcessingTime) -> Found {
-        if self.is_closed {
-            return Found::Nothing(ProcessingTime::NEVER);
-        }
-        let (mut due, mut fallback, mut runnable_count) = (ProcessingTime::NEVER, None, 0);
-        self.snapshot.now = now;
-        self.snapshot.operators.resize(self.tasks.len(), None);
-        for (index, entry) in self.tasks.iter().enumerate() {
-            let waiting = entry.as_ref().filter(|entry| entry.waiting.is_some());
-            let state = waiting.map(|entry| entry.state(self.reads, now));
-            if let (Some(entry), Some(state)) = (waiting, &state) {
-                if state.is_source && state.can_output {
-                    due = due.min(entry.probe.due());
-                }
-                if state.pending > 0 && state.can_output {
-                    fallback = fallback.or(Some(index));
-                    runnable_count += 1;
-                }
-            }
-            self.snapshot.operators[index] = state;
-        }
-        // The least word and its task: `u64::MAX` is no rank's word, its class being 15.
-        let mut best = (u64::MAX, None);
-        if fallback.is_some() {
-            for index in 0..self.tasks.len() {
-                if self.snapshot.operators[index].is_some_and(|state| state.pending > 0 && state.can_output) {
-                    let rank = self.policy.rank(&self.snapshot, OperatorId(index as u32));
-                    let word = rank.map_or(u64::MAX, Rank::word);
-                    if word < best.0 {
-                        best = (word, Some(index));
-                    }
-                }
-            }
-        }
-        self.left = Left { is_runnable: runnable_count > 1, due };
-        match best.1.or(fallback) {
-            Some(index) => Found::Task(self.claim(index)),
-            None => Found::Nothing(due),
-        }
-    }
-
-    fn claim(&mut self, index: usize) -> Claim {
-        let operator = OperatorId(index as u32);
-        let quantum = self.policy.quantum(&self.snapshot, operator);
-        let entry = self.tasks[index].as_mut();
-        let body = entry.and_then(|entry| entry.waiting.take()).expect("only waiting tasks are chosen");
-        Claim { operator, body, quantum_records: quantum.records.max(1) as usize }
-    }
-
-    /// What there is to do, without choosing.
-    fn look(&self, now: ProcessingTime) -> Left {
-        let waiting =
-            self.tasks.iter().flatten().filter(|entry| entry.waiting.is_some() && entry.probe.can_output());
-        waiting.fold(Left::default(), |left, Entry { probe, .. }| Left {
-            is_runnable: left.is_runnable || probe.pending(now) > 0,
-            due: if probe.is_source() { left.due.min(probe.due()) } else { left.due },
-        })
     }
 }
 
-impl Entry {
-    fn state(&self, reads: Fields, now: ProcessingTime) -> OperatorState {
-        let probe = &self.probe;
-        let oldest_pending =
-            if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
-        OperatorState {
-            query: self.query.id,
-            is_source: probe.is_source(),
-            is_on_demand: probe.is_on_demand(),
-            pending: probe.pending(now),
-            oldest_pending,
-            can_output: probe.can_output(),
+impl Turn<'_> {
+    /// Ends the turn: lets the ranker go, then drops what has ended. That runs code of operators, sinks and users'
+    /// values; one that panics now can no longer change what became of its query, and must not take the worker with
+    /// it.
+    fn end(self) {
+        let Turn { ranker, ended, unused, .. } = self;
+        drop(ranker);
+        ended.into_iter().for_each(discard);
+        unused.into_iter().for_each(discard);
+    }
+
+    /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
+    fn complete(&mut self, done: Done) {
+        let Done { claim: Claim { mut body, reach, .. }, started, outcome } = done;
+        // SeqCst: what the run has published comes before the looks at batons and cursors below. A task that was put
+        // away just before has such a fence between its last look and that; of the two, one sees the other.
+        fence(Ordering::SeqCst);
+        let (wrote, freed) = body.probe.changes_since(&reach);
+        if wrote {
+            (0..body.downstream.len()).for_each(|place| self.call(body.downstream[place]));
+        }
+        if freed {
+            (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));
+        }
+        match outcome {
+            Outcome::Ran(StepReport { records_in, records_out, ended: false }) => {
+                let (operator, query, ended) = (body.operator, body.query.id, self.now);
+                self.tell(Note::Ran(Completion { operator, query, started, ended, records_in, records_out }));
+                body.standing_since = self.now;
+                self.put(body);
+            }
+            // Its part is done.
+            Outcome::Ran(_) => self.bury(body),
+            Outcome::Failed(error) => {
+                let query = Arc::clone(&body.query);
+                self.bury(body);
+                self.fail(&query, *error);
+            }
+        }
+    }
+
+    fn tell(&mut self, note: Note) {
+        match (&mut self.ranker, &mut self.bench) {
+            (Some(ranker), _) => ranker.hear(note),
+            (None, Some(bench)) => bench.notes.push(note),
+            (None, None) => unreachable!("from outside the ranker is waited for"),
+        }
+    }
+
+    /// Lets somebody look whether a task has something to do now: whoever holds it, or takes it next, or else us.
+    fn call(&mut self, operator: OperatorId) {
+        let place = operator.0 as usize;
+        let baton = &self.executor.batons[place];
+        if baton.is_ready() {
+            // Whoever takes it will see; but what it is worth may have changed.
+            let is_worth_more = self.ranker.as_ref().is_some_and(|ranker| ranker.ranks_on_arrival());
+            if is_worth_more && let Some(body) = baton.take() {
+                self.put(body);
+            }
+        } else if let Some(body) = baton.wake() {
+            if let Some(bench) = &self.bench {
+                self.executor.homes[place].store(bench.worker as u32, Ordering::Relaxed);
+            }
+            self.put(body);
+        }
+    }
+
+    /// Puts a task back as it stands: ready with its rank, or idle.
+    fn put(&mut self, mut body: Box<TaskBody>) {
+        let place = body.operator.0 as usize;
+        loop {
+            if !body.query.is_running() {
+                return self.bury(body);
+            }
+            let standing = body.look(self.now);
+            body.note_standing(standing, self.now);
+            let word = match standing {
+                Standing::Ready => self.word(&mut body),
+                Standing::Blocked | Standing::Idle { .. } => None,
+            };
+            self.executor.ranks.set(place, word.unwrap_or(NOTHING));
+            if body.probe.is_source() {
+                let due = if let Standing::Idle { due } = standing { due } else { ProcessingTime::NEVER };
+                self.executor.wait_for(body.operator, due);
+            }
+            match self.executor.batons[place].put(body, word.is_some()) {
+                Ok(()) => return,
+                // Called meanwhile.
+                Err(held) => body = held,
+            }
+        }
+    }
+
+    /// The word under which a task that is ready is published. If another worker has the ranker, the last one stands.
+    fn word(&mut self, body: &mut TaskBody) -> Option<u64> {
+        if let Some(ranker) = &mut self.ranker {
+            match ranker.word(body, self.now) {
+                Some(word) => body.word = word,
+                None => {
+                    self.executor.holds_back.store(true, Ordering::Relaxed);
+                    return None;
+                }
+            }
+        }
+        Some(body.word)
+    }
+
+    /// Ends a task that we hold; it is dropped with the turn.
+    fn bury(&mut self, body: Box<TaskBody>) {
+        let place = body.operator.0 as usize;
+        self.executor.ranks.set(place, NOTHING);
+        self.executor.dues.set(place, NOTHING);
+        self.executor.batons[place].retire();
+        self.tell(Note::Ended(body.operator));
+        self.ended.push(body);
+    }
+
+    /// Makes a query fail, and ends those of its tasks that nobody holds; the others end when they are put back.
+    fn fail(&mut self, query: &QueryShared, error: QueryError) {
+        self.unused.extend(query.fail(error));
+        for operator in query.tasks() {
+            let baton = &self.executor.batons[operator.0 as usize];
+            if let Some(body) = baton.take_any().or_else(|| baton.wake()) {
+                // Of another query, if this task has ended before and its place was given away.
+                self.put(body);
+            }
+        }
+    }
+
+    /// Calls the sources whose time has come.
+    fn call_due(&mut self) {
+        let Executor { dues, next_due_ns, .. } = self.executor;
+        next_due_ns.store(NOTHING, Ordering::Relaxed);
+        // SeqCst: see `wait_for`.
+        fence(Ordering::SeqCst);
+        for place in 0..dues.covered() {
+            let due_ns = dues.get(place);
+            if due_ns <= self.now.as_nanos() {
+                self.call(OperatorId(place as u32));
+            } else if due_ns != NOTHING {
+                next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// A round: the policy prepares, and all that is ready, or waits for a round, is ranked anew.
+    fn round(&mut self) {
+        let Executor { batons, clock, next_round_ns, holds_back, .. } = self.executor;
+        let Some(ranker) = &mut self.ranker else { return };
+        // Nobody else begins one meanwhile.
+        next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
+        ranker.prepare(self.now, |operator| batons[operator.0 as usize].is_held());
+        let (places, takes_idle) = (ranker.places(), !ranker.conserves_work());
+        holds_back.store(false, Ordering::Relaxed);
+        for baton in &batons[..places] {
+            let body = if takes_idle { baton.take_any() } else { baton.take() };
+            if let Some(body) = body {
+                self.put(body);
+            }
+        }
+        if let Some(ranker) = &mut self.ranker {
+            let next = ranker.next_round(self.now, clock.now());
+            next_round_ns.store(next.as_nanos(), Ordering::Relaxed);
+        }
+    }
+
+    /// Takes the ready task whose published rank is best; between near ones, one that is hot on this core.
+    fn choose(&mut self) -> Option<Claim> {
+        let executor = self.executor;
+        if executor.is_closed() {
+            return None;
+        }
+        let (mut misses, mut miss_count) = ([0; MISSES_MAX], 0);
+        while miss_count < MISSES_MAX {
+            let least = executor.ranks.least_but(&misses[..miss_count])?;
+            let index = if miss_count == 0 { self.prefer_home(least) } else { least.index };
+            let Some(body) = executor.batons[index].take() else {
+                misses[miss_count] = index;
+                miss_count += 1;
+                continue;
+            };
+            if !body.query.is_running() || body.query.is_paused() {
+                self.put(body);
+                continue;
+            }
+            executor.ranks.set(index, NOTHING);
+            return Some(self.claim(body));
+        }
+        None
+    }
+
+    /// A task that is near to the best in rank and lies in this core's cache; else the best.
+    fn prefer_home(&self, least: Least) -> usize {
+        let (executor, Some(bench)) = (self.executor, &self.bench) else { return least.index };
+        let is_home = |index: usize| executor.homes[index].load(Ordering::Relaxed) == bench.worker as u32;
+        if executor.idle.is_single() || is_home(least.index) {
+            return least.index;
+        }
+        let is_near = |word: u64| word >> NEAR_BITS == least.word >> NEAR_BITS;
+        let near = executor.ranks.least_near(least.index, |index, word| is_near(word) && is_home(index));
+        near.map_or(least.index, |near| near.index)
+    }
+
+    fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
+        let mut cost_ns = 0.0;
+        if let Some(ranker) = &mut self.ranker {
+            body.quantum_records = ranker.quantum(body.operator, self.now);
+            cost_ns = ranker.cost_ns(body.operator);
+        }
+        body.note_standing(Standing::Ready, self.now);
+        if let Some(bench) = &self.bench {
+            self.executor.homes[body.operator.0 as usize].store(bench.worker as u32, Ordering::Relaxed);
+        }
+        self.share_work(&body, cost_ns);
+        Claim { quantum_records: body.quantum_records as usize, reach: body.probe.reach(), body }
+    }
+
+    /// Wakes a sleeper if more is left to do than waking costs.
+    fn share_work(&mut self, taken: &TaskBody, cost_ns: f64) {
+        let (executor, now) = (self.executor, self.now);
+        let Some(bench) = &mut self.bench else { return };
+        if executor.idle.is_single() || !executor.idle.has_sleepers() || executor.ranks.least().is_none() {
+            bench.left_since = None;
+            return;
+        }
+        let left_since = *bench.left_since.get_or_insert(now);
+        let records = taken.probe.pending(now).min(u64::from(taken.quantum_records));
+        let expected_ns = (cost_ns * records as f64) as u64;
+        if WAKE_AFTER_NS <= now.nanos_since(left_since).saturating_add(expected_ns) {
+            bench.left_since = None;
+            executor.idle.wake_one();
         }
     }
 }
 
 impl TaskBody {
+    /// How it stands: whether it has something to do, and could do it.
+    fn look(&self, now: ProcessingTime) -> Standing {
+        if self.query.is_paused() {
+            return Standing::Idle { due: ProcessingTime::NEVER };
+        }
+        match (self.probe.pending(now) > 0, self.probe.can_output()) {
+            (true, true) => Standing::Ready,
+            (true, false) => Standing::Blocked,
+            (false, _) if self.probe.is_source() => Standing::Idle { due: self.probe.due() },
+            (false, _) => Standing::Idle { due: ProcessingTime::NEVER },
+        }
+    }
+
+    /// Takes note of how it stands from now on; what was before is counted.
+    fn note_standing(&mut self, standing: Standing, now: ProcessingTime) {
+        self.meter.note_standing(self.standing, now.nanos_since(self.standing_since));
+        (self.standing, self.standing_since) = (standing, now);
+    }
+
     /// The counts of its operators, for the report of the query.
     pub(crate) fn operator_counts(&self) -> Vec<OperatorCounts> {
         let mut operators = Vec::new();
@@ -431,5 +674,15 @@ impl TaskBody {
 
     pub(crate) fn connector_error(&self, fault: Fault) -> QueryError {
         QueryError::Connector { operator: self.name.clone(), fault }
+    }
+}
+
+/// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped
+/// is forgotten rather than let out.
+pub(crate) fn discard<T>(value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value)))
+        && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+    {
+        std::mem::forget(again);
     }
 }

@@ -6,6 +6,7 @@ use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{Clock, Fault, Mark, Output, ProcessingTime, Record, Sink};
 
 use crate::edge::{EdgeOutput, Writer};
+use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
 /// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
@@ -80,11 +81,34 @@ pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Mutex<Latencies>,
+    /// Sum, in ns, and number of all latencies since the start. Relaxed: the policy looks at their change over a tenth
+    /// of a second.
+    latency_sum_ns: AtomicU64,
+    latency_count: AtomicU64,
 }
 
 impl Delivered {
     pub(crate) fn new() -> Arc<Self> {
-        Arc::new(Delivered { results: AtomicU64::new(0), latencies: Mutex::new(Latencies::new()) })
+        Arc::new(Delivered {
+            results: AtomicU64::new(0),
+            latencies: Mutex::new(Latencies::new()),
+            latency_sum_ns: AtomicU64::new(0),
+            latency_count: AtomicU64::new(0),
+        })
+    }
+
+    fn note_latency(&self, latency_ns: u64) {
+        self.latencies.lock().record(latency_ns);
+        self.latency_sum_ns.fetch_add(latency_ns, Ordering::Relaxed);
+        self.latency_count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All latencies since the start, whatever a handle has forgotten.
+    pub(crate) fn latency_sums(&self) -> LatencySums {
+        LatencySums {
+            sum_ns: self.latency_sum_ns.load(Ordering::Relaxed),
+            count: self.latency_count.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -152,7 +176,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
     fn mark(&mut self, mark: Mark, _now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
         if let Mark::Latency(intended) = mark {
             let latency_ns = clock.now().nanos_since(intended);
-            self.delivered.latencies.lock().record(latency_ns);
+            self.delivered.note_latency(latency_ns);
         }
         self.sink.on_mark(mark)?;
         if mark == Mark::End { self.sink.finish() } else { Ok(()) }

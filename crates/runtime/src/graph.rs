@@ -54,6 +54,10 @@ pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
+    /// Who writes what it reads, by place in the query.
+    pub(crate) upstream: Vec<usize>,
+    /// Who reads what it writes.
+    pub(crate) downstream: Vec<usize>,
 }
 
 /// A query, ready to run.
@@ -239,6 +243,11 @@ impl Graph {
             edges.push((label, cursors));
         }
         let delivered = Delivered::new();
+        let ends: Vec<(Option<usize>, Option<usize>)> =
+            self.tasks.iter().map(|task| (task.input, task.output)).collect();
+        let with = |is_wanted: &dyn Fn(&(Option<usize>, Option<usize>)) -> bool| -> Vec<usize> {
+            (0..ends.len()).filter(|&place| is_wanted(&ends[place])).collect()
+        };
         let build = |plan: TaskPlan| {
             let cursors = |index: usize| Arc::clone(&edges[index].1);
             let probe =
@@ -246,7 +255,9 @@ impl Graph {
             let opened = Opened { delivered: Arc::clone(&delivered), probe: Arc::clone(&probe) };
             let mut task = (plan.build)(&opened);
             task.seed(entropy);
-            BuiltTask { name: plan.name, task, probe }
+            let upstream = with(&|(_, output)| output.is_some() && *output == plan.input);
+            let downstream = with(&|(input, _)| input.is_some() && *input == plan.output);
+            BuiltTask { name: plan.name, task, probe, upstream, downstream }
         };
         let tasks = self.tasks.into_iter().map(build).collect();
         Ok(Built { name: self.name, tasks, edges, delivered })

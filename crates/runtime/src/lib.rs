@@ -7,7 +7,9 @@
 //! 3. [`edge`]: the memory's edges, spoken to in the model's terms.
 //! 4. [`exit`]: where a task writes: an edge or a sink.
 //! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
-//! 6. [`executor`]: who runs next, and what happens when a run ends; [`worker`] drives it.
+//! 6. `executor`: who runs next, and what happens when a run ends; [`worker`] drives it. Below it: `board`, where
+//!    ranks and due times stand; `ranker`, which asks the policy; `idle`, where workers sleep; `meter` and `gradient`,
+//!    what is measured.
 //! 7. [`query`]: a query while it runs and what is left of it.
 //! 8. [`engine`]: threads around the executor, and the door through which queries come in.
 //!
@@ -15,21 +17,27 @@
 //! it holds a lock of the executor. Every wait ends: with work, with time, or with the end of the engine.
 #![forbid(unsafe_code)]
 
+mod board;
 pub mod clock;
+mod cores;
 pub mod edge;
 pub mod engine;
 pub mod error;
-pub mod executor;
+mod executor;
 pub mod exit;
+mod gradient;
 pub mod graph;
+mod idle;
 pub mod latency;
 pub mod limits;
+mod meter;
 pub mod query;
+mod ranker;
 pub mod task;
 pub mod worker;
 
 pub use clock::SystemClock;
-pub use engine::{Engine, EngineBuilder, Stepped};
+pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
 pub use exit::{Exit, SinkExit};
 pub use graph::{EdgeEntry, EdgeExit, ExitPlan, Graph, SinkPlan};

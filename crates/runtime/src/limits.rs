@@ -102,7 +102,27 @@ pub const QUERIES: Limit = Limit {
     default: 1 << 12,
     min: 1,
     max: 1 << 12,
-    reason: "a look for work passes over every task, so their number is bounded",
+    reason: "each has a histogram of latencies, and a round of the policy passes over all of them",
+};
+
+/// Tasks of all queries.
+pub const TASKS: Limit = Limit {
+    name: "tasks",
+    unit: "tasks",
+    default: 1 << 14,
+    min: 1,
+    max: 1 << 14,
+    reason: "their places on the boards of ranks and due times are made when the engine starts, 28 bytes each",
+};
+
+/// What a worker keeps to tell the policy while another worker has it.
+pub const NOTES_PER_WORKER: Limit = Limit {
+    name: "notes_per_worker",
+    unit: "notes",
+    default: 1 << 8,
+    min: 1 << 8,
+    max: 1 << 8,
+    reason: "of runs and ends; a worker with so many waits for the policy, which another then has held for as many runs",
 };
 
 /// Tasks of one query.
@@ -112,11 +132,11 @@ pub const TASKS_PER_QUERY: Limit = Limit {
     default: 1 << 8,
     min: 1,
     max: 1 << 8,
-    reason: "as for queries; a plan of more operators than this was made by a loop that went wrong",
+    reason: "a plan of more operators than this was made by a loop that went wrong",
 };
 
 /// The whole table.
-pub const ALL: [&Limit; 8] = [
+pub const ALL: [&Limit; 10] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -125,6 +145,8 @@ pub const ALL: [&Limit; 8] = [
     &WORKERS,
     &QUERIES,
     &TASKS_PER_QUERY,
+    &TASKS,
+    &NOTES_PER_WORKER,
 ];
 
 /// The bounds of each edge of a query.

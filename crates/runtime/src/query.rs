@@ -1,22 +1,26 @@
 //! A query while it runs, and what is left of it when it has ended.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use thalweg_memory::Cursors;
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 use thalweg_model::Counts;
-use thalweg_scheduling::QueryId;
+use thalweg_scheduling::{OperatorId, QueryId};
 
 use crate::error::QueryError;
 use crate::executor::Executor;
 use crate::exit::Delivered;
 use crate::latency::{Latencies, LatencySummary};
+use crate::meter::{Meter, read};
+use crate::task::Probe;
 
 /// How a query stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum QueryState {
     /// Its tasks run.
     Running,
+    /// Its tasks rest until it is resumed.
+    Paused,
     /// Every stream has ended.
     Finished,
     /// It failed or was cancelled.
@@ -29,39 +33,17 @@ pub(crate) struct QueryShared {
     pub(crate) name: String,
     pub(crate) edges: Vec<(String, Arc<Cursors>)>,
     pub(crate) delivered: Arc<Delivered>,
-    counters: Vec<Arc<TaskCounters>>,
+    /// Names and meters of its tasks.
+    meters: Vec<(String, Arc<Meter>)>,
+    probes: Vec<Arc<Probe>>,
+    /// Where its tasks are; known before any of them runs.
+    tasks: OnceLock<Vec<OperatorId>>,
+    /// Whether its tasks rest. Relaxed: who sets it calls the tasks afterwards.
+    is_paused: AtomicBool,
     /// Whether it has not ended. Relaxed: a worker that sees it late runs one step more, whose effect nobody sees.
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
-}
-
-/// What a task has done. Written by the worker that runs it and by nobody else, so adding takes no locked
-/// instruction; Relaxed: read for reports, exact once the query has ended.
-#[derive(Debug, Default)]
-pub(crate) struct TaskCounters {
-    events_in: AtomicU64,
-    bad: AtomicU64,
-    /// Nanoseconds that workers spent in steps.
-    busy_ns: AtomicU64,
-    steps: AtomicU64,
-}
-
-impl TaskCounters {
-    pub(crate) fn note_step(&self, busy_ns: u64) {
-        add(&self.busy_ns, busy_ns);
-        add(&self.steps, 1);
-    }
-
-    pub(crate) fn note_source(&self, made: u64, bad: u64) {
-        add(&self.events_in, made);
-        self.bad.store(bad, Ordering::Relaxed);
-    }
-}
-
-/// Adds to a counter that has one writer.
-fn add(counter: &AtomicU64, count: u64) {
-    counter.store(counter.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
 }
 
 struct Outcome {
@@ -181,15 +163,19 @@ impl QueryShared {
         name: String,
         edges: Vec<(String, Arc<Cursors>)>,
         delivered: Arc<Delivered>,
-        counters: Vec<Arc<TaskCounters>>,
+        meters: Vec<(String, Arc<Meter>)>,
+        probes: Vec<Arc<Probe>>,
     ) -> Arc<Self> {
-        let tasks_left = counters.len();
+        let tasks_left = meters.len();
         Arc::new(QueryShared {
             id,
             name,
             edges,
             delivered,
-            counters,
+            meters,
+            probes,
+            tasks: OnceLock::new(),
+            is_paused: AtomicBool::new(false),
             is_running: AtomicBool::new(true),
             outcome: Mutex::new(Outcome {
                 state: QueryState::Running,
@@ -205,9 +191,37 @@ impl QueryShared {
         self.is_running.load(Ordering::Relaxed)
     }
 
+    pub(crate) fn is_paused(&self) -> bool {
+        self.is_paused.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set_tasks(&self, tasks: Vec<OperatorId>) {
+        let is_first = self.tasks.set(tasks).is_ok();
+        assert!(is_first, "a query comes in once");
+    }
+
+    /// Where its tasks are, or were.
+    pub(crate) fn tasks(&self) -> &[OperatorId] {
+        self.tasks.get().map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn probes(&self) -> &[Arc<Probe>] {
+        &self.probes
+    }
+
     /// The sum of a counter over all tasks.
-    fn sum(&self, counter: impl Fn(&TaskCounters) -> &AtomicU64) -> u64 {
-        self.counters.iter().map(|counters| counter(counters).load(Ordering::Relaxed)).sum()
+    fn sum(&self, counter: impl Fn(&Meter) -> &AtomicU64) -> u64 {
+        self.meters.iter().map(|(_, meter)| read(counter(meter))).sum()
+    }
+
+    /// Records that its sources have made.
+    fn events_in(&self) -> u64 {
+        let sources = self.meters.iter().zip(&self.probes).filter(|(_, probe)| probe.is_source());
+        sources.map(|((_, meter), _)| read(&meter.records_in)).sum()
     }
 
     pub(crate) fn add_operators(&self, operators: Vec<OperatorCounts>) {
@@ -240,11 +254,11 @@ impl QueryShared {
     fn report(&self, operators: Vec<OperatorCounts>) -> QueryReport {
         QueryReport {
             query: self.name.clone(),
-            events_in: self.sum(|counters| &counters.events_in),
+            events_in: self.events_in(),
             results_out: self.delivered.results.load(Ordering::Relaxed),
-            bad: self.sum(|counters| &counters.bad),
-            busy_ns: self.sum(|counters| &counters.busy_ns),
-            steps: self.sum(|counters| &counters.steps),
+            bad: self.sum(|meter| &meter.bad),
+            busy_ns: self.sum(|meter| &meter.busy_ns),
+            steps: self.sum(|meter| &meter.steps),
             operators,
             edges: self.edges.iter().map(edge_counts).collect(),
             latency: self.delivered.latencies.lock().summary(),
@@ -280,7 +294,8 @@ impl QueryHandle {
 
     /// How it stands; cheap enough to be asked often.
     pub fn state(&self) -> QueryState {
-        self.shared.outcome.lock().state
+        let state = self.shared.outcome.lock().state;
+        if state == QueryState::Running && self.shared.is_paused() { QueryState::Paused } else { state }
     }
 
     /// Forgets the latencies so far: a warm-up is over.
@@ -292,19 +307,35 @@ impl QueryHandle {
     pub fn progress(&self) -> Progress {
         let QueryShared { delivered, edges, .. } = &*self.shared;
         Progress {
-            state: self.shared.outcome.lock().state,
-            events_in: self.shared.sum(|counters| &counters.events_in),
+            state: self.state(),
+            events_in: self.shared.events_in(),
             results_out: delivered.results.load(Ordering::Relaxed),
-            bad: self.shared.sum(|counters| &counters.bad),
+            bad: self.shared.sum(|meter| &meter.bad),
             pending: edges.iter().map(|(_, cursors)| cursors.pending(0)).sum(),
             latency: delivered.latencies.lock().summary(),
         }
     }
 
-    /// Asks the sources to end: what they have made is worked off, every window fires, sinks finish.
+    /// Lets the query rest: steps that run now are finished, then nothing of it runs until it is
+    /// [resumed](Self::resume). What it holds it keeps; what its sources miss meanwhile they catch up with.
+    pub fn pause(&self) {
+        if let Some(executor) = self.executor.upgrade() {
+            executor.set_paused(&self.shared, true);
+        }
+    }
+
+    /// Lets a query that was paused run again.
+    pub fn resume(&self) {
+        if let Some(executor) = self.executor.upgrade() {
+            executor.set_paused(&self.shared, false);
+        }
+    }
+
+    /// Asks the sources to end: what they have made is worked off, every window fires, sinks finish. A query that is
+    /// paused is resumed for it.
     pub fn stop(&self) {
         if let Some(executor) = self.executor.upgrade() {
-            executor.stop_sources(self.shared.id);
+            executor.stop_sources(&self.shared);
         }
     }
 

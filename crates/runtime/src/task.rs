@@ -19,8 +19,8 @@ pub(crate) mod tail;
 
 use std::sync::Arc;
 
-use thalweg_memory::Cursors;
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
+use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
 
 /// What a task needs of the world for one step.
@@ -62,6 +62,14 @@ pub(crate) trait Task: Send {
     fn faulted(&self) -> Option<&str>;
 }
 
+/// How far the edges of a task are at one moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Reach {
+    read: ReadPosition,
+    /// Records and marks.
+    written: (u64, u64),
+}
+
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
 /// are exact while the task stands still, and the executor's lock orders a task's runs.
 #[derive(Debug)]
@@ -98,6 +106,40 @@ impl Probe {
 
     pub(crate) fn is_source(&self) -> bool {
         self.input.is_none()
+    }
+
+    pub(crate) fn is_sink(&self) -> bool {
+        self.output.is_none()
+    }
+
+    /// Names the writer of the output edge, for when the pool has made a chunk for it.
+    pub(crate) fn name_writer(&self, name: u32) {
+        if let Some(edge) = &self.output {
+            edge.name_writer(name.into());
+        }
+    }
+
+    /// How far the edges are.
+    pub(crate) fn reach(&self) -> Reach {
+        Reach {
+            read: self.input.as_ref().map(|(edge, reader)| edge.read_position(*reader)).unwrap_or_default(),
+            written: self
+                .output
+                .as_ref()
+                .map(|edge| (edge.written(), edge.marks_written()))
+                .unwrap_or_default(),
+        }
+    }
+
+    /// What has changed since then for others: whether there is more to read for those behind us, and whether whoever
+    /// writes our input may have been without room and has some now.
+    pub(crate) fn changes_since(&self, reach: &Reach) -> (bool, bool) {
+        let wrote =
+            self.output.as_ref().is_some_and(|edge| (edge.written(), edge.marks_written()) != reach.written);
+        let freed = self.input.as_ref().is_some_and(|(edge, reader)| {
+            edge.read_position(*reader) != reach.read && edge.may_have_been_full(reach.read)
+        });
+        (wrote, freed)
     }
 
     pub(crate) fn can_output(&self) -> bool {

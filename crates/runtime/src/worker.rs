@@ -12,7 +12,7 @@ use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Clock, Fault, ProcessingTime};
 
 use crate::error::QueryError;
-use crate::executor::{Claim, Done, Executor, Found, Outcome, TaskBody, discard};
+use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
 /// One step in so many measures what choosing its task took.
@@ -21,6 +21,7 @@ const SCHEDULING_SAMPLE: u32 = 64;
 /// Runs tasks.
 pub struct Worker {
     executor: Arc<Executor>,
+    bench: Bench,
     /// The task at hand, and when it was asked for.
     claim: Option<(Claim, ProcessingTime)>,
     steps: u32,
@@ -36,8 +37,8 @@ pub enum Step {
 }
 
 impl Worker {
-    pub(crate) fn new(executor: Arc<Executor>) -> Self {
-        Worker { executor, claim: None, steps: 0 }
+    pub(crate) fn new(executor: Arc<Executor>, index: usize) -> Self {
+        Worker { executor, bench: Bench::new(index), claim: None, steps: 0 }
     }
 
     /// Runs the task at hand, if there is one, and gets the next.
@@ -54,18 +55,26 @@ impl Worker {
                     started = chosen;
                 }
                 let (outcome, ended) = run(&mut claim, &self.executor, clock, started);
-                let Claim { operator, body, .. } = claim;
-                (Some(Done { operator, body, started, outcome }), ended)
+                (Some(Done { claim, started, outcome }), ended)
             }
             None => (None, clock.now()),
         };
-        match self.executor.next(done, now) {
+        match self.executor.next(&mut self.bench, done, now) {
             Found::Task(claim) => {
                 self.claim = Some((claim, now));
                 Step::Busy
             }
             Found::Nothing(until) => Step::Idle(until),
         }
+    }
+
+    /// Sleeps until there may be something to do.
+    pub(crate) fn sleep(&mut self, clock: &dyn Clock) {
+        self.executor.sleep(&mut self.bench, clock);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.executor.is_closed()
     }
 }
 
@@ -84,7 +93,8 @@ fn run(
         Ok::<_, Fault>((report, settle_accounts(body, executor, report)))
     }));
     let ended = clock.now();
-    body.counters.note_step(ended.nanos_since(started));
+    let report = if let Ok(Ok((report, _))) = &stepped { *report } else { StepReport::default() };
+    body.meter.note_step(report, ended.nanos_since(started));
     let outcome = match stepped {
         Ok(Ok((report, Ok(())))) => Outcome::Ran(report),
         Ok(Ok((_, Err(exceeded)))) => {
@@ -109,7 +119,7 @@ fn settle_accounts(
     report: StepReport,
 ) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
-        body.counters.note_source(report.records_in, body.task.bad_count());
+        body.meter.note_bad(body.task.bad_count());
     }
     if report.ended {
         // Its sink has published; what state is left goes now.
@@ -117,6 +127,7 @@ fn settle_accounts(
         return Ok(());
     }
     let held_bytes = body.task.held_bytes();
+    body.meter.note_held(held_bytes);
     if held_bytes != body.state.bytes() && body.state.resize(held_bytes).is_err() {
         // State goes before pages that nobody uses.
         executor.pool().give_up_spare();

@@ -16,11 +16,11 @@ mod setup;
 
 use std::sync::Arc;
 
-use thalweg_memory::{Budget, Pool, Reservation};
+use thalweg_memory::{Budget, Reservation};
 use thalweg_model::{Clock, Entropy, ProcessingTime, SeededEntropy, VirtualClock};
 use thalweg_runtime::{
-    Engine, Graph, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step, Stepped,
-    Worker,
+    Engine, Graph, Growth, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step,
+    Stepped, Worker,
 };
 
 pub use setup::Setup;
@@ -61,7 +61,7 @@ pub struct Simulation {
     clock: Arc<VirtualClock>,
     engine: Engine,
     workers: Vec<Worker>,
-    pool: Arc<Pool>,
+    growth: Growth,
     /// What each worker said last, if nothing has happened since: idle until then.
     idle: Vec<Option<ProcessingTime>>,
     queries: Vec<Option<QueryHandle>>,
@@ -91,7 +91,7 @@ impl Simulation {
             .edges(setup.edges)
             .clock(engine_clock)
             .entropy(Box::new(entropy_for(seed, "engine")));
-        let Stepped { engine, workers, pool } =
+        let Stepped { engine, workers, growth } =
             builder.build_stepped().expect("a setup lies within its range");
         Simulation {
             schedule: entropy_for(seed, "schedule"),
@@ -100,7 +100,7 @@ impl Simulation {
             clock,
             engine,
             workers,
-            pool,
+            growth,
             queries: Vec::new(),
             events: Vec::new(),
             withheld: None,
@@ -209,7 +209,7 @@ impl Simulation {
     /// One action; `false` if there is none before the end of time.
     fn act(&mut self) -> bool {
         self.actions += 1;
-        if self.schedule.below(self.setup.grow_one_in) == 0 && self.pool.grow_step() {
+        if self.schedule.below(self.setup.grow_one_in) == 0 && self.growth.step() {
             self.idle.fill(None);
         }
         if self.schedule.below(self.setup.tick_one_in) == 0 {
@@ -239,7 +239,7 @@ impl Simulation {
     /// Every worker is idle: the pool serves what waits, or the clock moves on.
     fn wait(&mut self) -> bool {
         let due = self.idle.iter().flatten().min().copied().unwrap_or(ProcessingTime::NEVER);
-        let has_grown = self.pool.grow_step();
+        let has_grown = self.growth.step();
         if !has_grown && due == ProcessingTime::NEVER {
             return false;
         }

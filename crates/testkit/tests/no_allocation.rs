@@ -27,7 +27,8 @@ fn check(chaining: Chaining) {
     let clock = Arc::new(VirtualClock::default());
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
     let builder = Engine::builder().clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
-    let Stepped { engine, mut workers, pool } = builder.build_stepped().expect("defaults lie in their range");
+    let Stepped { engine, mut workers, growth } =
+        builder.build_stepped().expect("defaults lie in their range");
     // 20,000 events to a window: several windows in the steps that are counted, chained or not.
     let pace = Pace::Drain { nominal_rate_per_s: 2_000, start: EventTime::EPOCH };
     let source = Paced::new(shared_ysb_generator(), pace).expect("the rate is in range");
@@ -39,7 +40,7 @@ fn check(chaining: Chaining) {
     let mut step = || {
         clock.advance_to(clock.now().plus_nanos(STEP_NS));
         let _busy = workers[0].step(clock.as_ref());
-        while pool.grow_step() {}
+        while growth.step() {}
     };
     // Two windows have fired, so there is a table in use and one to spare; and long enough for bursts to settle.
     while query.progress().results_out < 2 * RESULTS_PER_WINDOW {
@@ -56,7 +57,7 @@ fn check(chaining: Chaining) {
             let _busy = worker.step(clock.as_ref());
         });
         counted += allocated.count_total;
-        while pool.grow_step() {}
+        while growth.step() {}
     }
     let after = query.progress();
     let fired = (after.results_out - before.results_out) / RESULTS_PER_WINDOW;

@@ -53,7 +53,7 @@ impl Bench {
 
     fn step(&mut self) -> Step {
         self.clock.advance_to(self.clock.now().plus_nanos(STEP_NS));
-        while self.stepped.pool.grow_step() {}
+        while self.stepped.growth.step() {}
         self.stepped.workers[0].step(self.clock.as_ref())
     }
 

@@ -150,7 +150,7 @@ fn stepped(edges: EdgeLimits, clock: &Arc<VirtualClock>) -> Stepped {
 /// Steps the only worker until nothing is left to do; answers when something is next due.
 fn run(stepped: &mut Stepped, clock: &VirtualClock) -> ProcessingTime {
     for _ in 0..100_000 {
-        while stepped.pool.grow_step() {}
+        while stepped.growth.step() {}
         if let Step::Idle(until) = stepped.workers[0].step(clock) {
             return until;
         }

@@ -1,0 +1,82 @@
+//! The board against a plain list of words, and its tops under threads and under loom.
+
+#[cfg(not(loom))]
+mod plain {
+    use thalweg_model::{Entropy, SeededEntropy};
+
+    use super::super::*;
+
+    /// Any order of changes, in one group and in several: the least is the least of the list.
+    #[test]
+    fn the_least_is_found() {
+        for count in [1, 5, 64, 65, 300] {
+            let mut entropy = SeededEntropy::new(count as u64);
+            let (board, mut list) = (Board::new(count), vec![NOTHING; count]);
+            board.cover(count);
+            for _ in 0..5_000 {
+                let index = entropy.below(count as u64) as usize;
+                let word = if entropy.below(3) == 0 { NOTHING } else { entropy.below(50) };
+                board.set(index, word);
+                list[index] = word;
+                let least = list.iter().min().copied().filter(|&word| word != NOTHING);
+                assert_eq!(board.least().map(|least| least.word), least);
+                assert!(board.least().is_none_or(|least| list[least.index] == least.word));
+                let but = board.least().map(|least| least.index);
+                let second = list.iter().enumerate().filter(|(index, _)| Some(*index) != but);
+                let second = second.map(|(_, word)| *word).min().filter(|&word| word != NOTHING);
+                assert_eq!(board.least_but(but.as_slice()).map(|least| least.word), second);
+            }
+        }
+    }
+
+    /// Words written while one group was all are seen when there are more.
+    #[test]
+    fn covering_more_forgets_nothing() {
+        let board = Board::new(200);
+        board.set(3, 7);
+        assert_eq!(board.least(), Some(Least { index: 3, word: 7 }));
+        board.cover(200);
+        assert_eq!(board.least(), Some(Least { index: 3, word: 7 }));
+        board.set(199, 5);
+        assert_eq!(board.least(), Some(Least { index: 199, word: 5 }));
+        board.set(3, NOTHING);
+        board.set(199, NOTHING);
+        assert_eq!(board.least(), None);
+    }
+
+    #[test]
+    fn the_least_of_a_neighbourhood_can_be_chosen() {
+        let board = Board::new(100);
+        board.cover(100);
+        [(1, 5), (2, 3), (70, 1)].into_iter().for_each(|(index, word)| board.set(index, word));
+        assert_eq!(board.least_near(5, |_, _| true), Some(Least { index: 2, word: 3 }));
+        assert_eq!(board.least_near(5, |index, _| index != 2), Some(Least { index: 1, word: 5 }));
+        assert_eq!(board.least_near(5, |_, word| word > 9), None);
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use loom::thread;
+    use thalweg_memory::sync::Arc;
+
+    use super::super::*;
+
+    /// Two leaves of one group change at once, one up and one down; when both have returned, the top is the least.
+    #[test]
+    fn tops_agree_with_their_leaves_in_the_end() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(|| {
+            // The second group is all nothing, and there so that tops are kept at all.
+            let board = Arc::new(Board::new(4));
+            board.set(0, 2);
+            board.cover(4);
+            let other = Arc::clone(&board);
+            let lowering = thread::spawn(move || other.set(1, 2));
+            board.set(0, NOTHING);
+            lowering.join().unwrap();
+            assert_eq!(board.least(), Some(Least { index: 1, word: 3 }));
+        });
+    }
+}

@@ -1,0 +1,177 @@
+//! Where workers sleep when there is nothing to do, and how they are woken. `README.md` beside this file tells the
+//! protocol; in short:
+//!
+//! * A worker that finds nothing says that it is going to sleep, looks once more, and sleeps. Whoever makes work first
+//!   publishes it, then looks whether anybody sleeps. Between the two steps each side has a fence, so at least one of
+//!   them sees the other: no wake-up is lost.
+//! * Of those who sleep, one wakes by itself when the next source is due, and one a little later, should the first be
+//!   held up; nobody else has a timer, and with no source due nobody has: an idle engine does not tick.
+//!
+//! Choosing a task takes no lock; sleeping and waking take one.
+
+use std::time::Duration;
+
+use thalweg_memory::sync::{AtomicUsize, Condvar, Mutex, Ordering, fence};
+use thalweg_model::{Clock, ProcessingTime};
+
+/// How much later the second sleeper wakes than the one who waits for the next source; and how long a worker sleeps at
+/// most while others are awake, whose steps may turn out longer than they thought. Ours: far below what people notice,
+/// and a thousand wake-ups a second are half a percent of a core.
+pub(crate) const BACKUP_NS: u64 = 1_000_000;
+
+/// The sleepers of an engine.
+#[derive(Debug)]
+pub(crate) struct Idle {
+    workers: usize,
+    /// How many sleep or are about to. Written under the lock; read without it by those who make work, behind a fence.
+    sleeping: AtomicUsize,
+    sleepers: Mutex<Vec<Sleeper>>,
+    /// One per worker.
+    beds: Box<[Condvar]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sleeper {
+    worker: usize,
+    /// When it wakes by itself, at the latest.
+    until: ProcessingTime,
+}
+
+/// What a worker sees when it looks once more before it sleeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Outlook {
+    /// There is work, or the engine ends.
+    Work,
+    /// Nothing before this instant, unless others make work.
+    Nothing(ProcessingTime),
+}
+
+/// How a sleep ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Awoken {
+    /// There was something to do after all.
+    NotAsleep,
+    /// Somebody called.
+    Called,
+    /// The time was up. `is_covered` says whether another sleeper has a timer, too.
+    TimeUp {
+        /// See above.
+        is_covered: bool,
+    },
+}
+
+impl Idle {
+    pub(crate) fn new(workers: usize) -> Self {
+        Idle {
+            workers,
+            sleeping: AtomicUsize::new(0),
+            sleepers: Mutex::new(Vec::with_capacity(workers)),
+            beds: (0..workers).map(|_| Condvar::new()).collect(),
+        }
+    }
+
+    /// Whether there is one worker only, whom nobody could help.
+    #[inline]
+    pub(crate) fn is_single(&self) -> bool {
+        self.workers == 1
+    }
+
+    /// Whether somebody sleeps, for one who has just made work: behind a fence that orders that work before the look.
+    #[inline]
+    pub(crate) fn has_sleepers(&self) -> bool {
+        // SeqCst: a store of work before this and a load of `sleeping` behind it may otherwise pass each other; the
+        // sleeper has such a fence between its count and its look.
+        fence(Ordering::SeqCst);
+        self.sleeping.load(Ordering::Relaxed) > 0
+    }
+
+    /// The same without a fence, for one who asks again soon.
+    #[inline]
+    pub(crate) fn seems_to_have_sleepers(&self) -> bool {
+        self.sleeping.load(Ordering::Relaxed) > 0
+    }
+
+    /// Sleeps until somebody calls or the time is up, unless `look` finds work.
+    pub(crate) fn sleep(
+        &self,
+        worker: usize,
+        clock: &dyn Clock,
+        look: impl FnOnce(ProcessingTime) -> Outlook,
+    ) -> Awoken {
+        let mut sleepers = self.sleepers.lock();
+        self.count(sleepers.len() + 1);
+        // SeqCst: see `has_sleepers`.
+        fence(Ordering::SeqCst);
+        let now = clock.now();
+        let due = match look(now) {
+            Outlook::Nothing(due) if now < due => due,
+            _ => {
+                self.count(sleepers.len());
+                return Awoken::NotAsleep;
+            }
+        };
+        let until = self.alarm(&sleepers, now, due);
+        sleepers.push(Sleeper { worker, until });
+        loop {
+            let left_ns = until.nanos_since(clock.now());
+            if until == ProcessingTime::NEVER {
+                sleepers = self.beds[worker].wait(sleepers);
+            } else if left_ns > 0 {
+                sleepers = self.beds[worker].wait_timeout(sleepers, Duration::from_nanos(left_ns));
+            }
+            let Some(place) = sleepers.iter().position(|sleeper| sleeper.worker == worker) else {
+                return Awoken::Called;
+            };
+            if until <= clock.now() {
+                sleepers.remove(place);
+                self.count(sleepers.len());
+                let is_covered = sleepers.iter().any(|sleeper| sleeper.until != ProcessingTime::NEVER);
+                return Awoken::TimeUp { is_covered };
+            }
+        }
+    }
+
+    /// When one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
+    /// one other does; not at all, if two do.
+    fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
+        let by = |instant: ProcessingTime| sleepers.iter().filter(|sleeper| sleeper.until <= instant).count();
+        let late = |instant: ProcessingTime| {
+            if instant == ProcessingTime::NEVER { instant } else { instant.plus_nanos(BACKUP_NS) }
+        };
+        let for_sources = match (due, by(due), by(late(due))) {
+            (ProcessingTime::NEVER, ..) => ProcessingTime::NEVER,
+            (_, 0, _) => due,
+            (_, _, 0 | 1) => late(due),
+            _ => ProcessingTime::NEVER,
+        };
+        // While somebody is awake, one of those who sleep looks once in a while whether that one is held up.
+        let is_alone = sleepers.len() + 1 == self.workers;
+        let look = now.plus_nanos(BACKUP_NS);
+        if is_alone || by(look) > 0 { for_sources } else { for_sources.min(look) }
+    }
+
+    fn count(&self, sleeping: usize) {
+        self.sleeping.store(sleeping, Ordering::Relaxed);
+    }
+
+    /// Wakes the one who fell asleep last, if anybody sleeps: its core is still warm.
+    pub(crate) fn wake_one(&self) {
+        let mut sleepers = self.sleepers.lock();
+        if let Some(Sleeper { worker, .. }) = sleepers.pop() {
+            self.count(sleepers.len());
+            self.beds[worker].notify_one();
+        }
+    }
+
+    /// Wakes everybody who sleeps.
+    pub(crate) fn wake_all(&self) {
+        let mut sleepers = self.sleepers.lock();
+        for Sleeper { worker, .. } in sleepers.drain(..) {
+            self.beds[worker].notify_one();
+        }
+        self.count(0);
+    }
+}
+
+#[cfg(test)]
+mod tests;

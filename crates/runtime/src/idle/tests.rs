@@ -1,0 +1,107 @@
+//! Who sleeps until when, and, under loom, that no wake-up is lost.
+
+use thalweg_model::VirtualClock;
+
+use super::*;
+
+#[cfg(not(loom))]
+mod plain {
+    use super::*;
+
+    fn at(micros: u64) -> ProcessingTime {
+        ProcessingTime::from_nanos(micros * 1_000)
+    }
+
+    /// Until when the next of `workers` sleeps, at 1 ms, with others asleep until `sleepers`; times in microseconds.
+    fn check(workers: usize, sleepers: &[ProcessingTime], due: ProcessingTime, expected: ProcessingTime) {
+        let sleepers: Vec<Sleeper> =
+            sleepers.iter().enumerate().map(|(worker, &until)| Sleeper { worker, until }).collect();
+        assert_eq!(Idle::new(workers).alarm(&sleepers, at(1_000), due), expected);
+    }
+
+    #[test]
+    fn one_waits_for_the_next_source_and_one_a_little_longer() {
+        let never = ProcessingTime::NEVER;
+        check(1, &[], at(1_500), at(1_500));
+        check(1, &[], never, never);
+        check(2, &[at(1_500)], at(1_500), at(2_500));
+        check(2, &[at(9_000)], at(1_500), at(1_500));
+        check(3, &[at(1_500), at(2_500)], at(1_500), never);
+        check(3, &[at(1_500), at(9_000)], at(1_500), at(2_500));
+        check(2, &[never], never, never);
+    }
+
+    /// While somebody is awake, one of the others looks after a millisecond.
+    #[test]
+    fn one_looks_after_those_who_are_awake() {
+        let never = ProcessingTime::NEVER;
+        check(2, &[], never, at(2_000));
+        check(2, &[], at(9_000), at(2_000));
+        check(2, &[], at(1_200), at(1_200));
+        check(3, &[at(2_000)], never, never);
+    }
+
+    #[test]
+    fn nobody_sleeps_while_there_is_work() {
+        let (idle, clock) = (Idle::new(1), VirtualClock::starting_at(at(5)));
+        assert_eq!(idle.sleep(0, &clock, |_| Outlook::Work), Awoken::NotAsleep);
+        assert_eq!(idle.sleep(0, &clock, |now| Outlook::Nothing(now)), Awoken::NotAsleep);
+        assert!(!idle.has_sleepers());
+        idle.wake_one();
+        idle.wake_all();
+    }
+}
+
+#[cfg(loom)]
+mod model {
+    use loom::thread;
+    use thalweg_memory::Baton;
+    use thalweg_memory::sync::{Arc, AtomicU32};
+
+    use super::*;
+
+    fn model(body: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(body);
+    }
+
+    /// One worker makes work for a task that lies idle and wakes a sleeper if there is one; the other sleeps whenever
+    /// it finds nothing. It never sleeps for ever: loom would call that a deadlock.
+    #[test]
+    fn no_wake_up_is_lost() {
+        model(|| {
+            let shared = Arc::new((Idle::new(2), Baton::<u32>::default(), AtomicU32::new(0)));
+            shared.1.fill(Box::new(0)).unwrap();
+            let other = Arc::clone(&shared);
+            let sleeper = thread::spawn(move || {
+                let (idle, baton, made) = &*other;
+                let clock = VirtualClock::default();
+                loop {
+                    if let Some(task) = baton.take() {
+                        assert_eq!(
+                            made.load(Ordering::Relaxed),
+                            1,
+                            "a task is ready only when there is work"
+                        );
+                        baton.put(task, false).unwrap_or_else(|_| ());
+                        return;
+                    }
+                    let look = |_| {
+                        if baton.is_ready() { Outlook::Work } else { Outlook::Nothing(ProcessingTime::NEVER) }
+                    };
+                    idle.sleep(1, &clock, look);
+                }
+            });
+            let (idle, baton, made) = &*shared;
+            made.store(1, Ordering::Relaxed);
+            if let Some(task) = baton.wake() {
+                assert!(baton.put(task, true).is_ok());
+            }
+            if idle.has_sleepers() {
+                idle.wake_one();
+            }
+            sleeper.join().unwrap();
+        });
+    }
+}

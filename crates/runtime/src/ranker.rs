@@ -1,0 +1,367 @@
+//! What the policy is asked and told, and when: the one place where the snapshot is gathered and ranks are made.
+//!
+//! One party at a time holds the ranker, behind a lock that workers only try: a worker that finds it taken goes on with
+//! the ranks as they were, keeps what it has to tell, and tells it when it next gets hold of the ranker.
+//!
+//! Between two rounds only the entry of the operator to be ranked is renewed. A round renews everything; it comes every
+//! [`ROUND_NS`], or so much more seldom that it takes no more than a hundredth of the time. Costs and selectivities are
+//! measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over [`GRADIENT_NS`] (Enjima's program).
+
+use std::sync::Arc;
+
+use thalweg_model::ProcessingTime;
+use thalweg_scheduling::{
+    Completion, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Refresh, Snapshot,
+};
+
+use crate::executor::TaskBody;
+use crate::gradient::Gradient;
+use crate::meter::{Meter, read};
+use crate::query::QueryShared;
+use crate::task::Probe;
+
+/// The word of a task that is pending but has no rank: the class behind all others, in the order of tasks. Workers take
+/// such a task when there is no other.
+fn unranked(operator: OperatorId) -> u64 {
+    15 << 60 | u64::from(operator.0 & 0xffff)
+}
+
+/// Time between two rounds: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
+pub(crate) const ROUND_NS: u64 = 1_000_000;
+
+/// A round is so many times as long as it takes, at least.
+const ROUND_PER_COST: u64 = 100;
+
+/// Time over which costs and selectivities are averaged: Enjima, section 4, "50 ms".
+const METRICS_NS: u64 = 50_000_000;
+
+/// Time between two samples of a query's latency: as in Enjima's program, 100 ms.
+const GRADIENT_NS: u64 = 100_000_000;
+
+/// What a worker has to tell the ranker.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Note {
+    Ran(Completion),
+    Ended(OperatorId),
+}
+
+/// The policy with all that it sees.
+pub(crate) struct Ranker {
+    policy: Box<dyn Policy>,
+    refresh: Refresh,
+    reads: Fields,
+    snapshot: Snapshot,
+    views: Vec<Option<View>>,
+    queries: Vec<Option<QueryView>>,
+    /// Places of tasks that have ended.
+    free: Vec<OperatorId>,
+    measured_at: ProcessingTime,
+    sampled_at: ProcessingTime,
+}
+
+/// What is looked at of a task.
+struct View {
+    probe: Arc<Probe>,
+    meter: Arc<Meter>,
+    query: QueryId,
+    /// Of the meter, when costs were last measured.
+    seen: Seen,
+    cost_ns: f64,
+    selectivity: f64,
+    /// As far as the ranker has heard.
+    last_run_ended: ProcessingTime,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    records_in: u64,
+    records_out: u64,
+    busy_ns: u64,
+}
+
+struct QueryView {
+    shared: Arc<QueryShared>,
+    /// Its tasks, upstream before downstream.
+    order: Vec<OperatorId>,
+    tasks_left: usize,
+    gradient: Gradient,
+}
+
+/// A task of a query that comes in.
+pub(crate) struct NewTask {
+    pub(crate) probe: Arc<Probe>,
+    pub(crate) meter: Arc<Meter>,
+    /// Who reads what it writes, by place in the query.
+    pub(crate) downstream: Vec<usize>,
+}
+
+impl Ranker {
+    pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, workers: usize) -> Self {
+        Ranker {
+            refresh: policy.refresh(),
+            reads: policy.reads(),
+            policy,
+            snapshot: Snapshot { workers, block_records, ..Snapshot::default() },
+            views: Vec::new(),
+            queries: Vec::new(),
+            free: Vec::new(),
+            measured_at: ProcessingTime::ZERO,
+            sampled_at: ProcessingTime::ZERO,
+        }
+    }
+
+    /// Whether ranks are to be made anew when more arrives where something waits already.
+    pub(crate) fn ranks_on_arrival(&self) -> bool {
+        self.refresh.contain(Refresh::ON_ARRIVAL)
+    }
+
+    /// Whether rounds rank what a worker would not run.
+    pub(crate) fn conserves_work(&self) -> bool {
+        self.policy.conserves_work()
+    }
+
+    /// Queries that run.
+    pub(crate) fn query_count(&self) -> usize {
+        self.queries.iter().flatten().count()
+    }
+
+    /// Tasks that run.
+    pub(crate) fn task_count(&self) -> usize {
+        self.views.iter().flatten().count()
+    }
+
+    /// Places of tasks in use, at most.
+    pub(crate) fn places(&self) -> usize {
+        self.views.len()
+    }
+
+    /// The queries that run.
+    pub(crate) fn queries(&self) -> impl Iterator<Item = &Arc<QueryShared>> {
+        self.queries.iter().flatten().map(|query| &query.shared)
+    }
+
+    /// A number for a query that comes in: the first that is free.
+    pub(crate) fn next_query(&self) -> QueryId {
+        let free = self.queries.iter().position(Option::is_none).unwrap_or(self.queries.len());
+        QueryId(u32::try_from(free).expect("the number of queries is bounded"))
+    }
+
+    /// Takes a query in; answers the places of its tasks.
+    pub(crate) fn admit(
+        &mut self,
+        shared: Arc<QueryShared>,
+        tasks: Vec<NewTask>,
+        now: ProcessingTime,
+    ) -> Vec<OperatorId> {
+        let query = shared.id;
+        let ids: Vec<OperatorId> = tasks.iter().map(|_| self.place()).collect();
+        let downstream: Vec<Vec<usize>> = tasks.iter().map(|task| task.downstream.clone()).collect();
+        for (id, NewTask { probe, meter, downstream }) in ids.iter().zip(tasks) {
+            let place = id.0 as usize;
+            self.snapshot.downstream[place] = downstream.into_iter().map(|index| ids[index]).collect();
+            let view = View {
+                probe,
+                meter,
+                query,
+                seen: Seen::default(),
+                cost_ns: OperatorState::ASSUMED_COST_NS_PER_RECORD,
+                selectivity: 1.0,
+                last_run_ended: now,
+            };
+            self.snapshot.operators[place] = Some(view.state(self.reads, now, false));
+            self.views[place] = Some(view);
+        }
+        let order: Vec<OperatorId> =
+            upstream_first(&downstream).into_iter().map(|index| ids[index]).collect();
+        let tasks_left = order.len();
+        let place = query.0 as usize;
+        if place == self.queries.len() {
+            self.queries.push(None);
+            self.snapshot.queries.push(None);
+        }
+        self.snapshot.queries[place] = Some(QueryState::default());
+        self.queries[place] = Some(QueryView { shared, order, tasks_left, gradient: Gradient::default() });
+        self.renew_order();
+        ids
+    }
+
+    fn place(&mut self) -> OperatorId {
+        if let Some(free) = self.free.pop() {
+            return free;
+        }
+        self.views.push(None);
+        self.snapshot.operators.push(None);
+        self.snapshot.downstream.push(Vec::new());
+        OperatorId(u32::try_from(self.views.len() - 1).expect("the number of tasks is bounded"))
+    }
+
+    fn renew_order(&mut self) {
+        let Ranker { queries, snapshot, .. } = self;
+        snapshot.order.clear();
+        for query in queries.iter().flatten() {
+            let lives = |id: &&OperatorId| snapshot.operators[id.0 as usize].is_some();
+            snapshot.order.extend(query.order.iter().filter(lives));
+        }
+    }
+
+    /// Hears what happened.
+    pub(crate) fn hear(&mut self, note: Note) {
+        match note {
+            Note::Ran(done) => {
+                if let Some(view) = &mut self.views[done.operator.0 as usize] {
+                    view.last_run_ended = done.ended;
+                    self.policy.feedback(&done);
+                }
+            }
+            Note::Ended(operator) => self.dismiss(operator),
+        }
+    }
+
+    /// Forgets a task that has ended; its place is free.
+    fn dismiss(&mut self, operator: OperatorId) {
+        let place = operator.0 as usize;
+        let Some(view) = self.views[place].take() else { return };
+        self.snapshot.operators[place] = None;
+        self.snapshot.downstream[place].clear();
+        self.free.push(operator);
+        let query = view.query.0 as usize;
+        if let Some(of) = &mut self.queries[query] {
+            of.tasks_left -= 1;
+            of.order.retain(|&id| id != operator);
+            if of.tasks_left == 0 {
+                self.queries[query] = None;
+                self.snapshot.queries[query] = None;
+            }
+        }
+        self.renew_order();
+    }
+
+    /// The word under which a task that has something to do is published; `None` if it is not to run before a round
+    /// says so.
+    pub(crate) fn word(&mut self, body: &TaskBody, now: ProcessingTime) -> Option<u64> {
+        let place = body.operator.0 as usize;
+        let view = self.views[place].as_ref().expect("a task that is ranked has not ended");
+        self.snapshot.now = now;
+        self.snapshot.operators[place] = Some(view.state(self.reads, now, false));
+        match self.policy.rank(&self.snapshot, body.operator) {
+            Some(rank) => Some(rank.word()),
+            None => self.policy.conserves_work().then(|| unranked(body.operator)),
+        }
+    }
+
+    /// The word of a task that nobody could rank.
+    pub(crate) fn unranked(operator: OperatorId) -> u64 {
+        unranked(operator)
+    }
+
+    /// How many records a task may take.
+    pub(crate) fn quantum(&mut self, operator: OperatorId, now: ProcessingTime) -> u32 {
+        self.snapshot.now = now;
+        self.policy.quantum(&self.snapshot, operator).records.max(1)
+    }
+
+    /// The cost of a record, as last measured, in nanoseconds.
+    pub(crate) fn cost_ns(&self, operator: OperatorId) -> f64 {
+        self.views[operator.0 as usize]
+            .as_ref()
+            .map_or(OperatorState::ASSUMED_COST_NS_PER_RECORD, |view| view.cost_ns)
+    }
+
+    /// Renews the whole snapshot and lets the policy prepare. What a round takes counts from `now`.
+    pub(crate) fn prepare(&mut self, now: ProcessingTime, is_held: impl Fn(OperatorId) -> bool) {
+        if METRICS_NS <= now.nanos_since(self.measured_at) {
+            self.measured_at = now;
+            self.views.iter_mut().flatten().for_each(View::measure);
+        }
+        if GRADIENT_NS <= now.nanos_since(self.sampled_at) {
+            self.sampled_at = now;
+            for (view, state) in self.queries.iter_mut().zip(&mut self.snapshot.queries) {
+                if let (Some(view), Some(state)) = (view, state) {
+                    view.gradient.sample(view.shared.delivered.latency_sums(), now);
+                    state.latency_gradient = view.gradient.mean();
+                    state.gradient_samples = view.gradient.samples();
+                }
+            }
+        }
+        self.snapshot.now = now;
+        self.snapshot.round_end = now.plus_nanos(ROUND_NS);
+        for (place, view) in self.views.iter().enumerate() {
+            if let Some(view) = view {
+                let operator = OperatorId(place as u32);
+                self.snapshot.operators[place] = Some(view.state(self.reads, now, is_held(operator)));
+            }
+        }
+        self.policy.prepare(&self.snapshot);
+    }
+
+    /// When the next round is due if this one began and ended then.
+    pub(crate) fn next_round(&mut self, began: ProcessingTime, ended: ProcessingTime) -> ProcessingTime {
+        let length_ns = ended.nanos_since(began).saturating_mul(ROUND_PER_COST).max(ROUND_NS);
+        self.snapshot.round_end = began.plus_nanos(length_ns);
+        self.snapshot.round_end
+    }
+}
+
+impl View {
+    fn state(&self, reads: Fields, now: ProcessingTime, is_running: bool) -> OperatorState {
+        let probe = &self.probe;
+        let oldest_pending =
+            if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
+        OperatorState {
+            query: self.query,
+            is_source: probe.is_source(),
+            is_sink: probe.is_sink(),
+            is_on_demand: probe.is_on_demand(),
+            is_running,
+            pending: probe.pending(now),
+            oldest_pending,
+            can_output: probe.can_output(),
+            last_run_ended: self.last_run_ended,
+            cost_ns_per_record: self.cost_ns,
+            selectivity: self.selectivity,
+        }
+    }
+
+    /// Cost and selectivity since the last measurement: plain ratios. Without input both stay as they are. With input
+    /// and no output, as of a window that has not fired, selectivity is that of the whole run, where one record out
+    /// is assumed: it falls while nothing comes, but never to zero, which would tell no order.
+    fn measure(&mut self) {
+        let meter = &self.meter;
+        let seen = Seen {
+            records_in: read(&meter.records_in),
+            records_out: read(&meter.records_out),
+            busy_ns: read(&meter.busy_ns),
+        };
+        let records_in = seen.records_in.saturating_sub(self.seen.records_in) as f64;
+        let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
+        if records_in > 0.0 {
+            self.cost_ns =
+                (seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64 / records_in).max(f64::MIN_POSITIVE);
+            self.selectivity = if records_out > 0.0 {
+                records_out / records_in
+            } else {
+                (seen.records_out + 1) as f64 / (seen.records_in + 1) as f64
+            };
+            self.seen = seen;
+        }
+    }
+}
+
+/// The places of a query's tasks, upstream before downstream (Kahn, "Topological Sorting of Large Networks", CACM
+/// 1962). A graph that passed its checks has no cycle.
+fn upstream_first(downstream: &[Vec<usize>]) -> Vec<usize> {
+    let mut inputs = vec![0usize; downstream.len()];
+    downstream.iter().flatten().for_each(|&reader| inputs[reader] += 1);
+    let mut order: Vec<usize> = (0..downstream.len()).filter(|&place| inputs[place] == 0).collect();
+    let mut next = 0;
+    while let Some(&place) = order.get(next) {
+        next += 1;
+        for &reader in &downstream[place] {
+            inputs[reader] -= 1;
+            if inputs[reader] == 0 {
+                order.push(reader);
+            }
+        }
+    }
+    order
+}
