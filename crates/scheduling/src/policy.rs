@@ -1,6 +1,8 @@
 //! The contract of policies, and their names.
 
 pub mod fcfs;
+pub mod min_latency;
+pub mod output_cost;
 pub mod round_robin;
 
 use std::fmt;
@@ -119,7 +121,7 @@ impl std::error::Error for UnknownPolicy {}
 
 /// The names of all policies.
 pub fn names() -> Vec<&'static str> {
-    vec![fcfs::NAME, round_robin::NAME]
+    vec![fcfs::NAME, round_robin::NAME, min_latency::NAME]
 }
 
 /// The policy called `name`.
@@ -130,6 +132,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     match name {
         fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
         round_robin::NAME => Ok(Box::new(round_robin::RoundRobin::default())),
+        min_latency::NAME => Ok(Box::new(min_latency::MinLatency::default())),
         _ => Err(UnknownPolicy(name.to_owned())),
     }
 }
@@ -142,6 +145,6 @@ mod tests {
     fn policies_are_found_by_their_names_and_by_no_other() {
         assert!(names().into_iter().all(|name| by_name(name).is_ok_and(|policy| policy.name() == name)));
         let error = by_name("fastest").err().expect("no such policy").to_string();
-        assert_eq!(error, "there is no policy `fastest`: take one of fcfs, round_robin");
+        assert_eq!(error, "there is no policy `fastest`: take one of fcfs, round_robin, min_latency");
     }
 }

@@ -9,7 +9,7 @@
 //! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
 //!            that have nothing to do. Whoever comes back from that joins the cycle as it stands, with the count of
 //!            the last that was chosen, and does not make up for the turns it missed: so virtual time is kept in
-//!            start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996, section 2), with turns for bytes.
+//!            "Start-time Fair Queuing" (Goyal, Vin and Cheng, SIGCOMM 1996), with turns for bytes.
 
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};

@@ -1,0 +1,166 @@
+//! Tables computed by hand, and what must hold for any measurement.
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+use super::*;
+use crate::snapshot::QueryId;
+
+const FORMS: [OutputCost; 3] = [OutputCost::Path, OutputCost::Printed, OutputCost::Code];
+
+/// An operator: cost, selectivity, readers. Upstream stands before downstream.
+type Row<'a> = (f64, f64, &'a [u32]);
+
+fn snapshot(rows: &[Row<'_>]) -> Snapshot {
+    let state = |&(cost_ns_per_record, selectivity, _): &Row<'_>| OperatorState {
+        cost_ns_per_record,
+        selectivity,
+        ..OperatorState::default()
+    };
+    Snapshot {
+        operators: rows.iter().map(|row| Some(state(row))).collect(),
+        downstream: rows.iter().map(|row| row.2.iter().copied().map(OperatorId).collect()).collect(),
+        order: (0..rows.len() as u32).map(OperatorId).collect(),
+        ..Snapshot::default()
+    }
+}
+
+fn computed(form: OutputCost, snapshot: &Snapshot) -> Vec<OutputCostOf> {
+    let mut costs = OutputCosts::new(form, MIN_SELECTIVITY);
+    costs.update(snapshot);
+    snapshot.order.iter().map(|operator| *costs.of(*operator).expect("it is in the order")).collect()
+}
+
+/// The output selectivities and the output costs in the three forms of [`FORMS`].
+fn check(rows: &[Row<'_>], selectivities: &[f64], costs_ns: [&[f64]; 3]) {
+    for (form, costs_ns) in FORMS.into_iter().zip(costs_ns) {
+        let computed = computed(form, &snapshot(rows));
+        assert_eq!(computed.iter().map(|of| of.selectivity).collect::<Vec<_>>(), selectivities, "{form:?}");
+        assert_eq!(computed.iter().map(|of| of.cost_ns).collect::<Vec<_>>(), costs_ns, "{form:?}");
+    }
+}
+
+/// A -> {B, C} -> D. By hand: own costs are 1/1, 2/.5 = 4, 3/.25 = 12 and 4. D is counted once in `Path`, not at all
+/// for A in `Printed`, and in `Code` by way of B and of C, twice each time: CUM is 4 of D, 8 + 4 of B, 16 + 4 of C.
+#[test]
+fn a_diamond() {
+    let diamond: &[Row<'_>] = &[(1.0, 2.0, &[1, 2]), (2.0, 0.5, &[3]), (3.0, 0.25, &[3]), (4.0, 1.0, &[])];
+    let printed: &[f64] = &[1.0 + 4.0 + 12.0, 8.0, 16.0, 4.0];
+    let code: &[f64] = &[1.0 + 12.0 + 20.0, 8.0, 16.0, 4.0];
+    check(diamond, &[1.0, 0.5, 0.25, 1.0], [&[1.0 + 4.0 + 12.0 + 4.0, 8.0, 16.0, 4.0], printed, code]);
+}
+
+/// By hand: S is .5, .5, 1, 2 from the first; own costs 2, 4, 1, 1; CUM from the last 1, 2 + 1, 7 + 3.
+#[test]
+fn a_chain() {
+    let chain: &[Row<'_>] = &[(1.0, 1.0, &[1]), (2.0, 0.5, &[2]), (1.0, 0.5, &[3]), (2.0, 2.0, &[])];
+    check(
+        chain,
+        &[0.5, 0.5, 1.0, 2.0],
+        [&[8.0, 6.0, 2.0, 1.0], &[6.0, 5.0, 2.0, 1.0], &[2.0 + 10.0, 4.0 + 3.0, 1.0 + 1.0, 1.0]],
+    );
+}
+
+/// Two diamonds in a row, two sinks, and one output read twice by the same operator: each operator is still counted
+/// once. All costs and selectivities are 1, so `Path` is the number of operators from here on.
+#[test]
+fn branches_that_meet_again_are_counted_once() {
+    let readers: [&[u32]; 8] = [&[1, 2], &[3], &[3], &[4, 5], &[6, 6], &[6, 7], &[], &[]];
+    let rows: Vec<Row<'_>> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
+    let counts: Vec<f64> = computed(OutputCost::Path, &snapshot(&rows)).iter().map(|of| of.cost_ns).collect();
+    assert_eq!(counts, [8.0, 6.0, 6.0, 5.0, 2.0, 3.0, 1.0, 1.0]);
+}
+
+/// A reader that has ended is gone: whoever fed it counts as a sink. Readers that never were do not matter either.
+#[test]
+fn what_has_ended_costs_nothing() {
+    let mut snapshot = snapshot(&[(1.0, 1.0, &[1, 2]), (2.0, 0.5, &[]), (4.0, 1.0, &[9])]);
+    let mut costs = OutputCosts::new(OutputCost::Path, MIN_SELECTIVITY);
+    costs.update(&snapshot);
+    assert_eq!(costs.of(OperatorId(0)).map(|of| of.cost_ns), Some(1.0 + 4.0 + 4.0));
+    for (ended, left_ns) in [(2, 2.0 + 4.0), (1, 1.0)] {
+        snapshot.operators[ended] = None;
+        snapshot.order.retain(|operator| operator.0 as usize != ended);
+        costs.update(&snapshot);
+        assert!(costs.of(OperatorId(ended as u32)).is_none());
+        assert_eq!(costs.of(OperatorId(0)).map(|of| of.cost_ns), Some(left_ns));
+    }
+}
+
+/// Windows that have not fired, costs that were measured as nothing, and what is no number at all: every cost stays
+/// finite and above zero, and what stands downstream stays cheaper, or equal and ahead by its place.
+#[test]
+fn no_measurement_breaks_the_order() {
+    const ODD: [f64; 8] = [0.0, -1.0, f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e-300, 1e300, 7.5];
+    for seed in 0..300 {
+        let mut entropy = SeededEntropy::new(seed);
+        let count = 2 + entropy.below(30) as u32;
+        let mut odd = || ODD[entropy.below(ODD.len() as u64) as usize];
+        let measured: Vec<(f64, f64)> = (0..count).map(|_| (odd(), odd())).collect();
+        let readers: Vec<Vec<u32>> = (0..count)
+            .map(|id| {
+                let later = u64::from(count - id - 1);
+                (0..later.min(3)).map(|_| id + 1 + entropy.below(later) as u32).collect()
+            })
+            .collect();
+        let rows: Vec<Row<'_>> = measured
+            .iter()
+            .zip(&readers)
+            .map(|((cost, selectivity), to)| (*cost, *selectivity, &to[..]))
+            .collect();
+        for form in FORMS {
+            let computed = computed(form, &snapshot(&rows));
+            for (id, of) in computed.iter().enumerate() {
+                assert!(
+                    of.cost_ns > 0.0 && of.cost_ns <= MAX_OUTPUT_COST_NS,
+                    "{form:?}, seed {seed}: {of:?}"
+                );
+                assert!(of.selectivity > 0.0 && of.selectivity.is_finite(), "{form:?}, seed {seed}: {of:?}");
+                for reader in readers[id].iter().map(|reader| &computed[*reader as usize]) {
+                    assert!(reader.place < of.place);
+                    assert!(
+                        form == OutputCost::Printed || reader.cost_ns <= of.cost_ns,
+                        "{form:?}, seed {seed}: {reader:?} feeds {of:?}"
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A chain that is longer than doubles can double, and one that only filters: no infinity, no zero.
+#[test]
+fn long_chains_stay_finite() {
+    let ids: Vec<[u32; 1]> = (1..=2_000).map(|id| [id]).collect();
+    for selectivity in [0.0, 1.0, f64::MAX] {
+        let chain: Vec<Row<'_>> = ids.iter().map(|reader| (10.0, selectivity, &reader[..])).collect();
+        for form in FORMS {
+            let computed = computed(form, &snapshot(&chain));
+            assert!(computed.iter().all(|of| of.cost_ns > 0.0 && of.cost_ns <= MAX_OUTPUT_COST_NS));
+            assert!(
+                form == OutputCost::Printed
+                    || computed.is_sorted_by(|up, down| up.cost_ns >= down.cost_ns && up.place > down.place)
+            );
+        }
+    }
+}
+
+/// A window that has not fired in an interval costs what one costs that fires once in 1,000 records.
+#[test]
+fn a_window_that_has_not_fired_is_no_further_away() {
+    let window = |selectivity: f64| {
+        computed(OutputCost::Path, &snapshot(&[(1.0, 1.0, &[1]), (1.0, selectivity, &[])]))
+    };
+    assert_eq!(window(0.0)[0].cost_ns, window(1e-3)[0].cost_ns);
+    assert_eq!(window(1e-5)[0].cost_ns, window(1e-3)[0].cost_ns);
+    assert!(window(1e-2)[0].cost_ns < window(1e-3)[0].cost_ns);
+}
+
+/// An operator that was submitted since the last update stands for itself.
+#[test]
+fn a_newcomer_counts_alone() {
+    let costs = OutputCosts::new(OutputCost::Path, MIN_SELECTIVITY);
+    assert!(costs.of(OperatorId(0)).is_none());
+    let state =
+        OperatorState { cost_ns_per_record: 3.0, selectivity: 0.5, query: QueryId(7), ..Default::default() };
+    assert_eq!(costs.alone_ns(&state), 6.0);
+}
