@@ -5,13 +5,31 @@
 //! same struct can be driven by the worker pool, by a simulator, by thread-per-operator execution and by a
 //! steerer of another engine's threads.
 //!
-//! Read [`snapshot`] first, then [`rank`], then [`policy`] and one of its files, [`policy::fcfs`].
+//! ```text
+//!   executor --- Snapshot ---> Policy --- Rank, Quantum ---> executor --- Completion ---> Policy
+//! ```
+//!
+//! Read the modules in this order:
+//!
+//! 1. [`snapshot`]: what a policy sees of operators, queries and time, and what it is told after a run.
+//! 2. [`rank`]: what it answers, and the 64-bit word by which executors compare.
+//! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose.
+//! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: who came first, and one turn each.
+//! 5. [`policy::output_cost`]: what a result costs from where an operator stands; [`policy::min_latency`] ranks by it.
+//! 6. [`policy::enjima`], the default: output cost and latency decide who is first, thresholds who is worth a run.
+//!
+//! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
+//! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
 #![forbid(unsafe_code)]
 
 pub mod policy;
 pub mod rank;
 pub mod snapshot;
+#[cfg(test)]
+mod test_bed;
 
+pub use policy::enjima::{Enjima, EnjimaSettings, Threshold};
+pub use policy::output_cost::OutputCost;
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
 pub use rank::{Quantum, Rank};
 pub use snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};

@@ -1,5 +1,6 @@
 //! The contract of policies, and their names.
 
+pub mod enjima;
 pub mod fcfs;
 pub mod min_latency;
 pub mod output_cost;
@@ -7,6 +8,7 @@ pub mod round_robin;
 
 use std::fmt;
 
+use self::enjima::EnjimaSettings;
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
@@ -119,9 +121,9 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// The names of all policies.
+/// The names of all policies, the default first.
 pub fn names() -> Vec<&'static str> {
-    vec![fcfs::NAME, round_robin::NAME, min_latency::NAME]
+    vec![enjima::NAME, enjima::STRICT_NAME, fcfs::NAME, round_robin::NAME, min_latency::NAME]
 }
 
 /// The policy called `name`.
@@ -130,6 +132,8 @@ pub fn names() -> Vec<&'static str> {
 /// [`UnknownPolicy`], whose message lists those there are.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     match name {
+        enjima::NAME => Ok(Box::new(enjima::Enjima::default())),
+        enjima::STRICT_NAME => Ok(Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
         fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
         round_robin::NAME => Ok(Box::new(round_robin::RoundRobin::default())),
         min_latency::NAME => Ok(Box::new(min_latency::MinLatency::default())),
@@ -138,13 +142,4 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn policies_are_found_by_their_names_and_by_no_other() {
-        assert!(names().into_iter().all(|name| by_name(name).is_ok_and(|policy| policy.name() == name)));
-        let error = by_name("fastest").err().expect("no such policy").to_string();
-        assert_eq!(error, "there is no policy `fastest`: take one of fcfs, round_robin, min_latency");
-    }
-}
+mod tests;

@@ -18,9 +18,10 @@
 //!
 //! Measured values are made fit first, so that every output cost is a finite number above zero and that order holds:
 //! costs are taken within 0.1 ns and 1000 s, selectivities within a least one and 10^6, output selectivities within
-//! 10^-15 and 10^15; what is not a number counts as not measured. The least selectivity, 1/1000, is ours: a window
-//! that has not fired in an interval has selectivity zero and would cost infinitely much, though it is no further from
-//! its next result than one that has just fired. With the bound, both cost about the same.
+//! 10^-15 and 10^15; a cost that is not above zero and a selectivity that is no number count as not measured. The least
+//! selectivity, 1/1000, is ours: a window that has not fired in an interval has selectivity zero and would cost
+//! infinitely much, though it is no further from its next result than one that has just fired. With the bound, both
+//! cost about the same.
 
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
@@ -168,7 +169,8 @@ impl OutputCosts {
 pub(crate) fn cost_ns(state: &OperatorState) -> f64 {
     let (least, most) = COST_NS.into_inner();
     let cost_ns = state.cost_ns_per_record;
-    if cost_ns.is_nan() { OperatorState::ASSUMED_COST_NS_PER_RECORD } else { cost_ns.clamp(least, most) }
+    // Not a number is not above zero either. Nothing costs nothing: a quantum by such a cost would be endless.
+    if cost_ns > 0.0 { cost_ns.clamp(least, most) } else { OperatorState::ASSUMED_COST_NS_PER_RECORD }
 }
 
 #[cfg(test)]

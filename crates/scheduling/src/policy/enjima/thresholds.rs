@@ -1,0 +1,192 @@
+//! The two thresholds of eligibility of one query, and how they follow its latency.
+//!
+//! Enjima section 3.2.1, Eq. 5: T becomes T + dT, dT = min(gradient * T, step), if that lies between 0 and a maximum;
+//! else T stays. If an adjustment raised the gradient, it is reverted. Where that says too little:
+//!
+//! - An adjustment is judged when the thresholds are adapted next, by the gradient then against the gradient by which it
+//!   was made. If it is reverted, that is all that happens this time; the next time adjusts anew.
+//! - Both thresholds are adjusted and reverted together. An adjustment that changed neither is not judged.
+//! - The paper's program compares gradients also when there is nothing to revert, so while they rise it adapts
+//!   nothing; and it adds a negative step as an unsigned number. Here all of it is signed floating point.
+//! - A step down has no bound but the gradient itself. So that thresholds that shrank can grow again, as they do by a
+//!   fraction of what they are, the least is not 0 but 1 record and 1 µs: less would change nothing.
+
+use super::EnjimaSettings;
+use crate::snapshot::QueryState;
+
+/// The range of a threshold.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Threshold {
+    /// What it starts with.
+    pub start: f64,
+    /// It does not go below this, which is above zero.
+    pub min: f64,
+    /// It stays below this.
+    pub max: f64,
+    /// It grows by this at most, at once.
+    pub max_step: f64,
+}
+
+impl Threshold {
+    /// Where a threshold goes that stands at `value`, by Eq. 5.
+    fn adjusted(&self, value: f64, gradient: f64) -> f64 {
+        let next = value + (gradient * value).min(self.max_step);
+        if self.min <= next && next < self.max { next } else { value }
+    }
+}
+
+/// ET and IT of one query.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(super) struct Thresholds {
+    event_records: f64,
+    idle_ns: f64,
+    /// What the last adjustment has changed, until it is judged.
+    unjudged: Option<Adjustment>,
+    /// Samples of the gradient at the last adaptation.
+    samples: u64,
+}
+
+/// An adjustment: what was before it.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Adjustment {
+    event_records: f64,
+    idle_ns: f64,
+    gradient: f64,
+}
+
+impl Thresholds {
+    pub(super) fn new(settings: &EnjimaSettings) -> Self {
+        let event_records = settings.event_threshold_records.start;
+        Thresholds { event_records, idle_ns: settings.idle_threshold_ns.start, unjudged: None, samples: 0 }
+    }
+
+    /// Whether they belong to a query that has ended, whose number `query` has got: its samples begin anew.
+    pub(super) fn are_of_another(&self, query: &QueryState) -> bool {
+        query.gradient_samples < self.samples
+    }
+
+    /// Adapts them to the latency gradient of `query`, if enough new samples are in. A gradient that is no number is
+    /// left out.
+    pub(super) fn adapt(&mut self, settings: &EnjimaSettings, query: &QueryState) {
+        let gradient = query.latency_gradient;
+        if query.gradient_samples < self.samples + settings.adapt_every_samples.max(1) || gradient.is_nan() {
+            return;
+        }
+        self.samples = query.gradient_samples;
+        if let Some(before) = self.unjudged.take()
+            && gradient > before.gradient
+        {
+            (self.event_records, self.idle_ns) = (before.event_records, before.idle_ns);
+            return;
+        }
+        let before = Adjustment { event_records: self.event_records, idle_ns: self.idle_ns, gradient };
+        self.event_records = settings.event_threshold_records.adjusted(self.event_records, gradient);
+        self.idle_ns = settings.idle_threshold_ns.adjusted(self.idle_ns, gradient);
+        let has_changed = (self.event_records, self.idle_ns) != (before.event_records, before.idle_ns);
+        self.unjudged = has_changed.then_some(before);
+    }
+
+    /// The least number of records that reaches ET.
+    pub(super) fn event_records(&self) -> u64 {
+        self.event_records.ceil() as u64
+    }
+
+    /// The greatest number of nanoseconds that does not exceed IT.
+    pub(super) fn idle_ns(&self) -> u64 {
+        self.idle_ns as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Adapts with every sample.
+    fn settings() -> EnjimaSettings {
+        EnjimaSettings { adapt_every_samples: 1, ..EnjimaSettings::default() }
+    }
+
+    /// ET and IT in µs after each gradient, with a sample each.
+    fn check(gradients: &[f64], expected: &[(u64, u64)]) {
+        let mut thresholds = Thresholds::new(&settings());
+        let mut seen = Vec::new();
+        for (latency_gradient, gradient_samples) in gradients.iter().copied().zip(1..) {
+            thresholds.adapt(&settings(), &QueryState { latency_gradient, gradient_samples });
+            seen.push((thresholds.event_records(), thresholds.idle_ns() / 1_000));
+        }
+        assert_eq!(seen, expected, "{gradients:?}");
+    }
+
+    /// By hand: 1,000 + 250, 1,250 + 250, 1,500 - 750.
+    #[test]
+    fn they_grow_while_latency_does_and_shrink_while_it_does() {
+        check(&[0.25, 0.2, -0.5], &[(1_250, 1_250), (1_500, 1_500), (750, 750)]);
+        check(&[0.0], &[(1_000, 1_000)]);
+    }
+
+    /// The step is at most 1,000 records; IT has room for 10 ms and is not held back.
+    #[test]
+    fn steps_up_are_bounded() {
+        check(&[3.0, 2.0], &[(2_000, 4_000), (3_000, 12_000)]);
+        check(&[f64::INFINITY], &[(2_000, 11_000)]);
+    }
+
+    /// Below the maximum and not below the minimum: a step that would leave the range is not made at all, of one
+    /// threshold as of the other.
+    #[test]
+    fn a_step_out_of_the_range_is_none() {
+        check(&[-1.0, -7.0, f64::NEG_INFINITY], &[(1_000, 1_000); 3]);
+        check(&[-0.9985], &[(2, 1)]);
+        check(&[-0.9995], &[(1_000, 1_000)]);
+        let ten_steps: Vec<u64> = (2..=9).map(|thousands| thousands * 1_000).chain([9_000; 2]).collect();
+        let mut thresholds = Thresholds::new(&settings());
+        for (expected, gradient_samples) in ten_steps.into_iter().zip(1..) {
+            thresholds.adapt(&settings(), &QueryState { latency_gradient: 1.0, gradient_samples });
+            assert_eq!(thresholds.event_records(), expected);
+        }
+    }
+
+    /// What raised the gradient is taken back, and no more is done this time; the next time adjusts anew.
+    #[test]
+    fn an_adjustment_that_raised_the_gradient_is_reverted() {
+        check(&[0.5, 0.6, 0.6, 0.5], &[(1_500, 1_500), (1_000, 1_000), (1_600, 1_600), (2_400, 2_400)]);
+        check(&[-0.5, -0.4, -0.4], &[(500, 500), (1_000, 1_000), (600, 600)]);
+    }
+
+    /// Nothing was changed at a gradient of zero, so there is nothing to judge: the next step is made at once.
+    #[test]
+    fn what_changed_nothing_is_not_reverted() {
+        check(&[0.0, 0.5], &[(1_000, 1_000), (1_500, 1_500)]);
+    }
+
+    #[test]
+    fn they_shrink_to_the_least_and_grow_again() {
+        let down = vec![-0.9; 40];
+        let up: Vec<f64> = (0..40).map(|_| 0.9).collect();
+        let mut thresholds = Thresholds::new(&settings());
+        for (latency_gradient, gradient_samples) in down.into_iter().chain(up).zip(1..) {
+            thresholds.adapt(&settings(), &QueryState { latency_gradient, gradient_samples });
+            assert!((1.0..10_000.0).contains(&thresholds.event_records));
+            assert!((1e3..1e8).contains(&thresholds.idle_ns));
+        }
+        assert!(thresholds.event_records() > 5_000);
+    }
+
+    /// A gradient counts once; without a new sample, or with no number, nothing happens.
+    #[test]
+    fn they_are_adapted_once_per_so_many_samples() {
+        let settings = EnjimaSettings { adapt_every_samples: 3, ..settings() };
+        let mut thresholds = Thresholds::new(&settings);
+        let mut seen = Vec::new();
+        for gradient_samples in [0, 1, 2, 3, 3, 4, 5, 6] {
+            thresholds.adapt(&settings, &QueryState { latency_gradient: 0.1, gradient_samples });
+            seen.push(thresholds.event_records());
+        }
+        assert_eq!(seen, [1_000, 1_000, 1_000, 1_100, 1_100, 1_100, 1_100, 1_210]);
+        let before = thresholds;
+        thresholds.adapt(&settings, &QueryState { latency_gradient: f64::NAN, gradient_samples: 99 });
+        assert_eq!(thresholds, before);
+        assert!(thresholds.are_of_another(&QueryState { latency_gradient: 0.0, gradient_samples: 5 }));
+        assert!(!thresholds.are_of_another(&QueryState { latency_gradient: 0.0, gradient_samples: 6 }));
+    }
+}

@@ -1,0 +1,127 @@
+//! What holds for every policy: that it is found by its name, and who starves under it.
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+use super::*;
+use crate::snapshot::OperatorState;
+use crate::test_bed::{Bed, Task};
+
+#[test]
+fn policies_are_found_by_their_names_and_by_no_other() {
+    assert!(names().into_iter().all(|name| by_name(name).is_ok_and(|policy| policy.name() == name)));
+    let error = by_name("fastest").err().expect("no such policy").to_string();
+    assert_eq!(
+        error,
+        "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency"
+    );
+}
+
+/// Without input or room nobody is ranked, by any policy, prepared or not; nor is who does not exist.
+#[test]
+fn nobody_is_ranked_who_cannot_run() {
+    let state = |pending, can_output| Some(OperatorState { pending, can_output, ..OperatorState::default() });
+    let operators = vec![state(0, true), state(5, false), None, state(5, true)];
+    let snapshot = Snapshot { operators, order: [0, 1, 3].map(OperatorId).to_vec(), ..Snapshot::default() };
+    for name in names() {
+        let mut policy = by_name(name).expect("it has a name");
+        for is_prepared in [false, true] {
+            if is_prepared {
+                policy.prepare(&snapshot);
+            }
+            for id in [0, 1, 2, 4, u32::MAX] {
+                assert_eq!(policy.rank(&snapshot, OperatorId(id)), None, "{name}, {id}");
+            }
+            let is_ranked = policy.rank(&snapshot, OperatorId(3)).is_some();
+            assert!(is_ranked || !policy.conserves_work(), "{name}");
+        }
+    }
+}
+
+/// Most records that wait for one operator in [`random`].
+const ROOM_RECORDS: u64 = 2_000;
+/// The largest cost there.
+const MAX_COST_NS: u64 = 500;
+
+/// Up to 20 operators in up to 4 queries, each feeding none to three later ones of its query; some sources on demand;
+/// any cost, measured up to 50 % wrong or
+/// not at all; selectivities from 0 to 2.
+fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
+    let count = 1 + entropy.below(20) as u32;
+    let queries = 1 + entropy.below(4) as u32;
+    let task = |id: u32| {
+        let later: Vec<u32> = (id + 1..count).filter(|later| later % queries == id % queries).collect();
+        let readers: Vec<u32> = later.iter().copied().filter(|_| entropy.below(3) == 0).take(3).collect();
+        let cost_ns = 1 + entropy.below(MAX_COST_NS);
+        let selectivity = [0.0, 0.001, 0.3, 1.0, 2.0][entropy.below(5) as usize];
+        let measured_cost_ns =
+            [cost_ns as f64 * 2.0 * entropy.unit(), f64::NAN, 0.0][entropy.below(3) as usize];
+        // The first of a query has nobody before it.
+        let is_on_demand = id < queries && entropy.below(2) == 0;
+        let new = Task::new(cost_ns, selectivity, &readers);
+        Task { query: id % queries, measured_cost_ns, is_on_demand, room_records: ROOM_RECORDS, ..new }
+    };
+    (0..count).map(task).collect()
+}
+
+/// The longest that anybody waits in 5,000 decisions, while input keeps arriving anywhere, in bursts and in drops.
+fn longest_wait_ns(policy: &str, seed: u64) -> u64 {
+    let mut entropy = SeededEntropy::new(seed);
+    let tasks = random(&mut entropy);
+    let count = tasks.len() as u64;
+    let mut bed = Bed::new(by_name(policy).expect("it has a name"), 384, tasks);
+    for _ in 0..5_000 {
+        let id = entropy.below(count) as u32;
+        if !bed.tasks[id as usize].task.is_on_demand {
+            let burst = if entropy.below(2) == 0 { ROOM_RECORDS } else { 3 };
+            bed.push(id, bed.room(id).min(burst));
+        }
+        bed.step();
+    }
+    bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
+}
+
+/// Whoever can run is run: after the patience or the bound of the policy, and once around through all that the
+/// others hold, with as much again for what comes in meanwhile.
+#[test]
+fn nobody_starves_under_fcfs_round_robin_and_enjima() {
+    for seed in 0..50 {
+        let count = random(&mut SeededEntropy::new(seed)).len() as u64;
+        let around_ns = count * ROOM_RECORDS * MAX_COST_NS;
+        for policy in [fcfs::NAME, round_robin::NAME, enjima::NAME] {
+            let waited_ns = longest_wait_ns(policy, seed);
+            assert!(
+                waited_ns <= 12_000_000 + 2 * around_ns,
+                "{policy} {seed}: {waited_ns} ns of {around_ns}"
+            );
+        }
+    }
+}
+
+/// A source and a sink that cost 10 ns, and a pair that costs 30: how long one of the latter waits within 1 s.
+fn wait_of_the_costly_ns(policy: &str) -> u64 {
+    let pair = |query: u32, cost_ns| {
+        let source = Task { is_on_demand: true, ..Task::new(cost_ns, 1.0, &[2 * query + 1]) };
+        let sink = Task::new(cost_ns, 1.0, &[]);
+        [source, sink].map(|task| Task { query, room_records: ROOM_RECORDS, ..task })
+    };
+    let tasks = pair(0, 10).into_iter().chain(pair(1, 30)).collect();
+    let mut bed = Bed::new(by_name(policy).expect("it has a name"), 384, tasks);
+    while bed.now_ns() < 1_000_000_000 {
+        bed.step();
+    }
+    bed.tasks[2..].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
+}
+
+/// Priorities without a bound starve whoever costs more, as their papers have it; `enjima`'s bound holds beyond the
+/// band within which queries share.
+#[test]
+fn min_latency_and_the_literal_enjima_starve_who_costs_more() {
+    for policy in names() {
+        let starves = [min_latency::NAME, enjima::STRICT_NAME].contains(&policy);
+        let waited_ns = wait_of_the_costly_ns(policy);
+        assert!(
+            if starves { waited_ns > 990_000_000 } else { waited_ns < 13_000_000 },
+            "{policy}: {waited_ns}"
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! A bed to test policies on: an executor with one worker, whose clock moves with the runs and nothing else.
+//!
+//! It follows the contract of [`Policy`] to the letter: the whole snapshot is fresh in a round, one entry before a rank;
+//! words are published, and compared until they are renewed. Fractions of records that a selectivity leaves are
+//! carried to the next run.
+
+use std::collections::VecDeque;
+
+use thalweg_model::ProcessingTime;
+
+use crate::policy::{Policy, Refresh};
+use crate::rank::Rank;
+use crate::snapshot::{Completion, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
+
+/// What a task is.
+#[derive(Clone, Debug)]
+pub(crate) struct Task {
+    pub(crate) query: u32,
+    /// What a record costs.
+    pub(crate) cost_ns: u64,
+    /// What the policy is told that a record costs.
+    pub(crate) measured_cost_ns: f64,
+    pub(crate) selectivity: f64,
+    pub(crate) readers: Vec<u32>,
+    /// Makes records whenever it is asked.
+    pub(crate) is_on_demand: bool,
+    /// Records that its input holds; from there on its writers have no room. What a source on demand makes at once, at
+    /// most.
+    pub(crate) room_records: u64,
+}
+
+impl Task {
+    /// An operator of query 0 with endless room before it.
+    pub(crate) fn new(cost_ns: u64, selectivity: f64, readers: &[u32]) -> Self {
+        Task {
+            query: 0,
+            cost_ns,
+            measured_cost_ns: cost_ns as f64,
+            selectivity,
+            readers: readers.to_vec(),
+            is_on_demand: false,
+            room_records: u64::MAX,
+        }
+    }
+}
+
+/// What has become of a task.
+#[derive(Debug)]
+pub(crate) struct Live {
+    pub(crate) task: Task,
+    /// What waits: when it came, and how many.
+    input: VecDeque<(ProcessingTime, u64)>,
+    pending: u64,
+    carried: f64,
+    last_run_ended: ProcessingTime,
+    /// Since when it could run, and did not.
+    waits_since: Option<ProcessingTime>,
+    /// The longest that it has waited so.
+    pub(crate) longest_wait_ns: u64,
+    pub(crate) received_ns: u64,
+    pub(crate) records_in: u64,
+}
+
+impl Live {
+    fn new(task: Task) -> Self {
+        Live {
+            task,
+            input: VecDeque::new(),
+            pending: 0,
+            carried: 0.0,
+            last_run_ended: ProcessingTime::ZERO,
+            waits_since: None,
+            longest_wait_ns: 0,
+            received_ns: 0,
+            records_in: 0,
+        }
+    }
+
+    fn push(&mut self, now: ProcessingTime, count: u64) {
+        if count > 0 {
+            self.input.push_back((now, count));
+            self.pending += count;
+        }
+    }
+
+    fn take(&mut self, mut count: u64) {
+        self.pending -= count;
+        while count > 0 {
+            let oldest = self.input.front_mut().expect("what is pending is in the input");
+            let taken = count.min(oldest.1);
+            (oldest.1, count) = (oldest.1 - taken, count - taken);
+            if oldest.1 == 0 {
+                self.input.pop_front();
+            }
+        }
+    }
+}
+
+/// The executor.
+pub(crate) struct Bed {
+    policy: Box<dyn Policy>,
+    pub(crate) tasks: Vec<Live>,
+    snapshot: Snapshot,
+    words: Vec<u64>,
+    round_ns: u64,
+}
+
+/// The word of what cannot run.
+const NOTHING: u64 = u64::MAX;
+
+impl Bed {
+    /// Upstream stands before downstream. The first decision begins with a round.
+    pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, tasks: Vec<Task>) -> Self {
+        let queries = tasks.iter().map(|task| task.query + 1).max().unwrap_or(0) as usize;
+        let snapshot = Snapshot {
+            workers: 1,
+            block_records,
+            operators: vec![None; tasks.len()],
+            queries: vec![Some(QueryState::default()); queries],
+            downstream: tasks
+                .iter()
+                .map(|task| task.readers.iter().copied().map(OperatorId).collect())
+                .collect(),
+            order: (0..tasks.len() as u32).map(OperatorId).collect(),
+            ..Snapshot::default()
+        };
+        let words = vec![NOTHING; tasks.len()];
+        let tasks = tasks.into_iter().map(Live::new).collect();
+        Bed { policy, tasks, snapshot, words, round_ns: 1_000_000 }
+    }
+
+    pub(crate) fn now_ns(&self) -> u64 {
+        self.snapshot.now.as_nanos()
+    }
+
+    /// Records that `id` has room for.
+    pub(crate) fn room(&self, id: u32) -> u64 {
+        let live = &self.tasks[id as usize];
+        live.task.room_records.saturating_sub(live.pending)
+    }
+
+    /// Records arrive from outside.
+    pub(crate) fn push(&mut self, id: u32, count: u64) {
+        let had_none = self.state(id).pending == 0;
+        let now = self.snapshot.now;
+        self.tasks[id as usize].push(now, count);
+        self.arrived(id, had_none);
+        self.settle();
+    }
+
+    /// One decision: who ran. If nobody may, the next round is waited for.
+    pub(crate) fn step(&mut self) -> Option<u32> {
+        if self.snapshot.now >= self.snapshot.round_end {
+            self.round();
+        }
+        let (word, id) = self.words.iter().copied().zip(0..).min().expect("there are tasks");
+        if word == NOTHING {
+            self.snapshot.now = self.snapshot.round_end;
+            return None;
+        }
+        self.run(id);
+        Some(id)
+    }
+
+    /// Who ran in `count` decisions, a letter each.
+    pub(crate) fn steps(&mut self, count: usize) -> String {
+        let letter = |id: u32| char::from(b'A' + id as u8);
+        (0..count).map(|_| self.step().map_or('-', letter)).collect()
+    }
+
+    fn round(&mut self) {
+        self.snapshot.round_end = self.snapshot.now.plus_nanos(self.round_ns);
+        for id in 0..self.tasks.len() as u32 {
+            self.gather(id);
+        }
+        self.policy.prepare(&self.snapshot);
+        if self.policy.refresh().contain(Refresh::EVERY_ROUND) {
+            (0..self.tasks.len() as u32).for_each(|id| self.publish(id));
+        }
+    }
+
+    fn run(&mut self, id: u32) {
+        self.gather(id);
+        let state = self.state(id);
+        assert!(state.can_run(), "{id} cannot run and has a word");
+        let (started, index) = (self.snapshot.now, id as usize);
+        let quantum = u64::from(self.policy.quantum(&self.snapshot, OperatorId(id)).records.max(1));
+        let room = self.tasks[index].task.readers.iter().map(|reader| self.room(*reader)).min();
+        let live = &mut self.tasks[index];
+        let task = live.task.clone();
+        let fits = (room.unwrap_or(u64::MAX) as f64 / task.selectivity.max(1e-9)) as u64;
+        let there = if task.is_on_demand { task.room_records } else { state.pending };
+        let records_in = there.min(quantum).min(fits.max(1));
+        let made = live.carried + records_in as f64 * task.selectivity;
+        // A sum of many tenths is a little less than it should be.
+        let records_out = (made + 1e-9).floor();
+        let run_ns = records_in * task.cost_ns;
+        self.snapshot.now = started.plus_nanos(run_ns);
+        let (ended, query) = (self.snapshot.now, QueryId(task.query));
+        if !task.is_on_demand {
+            live.take(records_in);
+        }
+        live.carried = made - records_out;
+        live.last_run_ended = ended;
+        live.received_ns += run_ns;
+        live.records_in += records_in;
+        live.waits_since = None;
+        let (operator, records_out) = (OperatorId(id), records_out as u64);
+        self.policy.feedback(&Completion { operator, query, started, ended, records_in, records_out });
+        if self.policy.refresh().contain(Refresh::ON_RETURN) {
+            self.publish(id);
+        }
+        for reader in self.tasks[index].task.readers.clone() {
+            let had_none = self.state(reader).pending == 0;
+            self.tasks[reader as usize].push(ended, records_out);
+            self.arrived(reader, had_none);
+        }
+        self.settle();
+    }
+
+    fn arrived(&mut self, id: u32, had_none: bool) {
+        if had_none || self.policy.refresh().contain(Refresh::ON_ARRIVAL) {
+            self.publish(id);
+        }
+    }
+
+    /// Who got room or lost it, and how long everybody has waited.
+    fn settle(&mut self) {
+        let now = self.snapshot.now;
+        for id in 0..self.tasks.len() as u32 {
+            let can_run = self.state(id).can_run();
+            if can_run == (self.words[id as usize] == NOTHING) {
+                self.publish(id);
+            }
+            let live = &mut self.tasks[id as usize];
+            let since = *live.waits_since.get_or_insert(now);
+            live.longest_wait_ns = live.longest_wait_ns.max(now.nanos_since(since));
+            if !can_run {
+                live.waits_since = None;
+            }
+        }
+    }
+
+    fn publish(&mut self, id: u32) {
+        self.gather(id);
+        let can_run = self.state(id).can_run();
+        let rank = self.policy.rank(&self.snapshot, OperatorId(id)).filter(|_| can_run);
+        self.words[id as usize] = match rank {
+            Some(rank) => rank.word(),
+            None if can_run && self.policy.conserves_work() => Rank::unranked_word(id),
+            None => NOTHING,
+        };
+    }
+
+    fn gather(&mut self, id: u32) {
+        self.snapshot.operators[id as usize] = Some(self.state(id));
+    }
+
+    fn state(&self, id: u32) -> OperatorState {
+        let live = &self.tasks[id as usize];
+        let task = &live.task;
+        OperatorState {
+            is_source: task.is_on_demand,
+            is_sink: task.readers.is_empty(),
+            is_on_demand: task.is_on_demand,
+            can_output: task.readers.iter().all(|reader| self.room(*reader) > 0),
+            pending: if task.is_on_demand { self.snapshot.block_records.into() } else { live.pending },
+            oldest_pending: live.input.front().map_or(live.last_run_ended, |oldest| oldest.0),
+            cost_ns_per_record: task.measured_cost_ns,
+            selectivity: task.selectivity,
+            ..OperatorState::new(QueryId(task.query), live.last_run_ended)
+        }
+    }
+}
