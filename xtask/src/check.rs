@@ -36,7 +36,7 @@ fn cargo_steps(workspace: &Workspace) -> Vec<StepCommand> {
     ]
 }
 
-/// The loom models of memory, with `max_preemptions` as their bound unless the environment sets another.
+/// The loom models of memory and of the runtime's idling, with `max_preemptions` as their bound unless the environment sets another.
 ///
 /// `--cfg loom` changes the flags of every crate below it, so the models have a target directory of their
 /// own: in the common one, each run would throw away what the other steps have built.
@@ -45,7 +45,11 @@ pub(crate) fn loom_models(name: &'static str, workspace: &Workspace, max_preempt
     StepCommand::cargo(
         name,
         workspace,
-        &["test", "-p", "thalweg-memory", "--test", "loom", "--release", "--target-dir", &target],
+        &[
+            &["test", "-p", "thalweg-memory", "-p", "thalweg-runtime", "--lib", "--test", "loom"][..],
+            &["--release", "--target-dir", &target],
+        ]
+        .concat(),
     )
     .add_rust_flags("--cfg loom")
     .default_env("LOOM_MAX_PREEMPTIONS", max_preemptions)

@@ -35,7 +35,7 @@ commands:
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
                    unsafe, atomics, dead files, links, words, file sizes
   deep [suite..]   slow suites, all of them unless some are named:
-                     loom   the models of memory with three preemptions in place of two
+                     loom   the models of memory and idling with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
                      seeds  a thousand seeds of the deterministic simulation
   figures          the README's table of speeds, as Markdown; takes about three minutes

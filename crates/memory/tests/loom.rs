@@ -271,9 +271,9 @@ fn reservations_never_exceed_the_budget() {
 /// finds the value ready. However they interleave, in the end all work is done or the value lies ready.
 #[test]
 fn a_baton_forgets_no_work() {
-    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
-    use loom::sync::atomic::AtomicU32;
+    use loom::sync::atomic::{AtomicU32, fence};
     use thalweg_memory::Baton;
 
     /// What there is to do, and a value that was last looked at when so much of it was done.
@@ -298,9 +298,13 @@ fn a_baton_forgets_no_work() {
             }
         }
 
-        fn make(&self, place: usize) {
+        /// Calls in any case, or, as workers do behind a fence, only where nobody would look anyway.
+        fn make(&self, place: usize, looks_first: bool) {
             self.made[place].store(1, Relaxed);
-            if let Some(done) = self.baton.wake() {
+            fence(SeqCst);
+            if !(looks_first && self.baton.is_ready())
+                && let Some(done) = self.baton.wake()
+            {
                 self.put(done);
             }
         }
@@ -308,6 +312,7 @@ fn a_baton_forgets_no_work() {
         fn work(&self) {
             if let Some(mut done) = self.baton.take() {
                 *done = self.made();
+                fence(SeqCst);
                 self.put(done);
             }
         }
@@ -318,7 +323,7 @@ fn a_baton_forgets_no_work() {
         shared.baton.fill(Box::new(0)).unwrap();
         let makers = [0, 1].map(|place| {
             let shared = Arc::clone(&shared);
-            thread::spawn(move || shared.make(place))
+            thread::spawn(move || shared.make(place, place == 1))
         });
         shared.work();
         makers.into_iter().for_each(|maker| maker.join().unwrap());

@@ -27,7 +27,7 @@ pub(crate) fn settle(core: Option<usize>) {
     let _refused = set_current_timer_slack(NonZeroU64::new(1));
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -197,5 +197,5 @@ impl<O> Watched<'_, O> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::{Clock, Entropy, SeededEntropy};
-use thalweg_scheduling::{Policy, policy::fcfs::Fcfs};
+use thalweg_scheduling::{Policy, policy::enjima::Enjima};
 
 use crate::clock::SystemClock;
 use crate::cores;
@@ -37,7 +37,7 @@ impl Default for EngineBuilder {
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
-            policy: Box::new(Fcfs::default()),
+            policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
             pins_workers: true,
@@ -230,5 +230,5 @@ impl Drop for Engine {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests;

@@ -198,7 +198,7 @@ pub fn table() -> String {
     page
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 

@@ -23,7 +23,7 @@ fn loom_builds_apart_from_the_other_steps() {
     assert!(line.contains("--cfg loom"), "{line}");
     assert!(line.contains("LOOM_MAX_PREEMPTIONS="), "{line}");
     assert!(
-        line.ends_with("test -p thalweg-memory --test loom --release --target-dir /fake/target/loom"),
+        line.ends_with("test -p thalweg-memory -p thalweg-runtime --lib --test loom --release --target-dir /fake/target/loom"),
         "{line}"
     );
 }

@@ -73,7 +73,7 @@ mod model {
             board.set(0, 2);
             board.cover(4);
             let other = Arc::clone(&board);
-            let lowering = thread::spawn(move || other.set(1, 2));
+            let lowering = thread::spawn(move || other.set(1, 3));
             board.set(0, NOTHING);
             lowering.join().unwrap();
             assert_eq!(board.least(), Some(Least { index: 1, word: 3 }));
