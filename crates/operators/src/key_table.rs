@@ -51,40 +51,30 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         self.slots.len() * size_of::<Option<(K, A)>>()
     }
 
-    /// The value of `key`.
+    /// A look at the table while nobody changes it.
     #[inline(always)]
-    pub(crate) fn get(&self, key: &K) -> Option<&A> {
-        let mask = self.slots.len().wrapping_sub(1);
-        let mut place = self.home(key);
-        loop {
-            match self.slots.get(place)? {
-                Some((found, value)) if found == key => return Some(value),
-                Some(_) => place = (place + 1) & mask,
-                None => return None,
-            }
-        }
+    pub(crate) fn look(&self) -> Look<'_, K, A> {
+        Look { slots: &self.slots, hash: self.hash.clone(), shift: self.shift }
     }
 
-    /// The value of `key`, made by `create` if there is none.
+    /// Changes the value of `key`, which `create` makes if there is none.
     #[inline(always)]
-    pub(crate) fn get_or_insert_with(&mut self, key: K, create: impl FnOnce() -> A) -> &mut A {
+    pub(crate) fn update<Q>(
+        &mut self,
+        key: K,
+        create: impl FnOnce() -> A,
+        change: impl FnOnce(&mut A) -> Q,
+    ) -> Q {
         let mask = self.slots.len().wrapping_sub(1);
         let mut place = self.home(&key);
-        let found = loop {
-            match self.slots.get(place) {
-                Some(Some((found, _))) if *found == key => break true,
-                Some(Some(_)) => place = (place + 1) & mask,
-                // An empty slot, or no slots at all.
-                _ => break false,
+        while let Some(Some((found, value))) = self.slots.get_mut(place) {
+            if *found == key {
+                return change(value);
             }
-        };
-        if !found {
-            place = self.insert(place, key, create());
+            place = (place + 1) & mask;
         }
-        match &mut self.slots[place] {
-            Some((_, value)) => value,
-            None => unreachable!("the entry was found or inserted just now"),
-        }
+        // An empty slot, or no slots at all.
+        change(self.insert(place, key, create()))
     }
 
     /// Takes some entry out; the table is empty when there is none. Until then nothing may be inserted.
@@ -114,7 +104,7 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
     /// Puts a new entry into the empty slot at `place`, or, if the table must grow, where it then belongs.
     #[cold]
     #[inline(never)]
-    fn insert(&mut self, place: usize, key: K, value: A) -> usize {
+    fn insert(&mut self, place: usize, key: K, value: A) -> &mut A {
         debug_assert!(self.drained == 0, "a table that is being drained takes nothing");
         self.len += 1;
         let place = if self.len * 2 > self.slots.len() {
@@ -123,8 +113,8 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         } else {
             place
         };
-        self.slots[place] = Some((key, value));
-        place
+        let (_, value) = self.slots[place].insert((key, value));
+        value
     }
 
     fn grow(&mut self) {
@@ -148,6 +138,31 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
     }
 }
 
+/// A table that is only looked at. What a look-up needs lies in here, not behind a reference: so a loop keeps it in
+/// registers, whatever it writes to.
+#[derive(Debug)]
+pub(crate) struct Look<'a, K, A> {
+    slots: &'a [Option<(K, A)>],
+    hash: KeyHash,
+    shift: u32,
+}
+
+impl<'a, K: Eq + Hash, A> Look<'a, K, A> {
+    /// The value of `key`.
+    #[inline(always)]
+    pub(crate) fn get(&self, key: &K) -> Option<&'a A> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = (self.hash.of(key) >> self.shift) as usize;
+        while let Some(Some((found, value))) = self.slots.get(place) {
+            if found == key {
+                return Some(value);
+            }
+            place = (place + 1) & mask;
+        }
+        None
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
@@ -160,7 +175,7 @@ mod tests {
     fn an_empty_table_finds_nothing() {
         let mut table = KeyTable::<u64, u64>::new(KeyHash::new(0));
         assert_eq!(table.drain_one(), None);
-        assert_eq!((table.get(&1), table.len(), table.bytes()), (None, 0, 0));
+        assert_eq!((table.look().get(&1), table.len(), table.bytes()), (None, 0, 0));
     }
 
     /// Grown once, a table that was drained holds as many entries again without growing.
@@ -168,9 +183,9 @@ mod tests {
     fn slots_are_used_again() {
         let mut table = KeyTable::new(KeyHash::new(7));
         for round in 0..3u64 {
-            (0..100u64).for_each(|key| *table.get_or_insert_with(key * 1_000, || 0) += round);
+            (0..100u64).for_each(|key| table.update(key * 1_000, || 0, |value| *value += round));
             assert_eq!((table.len(), table.slots.len()), (100, 256));
-            assert!((0..100).all(|key| table.get(&(key * 1_000)) == Some(&round)));
+            assert!((0..100).all(|key| table.look().get(&(key * 1_000)) == Some(&round)));
             let mut drained: Vec<(u64, u64)> = std::iter::from_fn(|| table.drain_one()).collect();
             drained.sort_unstable();
             assert_eq!(drained, (0..100).map(|key| (key * 1_000, round)).collect::<Vec<_>>());
@@ -183,11 +198,11 @@ mod tests {
         fn equals_the_standard_map(keys in proptest::collection::vec(0..300u16, 0..2_000), seed: u64) {
             let (mut table, mut oracle) = (KeyTable::new(KeyHash::new(seed)), HashMap::new());
             for key in keys {
-                *table.get_or_insert_with(key, || 0u32) += 1;
+                table.update(key, || 0u32, |value| *value += 1);
                 *oracle.entry(key).or_insert(0u32) += 1;
             }
             prop_assert_eq!(table.len(), oracle.len());
-            prop_assert!((0..300).all(|key| table.get(&key) == oracle.get(&key)));
+            prop_assert!((0..300).all(|key| table.look().get(&key) == oracle.get(&key)));
             let drained: HashMap<u16, u32> = std::iter::from_fn(|| table.drain_one()).collect();
             prop_assert_eq!(drained, oracle);
         }

@@ -13,12 +13,8 @@ use std::fmt;
 use std::hash::Hash;
 use std::sync::Arc;
 
-use crate::key_table::{KeyHash, KeyTable};
+use crate::key_table::{KeyHash, KeyTable, Look};
 use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
-
-/// Seed of the tables' hashes. Always the same: rows are chosen by whoever builds the query, and records that are
-/// looked up cannot lengthen a probe by more than those have.
-const HASH_SEED: u64 = 0;
 
 /// Rows by unique key, shared by all who join with them.
 #[derive(Debug)]
@@ -53,9 +49,11 @@ impl<K: Eq + Hash, R> Table<K, R> {
     /// # Errors
     /// [`DuplicateKey`] if two rows have the same key.
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
-        let mut table = KeyTable::new(KeyHash::new(HASH_SEED));
+        // No secret: rows are chosen by whoever builds the query, and records that are looked up cannot lengthen a
+        // probe by more than those have.
+        let mut table = KeyTable::new(KeyHash::known());
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
-            table.get_or_insert_with(key, || row);
+            table.update(key, || row, |_| ());
             if table.len() == row_index {
                 return Err(DuplicateKey { row_index });
             }
@@ -66,7 +64,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
     /// The row with `key`.
     #[inline(always)]
     pub fn row(&self, key: &K) -> Option<&R> {
-        self.rows.get(key)
+        self.rows.look().get(key)
     }
 }
 
@@ -78,25 +76,25 @@ pub struct StaticJoin<K, R, KeyOf, Combine> {
     key_of: KeyOf,
     combine: Combine,
     read: u64,
-    matched: u64,
+    missed: u64,
     blame: Blame,
 }
 
 impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
     /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
-        StaticJoin { name: name.into(), table, key_of, combine, read: 0, matched: 0, blame: Blame::default() }
+        StaticJoin { name: name.into(), table, key_of, combine, read: 0, missed: 0, blame: Blame::default() }
     }
 
     #[inline(always)]
-    fn join<T, U>(&self, value: T) -> Option<U>
+    fn join<T, U>(&self, rows: &Look<'_, K, R>, value: T) -> Option<U>
     where
         K: Eq + Hash,
         KeyOf: Fn(&T) -> K,
         Combine: Fn(T, &R) -> U,
     {
         self.blame.on(|| {
-            let row = self.table.row(&(self.key_of)(&value))?;
+            let row = rows.get(&(self.key_of)(&value))?;
             Some((self.combine)(value, row))
         })
     }
@@ -114,22 +112,21 @@ where
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
-        let mut matched = 0;
-        input.take_each(count, |record| {
-            if let Some(value) = self.join(record.value) {
-                output.push(Record::new(record.event_time, value));
-                matched += 1;
-            }
+        let mut missed = 0;
+        let rows = self.table.rows.look();
+        input.take_each(count, |record| match self.join(&rows, record.value) {
+            Some(value) => output.push(Record::new(record.event_time, value)),
+            None => missed += 1,
         });
         self.read += count as u64;
-        self.matched += matched;
+        self.missed += missed;
     }
 
     #[inline(always)]
     fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
-        if let Some(value) = self.join(record.value) {
-            output.push(Record::new(record.event_time, value));
-            self.matched += 1;
+        match self.join(&self.table.rows.look(), record.value) {
+            Some(value) => output.push(Record::new(record.event_time, value)),
+            None => self.missed += 1,
         }
     }
 
@@ -138,8 +135,8 @@ where
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        let (read, forwarded) = (self.read, self.matched);
-        each(&self.name, Counts { read, forwarded, filtered: read - forwarded, ..Counts::default() });
+        let (read, filtered) = (self.read, self.missed);
+        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
     }
 
     fn faulted(&self) -> Option<&str> {

@@ -26,6 +26,8 @@ struct Pane<K, A> {
 pub(crate) struct WindowStore<K, A> {
     /// The window of the last record; `NO_WINDOW` at first.
     current: Pane<K, A>,
+    /// Microseconds that it spans, so that one comparison tells whether an instant lies in it.
+    current_micros: u64,
     /// The other open windows, in no order: there are few.
     others: Vec<Pane<K, A>>,
     /// Closed windows, in the order of their ends, whose results are not all emitted.
@@ -35,14 +37,15 @@ pub(crate) struct WindowStore<K, A> {
     hash: KeyHash,
 }
 
-/// Contains no instant.
-const NO_WINDOW: Window = Window { start: EventTime::MAX, end: EventTime::MIN };
+/// Contains no instant, and is no instant's window.
+const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
 impl<K: Eq + Hash, A> WindowStore<K, A> {
     pub(crate) fn new() -> Self {
         let hash = KeyHash::new(0);
         WindowStore {
             current: Pane { window: NO_WINDOW, accumulators: KeyTable::new(hash.clone()) },
+            current_micros: 0,
             others: Vec::new(),
             firing: VecDeque::new(),
             spare: Vec::new(),
@@ -60,7 +63,9 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     /// Whether `instant` falls into the window that [`current`](Self::current) gives.
     #[inline(always)]
     pub(crate) fn is_current(&self, instant: EventTime) -> bool {
-        self.current.window.contains(instant)
+        // Before its start the difference wraps to more than any window spans.
+        let offset = instant.as_micros().wrapping_sub(self.current.window.start.as_micros());
+        offset.cast_unsigned() < self.current_micros
     }
 
     /// The accumulators of the current window.
@@ -82,7 +87,7 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
             Some(index) => self.others.swap_remove(index),
             None => Pane { window, accumulators: self.table() },
         };
-        let previous = std::mem::replace(&mut self.current, pane);
+        let previous = self.set_current(pane);
         if previous.accumulators.is_empty() { self.recycle(previous) } else { self.others.push(previous) }
     }
 
@@ -91,7 +96,7 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
         let first_new = self.firing.len();
         if self.current.window.end <= watermark && self.current.window != NO_WINDOW {
             let empty = Pane { window: NO_WINDOW, accumulators: self.table() };
-            let closed = std::mem::replace(&mut self.current, empty);
+            let closed = self.set_current(empty);
             self.firing.push_back(closed);
         }
         while let Some(index) = self.others.iter().position(|pane| pane.window.end <= watermark) {
@@ -124,6 +129,12 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
         open.chain([&self.current.accumulators]).chain(&self.spare).map(KeyTable::bytes).sum()
     }
 
+    fn set_current(&mut self, pane: Pane<K, A>) -> Pane<K, A> {
+        let Window { start, end } = pane.window;
+        self.current_micros = end.as_micros().abs_diff(start.as_micros());
+        std::mem::replace(&mut self.current, pane)
+    }
+
     fn table(&mut self) -> KeyTable<K, A> {
         self.spare.pop().unwrap_or_else(|| KeyTable::new(self.hash.clone()))
     }
@@ -153,14 +164,14 @@ impl<K: Eq + Hash + State, A: State> WindowStore<K, A> {
 
     /// Windows that were firing come back as open ones; the next watermark closes them again.
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.current = Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.hash.clone()) };
+        self.set_current(Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.hash.clone()) });
         self.others.clear();
         self.firing.clear();
         for _ in 0..state.take::<usize>()? {
             let mut pane = Pane { window: state.take()?, accumulators: self.table() };
             for _ in 0..state.take::<usize>()? {
                 let (key, accumulator): (K, A) = state.take()?;
-                pane.accumulators.get_or_insert_with(key, || accumulator);
+                pane.accumulators.update(key, || accumulator, |_| ());
             }
             self.others.push(pane);
         }

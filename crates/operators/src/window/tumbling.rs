@@ -61,8 +61,8 @@ where
         }
         let TumblingAggregate { key_of, fold, store, blame, .. } = self;
         blame.on(|| {
-            let accumulator = store.current().get_or_insert_with(key_of(&record.value), || fold.create());
-            fold.fold(accumulator, &record.value);
+            let change = |accumulator: &mut _| fold.fold(accumulator, &record.value);
+            store.current().update(key_of(&record.value), || fold.create(), change);
         });
     }
 
