@@ -259,18 +259,18 @@ impl<G: Generate> PacedInput<'_, G> {
 impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     const ASCENDING: bool = true;
 
-    #[inline]
+    #[inline(always)]
     fn remaining(&self) -> usize {
         self.count - self.taken
     }
 
-    #[inline]
+    #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
         assert!(offset < self.remaining(), "only records that remain are looked at");
         look(&self.record(self.taken + offset))
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<G::Item>)) {
         assert!(count <= self.remaining(), "only records that remain are taken");
         let first = self.taken;
@@ -280,7 +280,7 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<G::Item>)) {
         assert!(count <= self.remaining(), "only records that remain are taken");
         let last_is_within = selection.last().is_none_or(|&last| usize::from(last) < count);

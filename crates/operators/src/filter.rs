@@ -11,6 +11,8 @@
 //! whenever the data are random; and operators behind the filter never see a rejected record, which a branchless
 //! copy would have to show them.
 
+use std::marker::PhantomData;
+
 use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
 
 /// Records per pass: the places fit into eight cache lines.
@@ -57,13 +59,9 @@ where
             };
             self.read += count as u64;
             self.kept += kept as u64;
-            output.push_all(&mut Selected {
-                input,
-                count,
-                taken: 0,
-                places: &places[..kept],
-                value: std::marker::PhantomData,
-            });
+            let mut selected = Selected { input, count, places: &mut places[..kept], value: PhantomData };
+            output.push_all(&mut selected);
+            selected.finish();
         }
     }
 
@@ -98,35 +96,13 @@ where
 
 crate::named::named!(Filter<F>);
 
-/// The accepted ones of `count` records of an input. Dropped, it takes the rejected ones at the end, too.
+/// The accepted ones of the next `count` records of an input.
 struct Selected<'a, I: Input<T>, T> {
     input: &'a mut I,
     count: usize,
-    /// How many of `count` are taken off the input, accepted or not.
-    taken: usize,
-    /// Rising places of the accepted ones that are left, below `count`.
-    places: &'a [u16],
-    value: std::marker::PhantomData<fn() -> T>,
-}
-
-impl<T, I: Input<T>> Selected<'_, I, T> {
-    /// Takes the first `count` accepted ones off the input, and hands over those at `places`.
-    #[inline(always)]
-    fn take_places(&mut self, count: usize, places: &[u16], each: impl FnMut(Record<T>)) {
-        // Rejected records go with the accepted one before them; the last ones when this is dropped.
-        let end = if count == 0 { self.taken } else { usize::from(self.places[count - 1]) + 1 };
-        if self.taken == 0 {
-            self.input.take_selected(end, places, each);
-        } else {
-            let mut shifted = [0u16; PASS_RECORDS];
-            for (shifted, place) in shifted.iter_mut().zip(places) {
-                *shifted = place - self.taken as u16;
-            }
-            self.input.take_selected(end - self.taken, &shifted[..places.len()], each);
-        }
-        self.taken = end;
-        self.places = &self.places[count..];
-    }
+    /// Rising places of the accepted ones, below `count`.
+    places: &'a mut [u16],
+    value: PhantomData<fn() -> T>,
 }
 
 impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
@@ -139,33 +115,49 @@ impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
-        self.input.inspect(usize::from(self.places[offset]) - self.taken, look)
+        self.input.inspect(usize::from(self.places[offset]), look)
     }
 
     #[inline(always)]
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        self.take_places(count, &self.places[..count], each);
+        let end = self.end_of(count);
+        self.input.take_selected(end, &self.places[..count], each);
+        self.pass(count, end);
     }
 
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        let mut places = [0u16; PASS_RECORDS];
-        for (place, &selected) in places.iter_mut().zip(selection) {
-            *place = self.places[..count][usize::from(selected)];
+        let end = self.end_of(count);
+        // A selection rises, so no place is overwritten before it is read.
+        for (index, &selected) in selection.iter().enumerate() {
+            self.places[index] = self.places[..count][usize::from(selected)];
         }
-        self.take_places(count, &places[..selection.len()], each);
+        self.input.take_selected(end, &self.places[..selection.len()], each);
+        self.pass(count, end);
     }
 }
 
-impl<T, I: Input<T>> Drop for Selected<'_, I, T> {
+impl<T, I: Input<T>> Selected<'_, I, T> {
+    /// Behind the last of the first `count` accepted ones: rejected records go with the accepted one behind them.
     #[inline(always)]
-    fn drop(&mut self) {
-        if self.places.is_empty() {
-            self.input.take_selected(self.count - self.taken, &[], |_| ());
-        } else {
-            // By rule O2 an output has room for all that it is given; only a panic leaves some.
-            debug_assert!(std::thread::panicking(), "what a filter accepts is taken whole (O2)");
-        }
+    fn end_of(&self, count: usize) -> usize {
+        self.places[..count].last().map_or(0, |&last| usize::from(last) + 1)
+    }
+
+    /// Takes note that the first `count` accepted ones, up to `end`, are taken off the input.
+    #[inline(always)]
+    fn pass(&mut self, count: usize, end: usize) {
+        self.count -= end;
+        self.places = &mut std::mem::take(&mut self.places)[count..];
+        self.places.iter_mut().for_each(|place| *place -= end as u16);
+    }
+
+    /// Takes the rejected records behind the last accepted one. Not in `drop`: what a panic may drop is kept in
+    /// memory, and the loops reload all that can be reached from there with every record.
+    #[inline(always)]
+    fn finish(self) {
+        debug_assert!(self.places.is_empty(), "what a filter accepts is taken whole (O2)");
+        self.input.take_selected(self.count, &[], |_| ());
     }
 }
 

@@ -105,20 +105,20 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
-        assert!(offset < self.limit, "offset {offset} lies behind the {} records at hand", self.limit);
+        assert!(offset < self.limit, "only records at hand are looked at");
         self.input.inspect(offset, look)
     }
 
     #[inline(always)]
     fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
-        assert!(count <= self.limit, "{count} records are taken of {} at hand", self.limit);
+        assert!(count <= self.limit, "only records at hand are taken");
         self.limit -= count;
         self.input.take_each(count, each);
     }
 
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
-        assert!(count <= self.limit, "{count} records are taken of {} at hand", self.limit);
+        assert!(count <= self.limit, "only records at hand are taken");
         self.limit -= count;
         self.input.take_selected(count, selection, each);
     }
