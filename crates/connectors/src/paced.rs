@@ -97,7 +97,7 @@ pub struct Paced<G> {
     /// Only at a rate.
     send_times: Option<SendTimes>,
     next_index: u64,
-    /// The next record with a latency marker behind it; not below `next_index`. Only at a rate.
+    /// The next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
     marked_index: u64,
     end_index: u64,
     stop_at: ProcessingTime,
@@ -144,14 +144,15 @@ impl<G: Generate> Paced<G> {
             event_times: EventTimes::new(pace),
             send_times,
             next_index,
-            marked_index: send_times.map_or(0, |send_times| send_times.marked_index(next_index)),
+            marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
             end_index: u64::MAX,
             stop_at: ProcessingTime::NEVER,
         }
     }
 
-    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room.
-    #[inline]
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Inlined, as
+    /// `poll` is: then the loop of the chain behind it, down to the block that it fills, keeps all in registers.
+    #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) {
         let due = bound_index.saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
@@ -173,6 +174,7 @@ impl<G: Generate> Paced<G> {
 impl<G: Generate> Source for Paced<G> {
     type Item = G::Item;
 
+    #[inline(always)]
     fn poll<O: Output<G::Item>>(
         &mut self,
         now: ProcessingTime,
@@ -182,15 +184,14 @@ impl<G: Generate> Source for Paced<G> {
         if self.stop_at <= now || self.end_index <= self.next_index {
             return Ok(Polled::new(SourceStatus::Ended));
         }
-        let Some(send_times) = self.send_times else {
-            self.make(limit, self.end_index, output);
-            let is_over = self.next_index == self.end_index;
-            return Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }));
-        };
-        let due_index = send_times.due_count(now);
+        let due_index = self.send_times.map_or(u64::MAX, |send_times| send_times.due_count(now));
         // The poll is cut behind a marked record, so that its marker stands right behind it.
         let behind_marked = self.marked_index.saturating_add(1);
         self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
+        let Some(send_times) = self.send_times else {
+            let is_over = self.next_index == self.end_index;
+            return Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }));
+        };
         let latency = (self.next_index == behind_marked).then(|| {
             let intended = send_times.intended(self.marked_index);
             self.marked_index = send_times.marked_index(self.next_index);
