@@ -3,8 +3,9 @@
 //! [`Then`] is an operator made of two; [`Piped`] is the output that stands between them. Since each knows the
 //! types of its neighbours, the compiler sees one loop from the input of the first to the output of the last.
 //!
-//! Only one operator of a chain may emit more than one record per record taken: what stands before it takes
-//! records one at a time while it has room, what stands behind it emits at most one for one.
+//! Any operator of a chain may emit more than one record per record taken (rule O3), and several may: what stands
+//! before such an operator hands it records one at a time, and none while it has a rest of an emission. So each
+//! keeps at most the rest of one emission, whatever is chained, and no buffer stands between two of them.
 
 use crate::entropy::Entropy;
 use crate::mark::Mark;
@@ -124,17 +125,15 @@ where
 {
     type Out = B::Out;
 
-    const EXPANDS: bool = {
-        assert!(!(A::EXPANDS && B::EXPANDS), "only one operator of a chain may expand");
-        A::EXPANDS || B::EXPANDS
-    };
+    const EXPANDS: bool = A::EXPANDS || B::EXPANDS;
 
     #[inline(always)]
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let mut piped = Piped::new(&mut self.second, output);
         if B::EXPANDS {
-            // What the second makes of one record may fill the output, so the first gets one at a time.
-            while input.remaining() > 0 && piped.room() > 0 {
+            // What the second makes of one record may fill the output, so the first gets one at a time; and if it
+            // expands itself, none before all that it made of the last is through.
+            while input.remaining() > 0 && piped.room() > 0 && !self.first.is_stalled() {
                 if let Some(record) = input.take() {
                     self.first.process_one(record, &mut piped);
                     self.first.note_read(1);

@@ -1,7 +1,8 @@
 //! Operators as plain state machines: records and marks in, records and marks out, nothing else.
 //!
 //! One file per operator, each opening with its card. [`map`] and [`filter`] are the shortest; [`join`] holds
-//! the join with a table that does not change, [`window`] the windows, [`aggregate`] what windows compute.
+//! the join with a table that does not change, [`window`] the windows, [`aggregate`] what windows compute; [`own`]
+//! takes in an operator that a user has written.
 //!
 //! Invariants of this room: no operator knows of threads, blocks, policies or files, and none reads a clock.
 //! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.
@@ -14,6 +15,7 @@ pub mod join;
 mod key_table;
 pub mod map;
 pub mod named;
+pub mod own;
 pub mod window;
 
 #[cfg(test)]
@@ -25,4 +27,5 @@ pub use identity::Identity;
 pub use join::{DuplicateKey, StaticJoin, Table};
 pub use map::Map;
 pub use named::Named;
+pub use own::Own;
 pub use window::TumblingAggregate;

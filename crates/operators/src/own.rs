@@ -1,0 +1,173 @@
+//! Own: an operator that a user has written, called by the name that the query gives it.
+//!
+//! Input      the operator's
+//! Output     the operator's
+//! State      the operator's
+//! Watermark  the operator's
+//! Cost       that of the operator, and two stores per call into or out of it
+//!
+//! Between the operator and its neighbours stands a flag that says whose code runs: the operator's, or that of an
+//! input or output which it has called. So a panic is blamed on the operator if and only if it came from its code,
+//! and whoever writes one answers `None` in [`faulted`](Operator::faulted) and is done.
+
+use std::cell::Cell;
+
+use thalweg_model::{
+    Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, StateError, StateReader, StateWriter,
+};
+
+/// A user's operator and the name it goes by.
+#[derive(Debug)]
+pub struct Own<P> {
+    name: String,
+    operator: P,
+    /// Whether the operator's code runs. After a panic it stays as it was when that began.
+    is_running: Cell<bool>,
+}
+
+impl<P> Own<P> {
+    /// `operator`, called `name`.
+    pub fn new(name: impl Into<String>, operator: P) -> Self {
+        Own { name: name.into(), operator, is_running: Cell::new(false) }
+    }
+}
+
+/// Runs `code` with the flag at `is_running`, which is the other way round before and after.
+#[inline(always)]
+fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
+    flag.set(is_running);
+    let result = code();
+    flag.set(!is_running);
+    result
+}
+
+/// What the operator sees of a neighbour.
+struct Beside<'a, N> {
+    neighbour: &'a mut N,
+    is_running: &'a Cell<bool>,
+}
+
+impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
+    const ASCENDING: bool = I::ASCENDING;
+
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.neighbour.remaining()
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        let flag = self.is_running;
+        run(flag, false, || self.neighbour.inspect(offset, |record| run(flag, true, || look(record))))
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
+        let flag = self.is_running;
+        run(flag, false, || self.neighbour.take_each(count, |record| run(flag, true, || each(record))));
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+        let flag = self.is_running;
+        let each = |record| run(flag, true, || each(record));
+        run(flag, false, || self.neighbour.take_selected(count, selection, each));
+    }
+}
+
+/// `push_all` is left as the contract has it, record by record and no more than there is room for, whatever the
+/// neighbour makes of more.
+impl<T, O: Output<T>> Output<T> for Beside<'_, O> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.neighbour.room()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<T>) {
+        debug_assert!(self.room() > 0, "an operator pushes only while output.room() is above zero (O1)");
+        run(self.is_running, false, || self.neighbour.push(record));
+    }
+
+    #[inline(always)]
+    fn push_if(&mut self, record: Record<T>, keep: bool) {
+        debug_assert!(self.room() > 0, "an operator pushes only while output.room() is above zero (O1)");
+        run(self.is_running, false, || self.neighbour.push_if(record, keep));
+    }
+}
+
+impl<In, P: Operator<In>> Operator<In> for Own<P> {
+    type Out = P::Out;
+
+    const EXPANDS: bool = P::EXPANDS;
+
+    #[inline(always)]
+    fn process<I: Input<In>, O: Output<P::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let Own { operator, is_running, .. } = self;
+        run(is_running, true, || {
+            let mut input = Beside { neighbour: input, is_running };
+            operator.process(&mut input, &mut Beside { neighbour: output, is_running });
+            let left = input.remaining();
+            assert!(
+                P::EXPANDS || left == 0,
+                "an operator that does not expand takes all records it is given (O2); {left} are left"
+            );
+        });
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<P::Out>>(&mut self, record: Record<In>, output: &mut O) {
+        let Own { operator, is_running, .. } = self;
+        run(is_running, true, || {
+            operator.process_one(record, &mut Beside { neighbour: output, is_running });
+        });
+    }
+
+    fn note_read(&mut self, count: u64) {
+        run(&self.is_running, true, || self.operator.note_read(count));
+    }
+
+    fn on_mark<O: Output<P::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        let Own { operator, is_running, .. } = self;
+        run(is_running, true, || operator.on_mark(mark, &mut Beside { neighbour: output, is_running }))
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.operator.is_stalled()
+    }
+
+    fn resume<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
+        let Own { operator, is_running, .. } = self;
+        run(is_running, true, || operator.resume(&mut Beside { neighbour: output, is_running }))
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.operator.seed(entropy);
+    }
+
+    /// The operator's counts, under its name here.
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
+    }
+
+    fn state_bytes(&self) -> usize {
+        run(&self.is_running, true, || self.operator.state_bytes())
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.is_running.get().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.operator.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.operator.load(state)
+    }
+}
+
+crate::named::named!(Own<P>);
+
+#[cfg(test)]
+mod tests;
