@@ -43,6 +43,8 @@ pub enum PlanError {
     },
     /// An operator has no name.
     EmptyName,
+    /// The query has no name.
+    EmptyQueryName,
     /// A stream ends nowhere: what it computes would be lost.
     Unread {
         /// The operator whose output nobody reads.
@@ -80,6 +82,7 @@ impl PlanError {
             PlanError::NoSource { .. } => "NO_SOURCE",
             PlanError::DuplicateName { .. } => "DUPLICATE_NAME",
             PlanError::EmptyName => "EMPTY_NAME",
+            PlanError::EmptyQueryName => "EMPTY_QUERY_NAME",
             PlanError::Unread { .. } => "UNREAD_STREAM",
             PlanError::Unfed { .. } => "UNFED_OPERATOR",
             PlanError::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
@@ -105,6 +108,9 @@ impl fmt::Display for PlanError {
                 write!(f, "two operators are called `{name}`: give one of them another name")
             }
             PlanError::EmptyName => write!(f, "an operator has an empty name: give it one"),
+            PlanError::EmptyQueryName => {
+                write!(f, "the query has an empty name: give it one, for reports and errors to call it by")
+            }
             PlanError::Unread { operator } => {
                 write!(
                     f,

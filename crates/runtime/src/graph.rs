@@ -6,6 +6,7 @@
 
 mod check;
 
+use std::fmt;
 use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
@@ -19,6 +20,8 @@ use crate::limits::EdgeLimits;
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
 use crate::task::{Probe, Task};
+
+pub use check::check_strategy;
 
 /// A query that does not run yet.
 pub struct Graph {
@@ -150,6 +153,13 @@ impl<T, S: Sink<T> + 'static> ExitPlan<T> for SinkPlan<S> {
     }
 }
 
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tasks: Vec<&str> = self.task_names().collect();
+        f.debug_struct("Graph").field("name", &self.name).field("tasks", &tasks).finish()
+    }
+}
+
 impl Graph {
     /// An empty graph of the query called `name`.
     pub fn new(name: impl Into<String>) -> Self {
@@ -164,6 +174,15 @@ impl Graph {
     /// The names of the tasks, in the order in which they were added.
     pub fn task_names(&self) -> impl Iterator<Item = &str> {
         self.tasks.iter().map(|task| task.name.as_str())
+    }
+
+    /// Checks what [`Engine::submit`](crate::Engine::submit) will check, but for what only an engine knows: its
+    /// bounds and its memory.
+    ///
+    /// # Errors
+    /// [`PlanError`] for the first thing that is wrong.
+    pub fn check(&self) -> Result<(), PlanError> {
+        check::check(self).map(drop)
     }
 
     /// A new edge: the end to write and the end to read.

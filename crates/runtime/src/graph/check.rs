@@ -1,4 +1,4 @@
-//! What must hold before a graph is opened: it has a source, every name is there once, and every edge leads from
+//! What must hold before a graph is opened: it has a source, every name is there, once, and every edge leads from
 //! one task to another. Since a task reads one edge and writes one, such a graph has no cycle that a source
 //! feeds; a cycle of its own has no source and shows as one that nothing feeds.
 
@@ -12,6 +12,9 @@ use crate::limits;
 
 /// Checks the graph; answers what to call each edge, `from -> to`.
 pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
+    if graph.name.is_empty() {
+        return Err(PlanError::EmptyQueryName);
+    }
     if !graph.tasks.iter().any(|task| task.input.is_none()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
@@ -21,11 +24,8 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
         if task.name.is_empty() {
             return Err(PlanError::EmptyName);
         }
-        if let Some(WatermarkStrategy { out_of_order, step }) = task.strategy {
-            let spans = [("out_of_order", out_of_order), ("watermark step", step)];
-            if let Some((name, span)) = spans.into_iter().find(|(_, span)| *span < Span::ZERO) {
-                return Err(PlanError::NegativeSpan { operator: task.name.clone(), name, span });
-            }
+        if let Some(strategy) = task.strategy {
+            check_strategy(&task.name, strategy)?;
         }
         if !names.insert(task.name.as_str()) {
             return Err(PlanError::DuplicateName { name: task.name.clone() });
@@ -42,6 +42,19 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
     )
 }
 
+/// Checks the watermark strategy of the source called `source`.
+///
+/// # Errors
+/// [`PlanError::NegativeSpan`] if one of its spans is below zero.
+pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), PlanError> {
+    let WatermarkStrategy { out_of_order, step } = strategy;
+    let spans = [("out_of_order", out_of_order), ("watermark step", step)];
+    match spans.into_iter().find(|(_, span)| *span < Span::ZERO) {
+        Some((name, span)) => Err(PlanError::NegativeSpan { operator: source.to_owned(), name, span }),
+        None => Ok(()),
+    }
+}
+
 fn label(graph: &Graph, edge: usize) -> Result<String, PlanError> {
     let writer = graph.tasks.iter().find(|task| task.output == Some(edge));
     let reader = graph.tasks.iter().find(|task| task.input == Some(edge));
@@ -56,12 +69,19 @@ fn label(graph: &Graph, edge: usize) -> Result<String, PlanError> {
 /// Which tasks a source reaches.
 fn fed_tasks(graph: &Graph) -> Vec<bool> {
     let mut fed: Vec<bool> = graph.tasks.iter().map(|task| task.input.is_none()).collect();
-    for _ in 0..graph.tasks.len() {
+    loop {
+        let mut is_new = false;
         for index in 0..graph.tasks.len() {
             let feeds =
                 |task: &super::TaskPlan| task.output.is_some() && task.output == graph.tasks[index].input;
-            fed[index] |= graph.tasks.iter().enumerate().any(|(from, task)| fed[from] && feeds(task));
+            let is_fed = || graph.tasks.iter().enumerate().any(|(from, task)| fed[from] && feeds(task));
+            if !fed[index] && is_fed() {
+                fed[index] = true;
+                is_new = true;
+            }
+        }
+        if !is_new {
+            return fed;
         }
     }
-    fed
 }
