@@ -39,21 +39,23 @@
 #[doc = include_str!("../../../README.md")]
 struct Readme;
 
+mod draft;
 pub mod query;
 pub mod segment;
 pub mod stream;
 
 pub use query::Query;
-pub use segment::{Chaining, Erased};
+pub use segment::{Chaining, Erased, Segment};
 pub use stream::{KeyedStream, Stream, WindowedStream};
 
 pub use thalweg_model::{
-    Clock, Coded, Counts, Entropy, EventTime, Fault, Fold, Generate, Mark, ProcessingTime, Record,
-    SeededEntropy, Sink, Source, Span, State, TumblingWindows, VirtualClock, WatermarkStrategy, Window,
-    WindowError, Windowed, source,
+    Clock, Coded, Counts, Entropy, EventTime, Fault, Flow, Fold, Generate, Input, Mark, Operator, Output,
+    Polled, ProcessingTime, Record, SeededEntropy, Sink, Source, SourceStatus, Span, State, StateError,
+    StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Window, WindowError,
+    Windowed, source,
 };
 pub use thalweg_operators::{Count, DuplicateKey, Table};
 pub use thalweg_runtime::{
-    EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, PlanError, Progress, QueryError, QueryHandle,
-    QueryReport, QueryState, Step, Stepped, SystemClock,
+    EdgeCounts, EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, OperatorCounts, PlanError,
+    Progress, QueryError, QueryHandle, QueryReport, QueryState, Step, Stepped, SystemClock,
 };

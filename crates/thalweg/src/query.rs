@@ -1,88 +1,94 @@
 //! A query while it is being written: streams begin here and are planned when all have ended in sinks.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::marker::PhantomData;
 use std::rc::Rc;
 
 use thalweg_model::{Source, WatermarkStrategy};
-use thalweg_runtime::{Graph, PlanError};
+use thalweg_runtime::{Engine, Graph, PlanError, QueryHandle};
 
-use crate::segment::{Chaining, FromSource, Planner};
+use crate::draft::Draft;
+use crate::segment::{Chaining, FromSource};
 use crate::stream::Stream;
 
-/// A query that is being written.
+/// A query that is being written: one or more streams, each from a source to a sink.
+///
+/// Writing runs nothing and allocates no memory of an engine. A query is written by one thread; the engine that it
+/// is submitted to may be anybody's.
+///
+/// # Example
+/// ```
+/// use thalweg::{Engine, EventTime, Query, Record, WatermarkStrategy, source::Given};
+/// use thalweg_connectors::Collect;
+///
+/// let readings = (0..10).map(|second| Record::new(EventTime::from_secs(second), second * 5));
+/// let hot = Collect::new(10);
+/// let records = hot.records();
+///
+/// let query = Query::new("too-hot");
+/// query
+///     .source("readings", Given::new(readings.collect()), WatermarkStrategy::ascending())
+///     .filter(|celsius| *celsius > 40)
+///     .sink("hot", hot);
+///
+/// let engine = Engine::builder().build()?;
+/// let report = query.submit(&engine)?.wait()?;
+/// assert_eq!((report.events_in, report.results_out), (10, 1));
+/// assert_eq!(records.lock().unwrap()[0], Record::new(EventTime::from_secs(9), 45));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a query does nothing until it is submitted"]
 pub struct Query {
-    pub(crate) draft: Rc<RefCell<Draft>>,
-}
-
-/// Turns one finished stream into tasks.
-type Lower = Box<dyn FnOnce(&mut Planner)>;
-
-/// What streams of one query share.
-pub(crate) struct Draft {
-    name: String,
-    /// Names that are taken.
-    names: HashSet<String>,
-    /// Streams that have not ended in a sink, by the name of their source.
-    open: Vec<String>,
-    finished: Vec<Lower>,
-}
-
-impl Draft {
-    /// `name`, or `name-2` and so on if it is taken.
-    pub(crate) fn unique(&mut self, name: &str) -> String {
-        let numbered = (2..).map(|number| format!("{name}-{number}"));
-        let mut candidates = std::iter::once(name.to_owned()).chain(numbered);
-        let free = candidates.find(|candidate| !self.names.contains(candidate)).unwrap_or_default();
-        self.names.insert(free.clone());
-        free
-    }
-
-    /// Takes note that the stream of `source` ends in a sink.
-    pub(crate) fn finish(&mut self, source: &str, lower: Lower) {
-        self.open.retain(|open| open != source);
-        self.finished.push(lower);
-    }
+    draft: Rc<RefCell<Draft>>,
 }
 
 impl Query {
-    /// A query without streams.
+    /// A query without streams. Reports, progress and errors call it `name`, which must not be empty; two queries of
+    /// one engine may have the same, since each has its own handle.
     pub fn new(name: impl Into<String>) -> Self {
-        let draft =
-            Draft { name: name.into(), names: HashSet::new(), open: Vec::new(), finished: Vec::new() };
-        Query { draft: Rc::new(RefCell::new(draft)) }
+        Query { draft: Rc::new(RefCell::new(Draft::new(name.into()))) }
     }
 
-    /// Begins a stream: the records of `source`, whose watermarks follow `strategy`.
+    /// Begins a stream: the records of `source`, in its order, whose watermarks follow `strategy`. When the source
+    /// ends, a watermark at the end of time fires every window that is open.
+    ///
+    /// `name` is what errors and reports call the source; it must not be empty, and no other operator of the query
+    /// may have it. The spans of `strategy` must not be below zero. Both are checked by [`plan`](Self::plan).
     pub fn source<S: Source + 'static>(
         &self,
         name: &str,
         source: S,
         strategy: WatermarkStrategy,
     ) -> Stream<S::Item, FromSource<S>> {
-        let name = {
-            let mut draft = self.draft.borrow_mut();
-            let name = draft.unique(name);
-            draft.open.push(name.clone());
-            name
-        };
-        let segment = FromSource { name: name.clone(), source, strategy };
-        Stream { draft: Rc::clone(&self.draft), origin: name, segment, value: std::marker::PhantomData }
+        let (index, label) = self.draft.borrow_mut().begin(name, strategy);
+        let segment = FromSource { label, source, strategy };
+        Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 
-    /// Cuts the streams into tasks.
+    /// Checks what was written and cuts it into tasks, as `chaining` says; an engine takes it from there. A graph
+    /// is submitted once, so a query that is to run twice is written twice.
     ///
     /// # Errors
-    /// [`PlanError::Unread`] if a stream does not end in a sink. The engine checks the rest at submit.
+    /// [`PlanError`] for the first thing that is wrong:
+    /// - [`EmptyQueryName`](PlanError::EmptyQueryName), [`NoSource`](PlanError::NoSource): the query has no name, or
+    ///   no stream;
+    /// - [`EmptyName`](PlanError::EmptyName), [`DuplicateName`](PlanError::DuplicateName): a source, a sink or an
+    ///   operator was given no name, or one that another was given, too;
+    /// - [`NegativeSpan`](PlanError::NegativeSpan): the watermark strategy of a source makes no sense;
+    /// - [`Unread`](PlanError::Unread): a stream does not end in a sink;
+    /// - [`OutOfRange`](PlanError::OutOfRange): there are more tasks than a query may have.
+    ///
+    /// What only an engine knows, its memory above all, it checks when the graph is submitted.
     pub fn plan(self, chaining: Chaining) -> Result<Graph, PlanError> {
-        let mut draft = self.draft.borrow_mut();
-        if let Some(open) = draft.open.first() {
-            return Err(PlanError::Unread { operator: open.clone() });
-        }
-        let mut planner = Planner { graph: Graph::new(draft.name.clone()), chaining };
-        for lower in std::mem::take(&mut draft.finished) {
-            lower(&mut planner);
-        }
-        Ok(planner.graph)
+        self.draft.borrow_mut().plan(chaining)
+    }
+
+    /// Plans the query with the default chaining and lets `engine` run it.
+    ///
+    /// # Errors
+    /// [`PlanError`] as for [`plan`](Self::plan), and as for [`Engine::submit`], such as
+    /// [`BudgetTooSmall`](PlanError::BudgetTooSmall). Nothing runs then.
+    pub fn submit(self, engine: &Engine) -> Result<QueryHandle, PlanError> {
+        engine.submit(self.plan(Chaining::Default)?)
     }
 }

@@ -1,38 +1,157 @@
 //! How a chain of calls becomes tasks.
 //!
 //! A stream's type remembers what it is made of: `Chained<Chained<FromSource<S>, Filter>, Map>` and so on. When
-//! the stream ends in a sink, its segment is lowered from back to front, in one of two monomorphised ways: into
-//! one task whose operators compile to one loop, or into one task per operator. Which one is chosen at plan
-//! time, by [`Chaining`].
+//! the query is planned, each stream's segment is lowered from back to front, and [`Chaining`] says how. YSB:
+//!
+//! ```text
+//!   None      source | filter | map | join | window | sink      a task each
+//!   Default   source-filter-map | join-window-sink              a break before the first operator with state
+//!   All       source-filter-map-join-window-sink                one task
+//! ```
+//!
+//! All ways are monomorphised where the query is written: the operators of a task compile to one loop, whatever the
+//! setting. Results are the same; so are the counts of operators.
 //!
 //! By default a chain breaks wherever an operator without state is followed by one that holds some (a table, a
-//! window): what crosses there is narrow and few, and another worker can take the half with the state. Operators
-//! with state that follow each other, and what comes behind them, stay together. YSB becomes
-//! `source-filter-map | join-window-sink`.
+//! window, an operator of the user's own): what crosses there is narrow and few, and another worker can take the
+//! half with the state. Operators with state that follow each other, and what comes behind them, stay together.
+//!
+//! Two things hold whatever the setting. [`isolate`](crate::Stream::isolate) keeps one operator a task of its own;
+//! [`boxed`](crate::Stream::boxed) ends a chain, since nobody knows any more what could be joined there.
+//!
+//! Every way to chain operators compiles. An operator that may emit more than one record per record taken keeps
+//! what finds no room, so any number of them may stand in one chain (rule O3 of [`thalweg_model::operator`]).
 
+use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Source, Then, WatermarkStrategy};
 use thalweg_operators::{Identity, Named};
 use thalweg_runtime::{EdgeEntry, EdgeExit, ExitPlan, Graph};
 
-/// Which operators share a task.
+use crate::draft::{Label, free_name};
+
+/// Which operators share a task. A task runs on one worker at a time; what passes between two tasks goes through an
+/// edge, which takes memory and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Chaining {
-    /// None: every operator is a task of its own, as in the experiments of the papers.
+    /// None: every source, operator and sink is a task of its own, as in the experiments of the papers.
     None,
-    /// All neighbours, but for a break before each operator with state that follows one without.
+    /// All neighbours, but for a break before each operator with state that follows one without. So a worker can
+    /// read and filter while another one joins and counts.
     #[default]
     Default,
+    /// Everything from a source to its sink is one task, and needs no edge: the least work and the least memory,
+    /// if there are as many queries as workers.
+    All,
 }
 
 /// A graph in the making.
 pub struct Planner {
-    pub(crate) graph: Graph,
+    graph: Graph,
     pub(crate) chaining: Chaining,
+    /// Of operators, by [`Label`].
+    names: Vec<String>,
+    /// Names of tasks that are taken.
+    tasks: HashSet<String>,
+}
+
+impl Planner {
+    pub(crate) fn new(query: String, chaining: Chaining, names: Vec<String>) -> Self {
+        Planner { graph: Graph::new(query), chaining, names, tasks: HashSet::new() }
+    }
+
+    pub(crate) fn into_graph(self) -> Graph {
+        self.graph
+    }
+
+    pub(crate) fn name(&self, label: Label) -> String {
+        label.name_in(&self.names).to_owned()
+    }
+
+    fn named<P: Named>(&self, label: Label, mut operator: P) -> P {
+        operator.rename(self.name(label));
+        operator
+    }
+
+    /// A task's name is made of its operators' names, joined by dashes, which may stand in these, too: so two tasks
+    /// may come by the same one, and nobody is to blame.
+    fn task_name(&mut self, name: &str) -> String {
+        let name = free_name(name, &mut 0, |name| self.tasks.contains(name));
+        self.tasks.insert(name.clone());
+        name
+    }
+
+    fn source<S, P, X>(&mut self, from: FromSource<S>, tail: P, tail_name: &str, exit: X)
+    where
+        S: Source + 'static,
+        P: Operator<S::Item> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        let FromSource { label, source, strategy } = from;
+        let name = self.task_name(&join(&self.name(label), tail_name));
+        self.graph.source(name, source, strategy, tail, exit);
+    }
+
+    pub(crate) fn operator<T, P, X>(&mut self, name: &str, entry: EdgeEntry<T>, operator: P, exit: X)
+    where
+        T: Send + 'static,
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        let name = self.task_name(name);
+        self.graph.operator(name, entry, operator, exit);
+    }
+
+    /// Ends `segment` at a new edge; gives the end to read.
+    fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
+        let (exit, entry) = self.graph.edge();
+        segment.end(self, exit);
+        entry
+    }
+
+    /// The same with each operator of `segment` a task of its own.
+    pub(crate) fn split<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
+        let (exit, entry) = self.graph.edge();
+        segment.split(self, exit);
+        entry
+    }
+
+    /// Ends `segment` at a new edge, and reads that with `tail`, the first operator of another task.
+    fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, exit: X)
+    where
+        T: Send + 'static,
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        let entry = self.end(segment);
+        self.operator(tail_name, entry, tail, exit);
+    }
+}
+
+fn join(left: &str, right: &str) -> String {
+    if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
 }
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
+///
+/// What pieces there are is settled here. A function takes a stream made of whatever it is made of like this:
+///
+/// ```
+/// use thalweg::{Segment, Stream};
+///
+/// fn doubled<C: Segment<i64>>(numbers: Stream<i64, C>) -> Stream<i64, impl Segment<i64>> {
+///     numbers.map(|number| number * 2)
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not what a stream of `{T}` can be made of",
+    note = "a function that takes any stream is generic over its second parameter: `C: Segment<{T}>`; \
+            one that takes a boxed stream leaves it out: `Stream<{T}>`"
+)]
 pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// The same piece, ready to be followed by an operator that holds state.
     type BeforeState: Segment<T>;
@@ -40,15 +159,23 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Marks the place before an operator that holds state.
     fn before_state(self) -> Self::BeforeState;
 
-    /// Ends the piece at `exit`. `exit_name` is what the last task's name ends in: a sink's name, or nothing.
+    /// The same piece, its last operator a task of its own.
+    type Isolated: Segment<T>;
+
+    /// Keeps the last operator apart.
+    fn isolate(self) -> Self::Isolated;
+
+    /// Ends the piece at `exit`, with as many of its operators in one task as can be. `exit_name` is what the last
+    /// task's name ends in: a sink's name, or nothing.
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str);
 
-    /// Ends the piece at a new edge, and gives the end to read.
-    fn into_edge(self, planner: &mut Planner) -> EdgeEntry<T> {
-        let (exit, entry) = planner.graph.edge();
+    /// Ends the piece at an edge.
+    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
         self.close(planner, exit, "");
-        entry
     }
+
+    /// Ends the piece at an edge, each operator a task of its own.
+    fn split(self, planner: &mut Planner, exit: EdgeExit<T>);
 
     /// Ends the piece in `tail`, which shares its last task, and that at `exit`.
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -58,26 +185,9 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
         X: ExitPlan<P::Out>;
 }
 
-fn join(left: &str, right: &str) -> String {
-    if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
-}
-
-/// Ends `segment` at a new edge, and reads that edge with `tail` in a task of its own.
-fn cut<T, C, P, X>(segment: C, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
-where
-    T: Send + 'static,
-    C: Segment<T>,
-    P: Operator<T> + 'static,
-    P::Out: Send + 'static,
-    X: ExitPlan<P::Out>,
-{
-    let entry = segment.into_edge(planner);
-    planner.graph.operator(tail_name, entry, tail, exit);
-}
-
 /// A source, and no operator yet.
 pub struct FromSource<S> {
-    pub(crate) name: String,
+    pub(crate) label: Label,
     pub(crate) source: S,
     pub(crate) strategy: WatermarkStrategy,
 }
@@ -89,8 +199,18 @@ impl<S: Source + 'static> Segment<S::Item> for FromSource<S> {
         Cut(self)
     }
 
+    type Isolated = Isolated<Self>;
+
+    fn isolate(self) -> Isolated<Self> {
+        Isolated(self)
+    }
+
     fn close<X: ExitPlan<S::Item>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.fuse(planner, Identity, exit_name, exit);
+        planner.source(self, Identity, exit_name, exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<S::Item>) {
+        self.end(planner, exit);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -99,7 +219,7 @@ impl<S: Source + 'static> Segment<S::Item> for FromSource<S> {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        planner.graph.source(join(&self.name, tail_name), self.source, self.strategy, tail, exit);
+        planner.source(self, tail, tail_name, exit);
     }
 }
 
@@ -107,6 +227,7 @@ impl<S: Source + 'static> Segment<S::Item> for FromSource<S> {
 pub struct Chained<H, In, P> {
     pub(crate) head: H,
     pub(crate) operator: P,
+    pub(crate) label: Label,
     pub(crate) input: PhantomData<fn(In)>,
 }
 
@@ -123,8 +244,23 @@ where
         Cut(self)
     }
 
+    type Isolated = Isolated<Chained<Isolated<H>, In, P>>;
+
+    fn isolate(self) -> Self::Isolated {
+        let Chained { head, operator, label, input } = self;
+        Isolated(Chained { head: Isolated(head), operator, label, input })
+    }
+
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        close_chain(self.head, self.operator, planner, exit, exit_name);
+        let operator = planner.named(self.label, self.operator);
+        let name = join(operator.name(), exit_name);
+        self.head.fuse(planner, operator, &name, exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
+        let entry = planner.split(self.head);
+        let operator = planner.named(self.label, self.operator);
+        planner.operator(&planner.name(self.label), entry, operator, exit);
     }
 
     fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, exit: X)
@@ -133,8 +269,9 @@ where
         Q::Out: Send + 'static,
         X: ExitPlan<Q::Out>,
     {
-        let name = join(self.operator.name(), tail_name);
-        self.head.fuse(planner, Then::new(self.operator, tail), &name, exit);
+        let operator = planner.named(self.label, self.operator);
+        let name = join(operator.name(), tail_name);
+        self.head.fuse(planner, Then::new(operator, tail), &name, exit);
     }
 }
 
@@ -154,8 +291,18 @@ where
         self
     }
 
+    type Isolated = Isolated<Chained<Isolated<H>, In, P>>;
+
+    fn isolate(self) -> Self::Isolated {
+        self.0.isolate()
+    }
+
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
         self.0.close(planner, exit, exit_name);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
+        self.0.split(planner, exit);
     }
 
     fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, exit: X)
@@ -168,22 +315,7 @@ where
     }
 }
 
-fn close_chain<In, H, P, X>(head: H, operator: P, planner: &mut Planner, exit: X, exit_name: &str)
-where
-    H: Segment<In>,
-    In: Send + 'static,
-    P: Operator<In> + Named + 'static,
-    P::Out: Send + 'static,
-    X: ExitPlan<P::Out>,
-{
-    let name = join(operator.name(), exit_name);
-    match planner.chaining {
-        Chaining::None => cut(head, planner, operator, &name, exit),
-        Chaining::Default => head.fuse(planner, operator, &name, exit),
-    }
-}
-
-/// The place where a chain breaks before an operator that holds state.
+/// The place before an operator that holds state: a chain breaks here, unless all is to be one task.
 pub struct Cut<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
@@ -193,8 +325,18 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         self
     }
 
+    type Isolated = C::Isolated;
+
+    fn isolate(self) -> C::Isolated {
+        self.0.isolate()
+    }
+
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
         self.0.close(planner, exit, exit_name);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        self.0.split(planner, exit);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -203,19 +345,75 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        cut(self.0, planner, tail, tail_name, exit);
+        match planner.chaining {
+            Chaining::All => self.0.fuse(planner, tail, tail_name, exit),
+            Chaining::None | Chaining::Default => planner.cut(self.0, tail, tail_name, exit),
+        }
+    }
+}
+
+/// A piece that nothing behind it shares a task with.
+pub struct Isolated<C>(C);
+
+impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
+    type BeforeState = Self;
+
+    fn before_state(self) -> Self {
+        self
+    }
+
+    type Isolated = Self;
+
+    fn isolate(self) -> Self {
+        self
+    }
+
+    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
+        self.fuse(planner, Identity, exit_name, exit);
+    }
+
+    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        self.0.end(planner, exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        self.0.split(planner, exit);
+    }
+
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    where
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        planner.cut(self, tail, tail_name, exit);
     }
 }
 
 /// A piece whose make-up is forgotten: it ends at an edge, and its type says no more than what flows there. So
 /// functions can take and return `Stream<T>`, and loops can build streams.
 pub struct Erased<T: Send + 'static> {
-    lower: Box<dyn FnOnce(&mut Planner, EdgeExit<T>)>,
+    lower: Box<dyn FnOnce(&mut Planner, EdgeExit<T>, Last)>,
+    last: Last,
+}
+
+/// How the last operator of an erased piece stands to the others.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// As the chaining says.
+    Free,
+    /// A task of its own.
+    Isolated,
 }
 
 impl<T: Send + 'static> Erased<T> {
     pub(crate) fn new<C: Segment<T>>(segment: C) -> Self {
-        Erased { lower: Box::new(move |planner, exit| segment.close(planner, exit, "")) }
+        let lower = move |planner: &mut Planner, exit, last| match (planner.chaining, last) {
+            (Chaining::None, _) => segment.split(planner, exit),
+            (_, Last::Free) => segment.end(planner, exit),
+            (_, Last::Isolated) => segment.isolate().end(planner, exit),
+        };
+        Erased { lower: Box::new(lower), last: Last::Free }
     }
 }
 
@@ -226,8 +424,22 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         self
     }
 
+    type Isolated = Self;
+
+    fn isolate(self) -> Self {
+        Erased { last: Last::Isolated, ..self }
+    }
+
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
         self.fuse(planner, Identity, exit_name, exit);
+    }
+
+    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        (self.lower)(planner, exit, self.last);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        (self.lower)(planner, exit, self.last);
     }
 
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
@@ -236,14 +448,7 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        cut(self, planner, tail, tail_name, exit);
-    }
-
-    /// The edge it ends at anyway.
-    fn into_edge(self, planner: &mut Planner) -> EdgeEntry<T> {
-        let (exit, entry) = planner.graph.edge();
-        (self.lower)(planner, exit);
-        entry
+        planner.cut(self, tail, tail_name, exit);
     }
 }
 

@@ -1,51 +1,173 @@
 //! Streams: what can be done with the values that flow at a place of a query.
 //!
-//! Functions of users are `Fn + Send + Sync + 'static`, so that several workers can share them.
+//! ```text
+//!   Stream<T>  --key_by-->  KeyedStream<K, T>  --tumbling-->  WindowedStream  --aggregate-->  Stream<Windowed<K, R>>
+//!   Stream<T>  --map, filter, join_table, process-->  Stream<U>
+//!   Stream<T>  --sink-->  the end
+//! ```
+//!
+//! Functions of users are `Fn + Send + Sync + 'static`, so that several workers can share them: they own what they
+//! use (`move`), and change nothing outside. What changes from record to record is an aggregate's accumulator, or
+//! the state of an [operator of your own](Stream::process). One that panics fails its query, with
+//! [`QueryError::Panicked`](thalweg_runtime::QueryError::Panicked) and the operator's name, and no other.
+//!
+//! # What the compiler refuses
+//!
+//! Given `words: Stream<&'static str>` and `minutes: TumblingWindows`, each of these is tested to be refused.
+//! An aggregate needs windows, and windows need a key:
+//!
+//! ```compile_fail,E0599
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let counts = words.tumbling(minutes).aggregate(thalweg::Count);
+//! # }
+//! ```
+//! ```compile_fail,E0599
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let counts = words.key_by(|word| word.len()).aggregate(thalweg::Count);
+//! # }
+//! ```
+//!
+//! A key is compared, hashed and saved, which does not go for a floating-point number:
+//!
+//! ```compile_fail,E0277
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let halves = words.key_by(|word| word.len() as f64 / 2.0);
+//! # }
+//! ```
+//!
+//! A sink takes what flows there, and so does an aggregate:
+//!
+//! ```compile_fail,E0277
+//! # use thalweg_connectors::Collect;
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! words.map(|word| word.len()).sink("lengths", Collect::<String>::new(10));
+//! # }
+//! ```
+//! ```compile_fail,E0277
+//! # struct Sum;
+//! # impl thalweg::Fold<u64> for Sum {
+//! #     type Accumulator = u64;
+//! #     type Result = u64;
+//! #     fn create(&self) -> u64 { 0 }
+//! #     fn fold(&self, accumulator: &mut u64, value: &u64) { *accumulator += value }
+//! #     fn merge(&self, accumulator: &mut u64, other: u64) { *accumulator += other }
+//! #     fn finish(&self, accumulator: u64) -> u64 { accumulator }
+//! # }
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! // `Sum` implements `Fold<u64>`.
+//! let sums = words.key_by(|word| word.len()).tumbling(minutes).aggregate(Sum);
+//! # }
+//! ```
+//!
+//! A function can be sent to another thread, owns what it uses, and changes nothing outside:
+//!
+//! ```compile_fail,E0277
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let shortest = std::rc::Rc::new(3);
+//! let long = words.filter(move |word| word.len() >= *shortest);
+//! # }
+//! ```
+//! ```compile_fail,E0373
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let shortest = 3;
+//! let long = words.filter(|word| word.len() >= shortest);
+//! # }
+//! ```
+//! ```compile_fail,E0594
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let mut count = 0;
+//! let numbered = words.map(move |word| {
+//!     count += 1;
+//!     (count, word)
+//! });
+//! # }
+//! ```
+//!
+//! A stream goes on in one place, and a query is planned once:
+//!
+//! ```compile_fail,E0382
+//! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
+//! let long = words.filter(|word| word.len() > 3);
+//! let short = words.filter(|word| word.len() <= 3);
+//! # }
+//! ```
+//! ```compile_fail,E0382
+//! # use thalweg::{Chaining, Query};
+//! # let query = Query::new("q");
+//! let first = query.plan(Chaining::Default);
+//! let second = query.plan(Chaining::All);
+//! ```
 
 use std::cell::RefCell;
 use std::hash::Hash;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Fold, Sink, State, TumblingWindows, Windowed};
-use thalweg_operators::{Filter, Identity, Map, Named, StaticJoin, Table, TumblingAggregate};
+use thalweg_model::{Fold, Operator, Sink, State, TumblingWindows, Windowed};
+use thalweg_operators::{Filter, Identity, Map, Own, StaticJoin, Table, TumblingAggregate};
 use thalweg_runtime::SinkPlan;
 
-use crate::query::Draft;
-use crate::segment::{Chained, Chaining, Erased, Segment, Stateful};
+use crate::draft::{Draft, Label, OperatorName, StreamIndex};
+use crate::segment::{Chained, Chaining, Erased, Planner, Segment, Stateful};
 
-/// Values of type `T` that flow at a place of a query. `C` says what the stream is made of up to there; with
-/// [`boxed`](Stream::boxed) it is forgotten.
+/// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of
+/// up to there; with [`boxed`](Stream::boxed) it is forgotten.
+///
+/// Operators are called after their kind, `map`, `filter`, `join`, `window`, `process`, with a number where that is
+/// taken, unless they are given a [`name`](Stream::name).
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct Stream<T: Send + 'static, C = Erased<T>> {
     pub(crate) draft: Rc<RefCell<Draft>>,
-    /// The source it comes from.
-    pub(crate) origin: String,
+    /// Which stream of the query it is.
+    pub(crate) index: StreamIndex,
     pub(crate) segment: C,
     pub(crate) value: PhantomData<fn() -> T>,
 }
 
 impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
-    /// Keeps the values that `predicate` accepts.
+    /// Keeps the values that `predicate` accepts, in their order; the others are dropped and counted as filtered.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn positive<C: Segment<i64>>(numbers: Stream<i64, C>) -> Stream<i64, impl Segment<i64>> {
+    /// numbers.filter(|number| *number > 0)
+    /// # }
+    /// ```
     pub fn filter<F>(self, predicate: F) -> Stream<T, Chained<C, T, Filter<F>>>
     where
         F: Fn(&T) -> bool + Send + Sync + 'static,
     {
-        let operator = Filter::new(self.unique("filter"), predicate);
-        self.follow(|head| Chained { head, operator, input: PhantomData })
+        self.follow("filter", |head, label| chained(head, Filter::new("", predicate), label))
     }
 
-    /// Makes each value into another.
+    /// Makes each value into another, in their order; event times stay.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn celsius<C: Segment<f64>>(fahrenheit: Stream<f64, C>) -> Stream<f64, impl Segment<f64>> {
+    /// fahrenheit.map(|degrees| (degrees - 32.0) / 1.8)
+    /// # }
+    /// ```
     pub fn map<U, F>(self, function: F) -> Stream<U, Chained<C, T, Map<F>>>
     where
         U: Send + 'static,
         F: Fn(T) -> U + Send + Sync + 'static,
     {
-        let operator = Map::new(self.unique("map"), function);
-        self.follow(|head| Chained { head, operator, input: PhantomData })
+        self.follow("map", |head, label| chained(head, Map::new("", function), label))
     }
 
-    /// Joins each value with the row of `table` that has its key; values without a row are dropped and counted.
+    /// Joins each value with the row of `table` that has its key: an inner join with a table that does not change.
+    /// Values keep their order and event times; those without a row are dropped and counted as filtered.
+    ///
+    /// A table may be joined in many places, and is held once. Its memory is not counted in the engine's budget.
+    ///
+    /// ```
+    /// # use thalweg::{DuplicateKey, Segment, Stream, Table};
+    /// # fn named<C: Segment<u32>>(numbers: Stream<u32, C>) -> Result<Stream<&'static str, impl Segment<&'static str>>, DuplicateKey> {
+    /// let names = Table::new([(1, "one"), (2, "two")])?;
+    /// Ok(numbers.join_table(names, |number| *number, |_number, name| *name))
+    /// # }
+    /// ```
     pub fn join_table<K, R, U, KeyOf, Combine>(
         self,
         table: Table<K, R>,
@@ -59,11 +181,83 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         KeyOf: Fn(&T) -> K + Send + Sync + 'static,
         Combine: Fn(T, &R) -> U + Send + Sync + 'static,
     {
-        let operator = StaticJoin::new(self.unique("join"), table, key_of, combine);
-        self.follow(|head| Stateful(Chained { head: head.before_state(), operator, input: PhantomData }))
+        self.follow("join", |head, label| stateful(head, StaticJoin::new("", table, key_of, combine), label))
     }
 
-    /// Groups values by a key.
+    /// Hands records and marks to an operator of your own, and goes on with what it emits. An operator has more
+    /// freedom than a function: it keeps state, sees event times and watermarks, and emits when it likes. The rules
+    /// that it keeps in return, O1 to O5, stand in [`thalweg_model::operator`].
+    ///
+    /// It goes by the name that it has in the query, whatever it calls itself: its counts are reported under that,
+    /// and a panic of its code is blamed on that. For chaining it counts as one that holds state.
+    ///
+    /// An operator that passes on the values that differ from the one before them:
+    ///
+    /// ```
+    /// use thalweg::{Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+    /// # use thalweg::{Segment, Stream};
+    ///
+    /// #[derive(Default)]
+    /// struct Changes {
+    ///     last: Option<i64>,
+    ///     counts: Counts,
+    /// }
+    ///
+    /// impl Operator<i64> for Changes {
+    ///     type Out = i64;
+    ///
+    ///     fn process<I: Input<i64>, O: Output<i64>>(&mut self, input: &mut I, output: &mut O) {
+    ///         while let Some(record) = input.take() {
+    ///             self.process_one(record, output);
+    ///             self.note_read(1);
+    ///         }
+    ///     }
+    ///
+    ///     fn process_one<O: Output<i64>>(&mut self, record: Record<i64>, output: &mut O) {
+    ///         let is_change = self.last.replace(record.value) != Some(record.value);
+    ///         self.counts.forwarded += u64::from(is_change);
+    ///         self.counts.filtered += u64::from(!is_change);
+    ///         output.push_if(record, is_change);
+    ///     }
+    ///
+    ///     fn note_read(&mut self, count: u64) {
+    ///         self.counts.read += count;
+    ///     }
+    ///
+    ///     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+    ///         each("changes", self.counts);
+    ///     }
+    ///
+    ///     fn faulted(&self) -> Option<&str> {
+    ///         None
+    ///     }
+    ///
+    ///     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+    ///         state.put(&self.last)
+    ///     }
+    ///
+    ///     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+    ///         self.last = state.take()?;
+    ///         Ok(())
+    ///     }
+    /// }
+    ///
+    /// # fn changes<C: Segment<i64>>(numbers: Stream<i64, C>) -> Stream<i64, impl Segment<i64>> {
+    /// numbers.process(Changes::default()).name("changes")
+    /// # }
+    /// ```
+    pub fn process<P>(self, operator: P) -> Stream<P::Out, Stateful<C::BeforeState, T, Own<P>>>
+    where
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+    {
+        self.follow("process", |head, label| stateful(head, Own::new("", operator), label))
+    }
+
+    /// Groups values by a key. What is done with a keyed stream is done per key.
+    ///
+    /// Keys are hashed with a seed that nobody can guess, so they may come from strangers. `key_of` runs once per
+    /// record, within the operator that needs the key.
     pub fn key_by<K, KeyOf>(self, key_of: KeyOf) -> KeyedStream<K, T, C, KeyOf>
     where
         K: Eq + Hash + State,
@@ -72,55 +266,97 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         KeyedStream { stream: self, key_of, key: PhantomData }
     }
 
-    /// Ends the stream: its values go to `sink`.
-    pub fn sink<S: Sink<T> + 'static>(self, name: &str, sink: S) {
-        let name = self.unique(name);
-        let Stream { draft, origin, segment, .. } = self;
-        let lower = move |planner: &mut crate::segment::Planner| match planner.chaining {
-            Chaining::None => {
-                let entry = segment.into_edge(planner);
-                planner.graph.operator(name, entry, Identity, SinkPlan(sink));
-            }
-            Chaining::Default => segment.close(planner, SinkPlan(sink), &name),
-        };
-        draft.borrow_mut().finish(&origin, Box::new(lower));
+    /// Gives the last operator, or the source if none has followed yet, a name by which reports and errors speak of
+    /// it. It must not be empty, and no other operator of the query may be given the same; both are checked when
+    /// the query is planned. Operators that were given no name make way.
+    pub fn name(self, name: &str) -> Self {
+        self.draft.borrow_mut().name_last(self.index, name);
+        self
     }
 
-    /// Forgets what the stream is made of: it ends at an edge here, and goes on from there.
+    /// Keeps the last operator, or the source if none has followed yet, a task of its own, whatever the
+    /// [`Chaining`]: one that is dear can then run on a worker of its own, and shows by itself in reports. What
+    /// passes before and behind it goes through edges.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn expensive(number: i64) -> i64 { number }
+    /// # fn f<C: Segment<i64>>(numbers: Stream<i64, C>) -> Stream<i64, impl Segment<i64>> {
+    /// numbers.filter(|number| *number > 0).map(expensive).isolate()
+    /// # }
+    /// ```
+    pub fn isolate(self) -> Stream<T, C::Isolated> {
+        self.with(C::isolate)
+    }
+
+    /// Forgets what the stream is made of: it ends at an edge here, whatever the [`Chaining`], and goes on from
+    /// there. So functions can take and return `Stream<T>`, and loops can build streams.
+    ///
+    /// ```
+    /// # use thalweg::Stream;
+    /// fn halved(mut numbers: Stream<i64>, times: u32) -> Stream<i64> {
+    ///     for _ in 0..times {
+    ///         numbers = numbers.map(|number| number / 2).boxed();
+    ///     }
+    ///     numbers
+    /// }
+    /// ```
     pub fn boxed(self) -> Stream<T> {
-        self.follow(Erased::new)
+        self.draft.borrow_mut().add_box(self.index);
+        self.with(Erased::new)
     }
 
-    fn unique(&self, name: &str) -> String {
-        self.draft.borrow_mut().unique(name)
+    /// Ends the stream: its values go to `sink`, in order. `name` is what errors and reports call it; it must not be
+    /// empty, and no other operator of the query may be given the same.
+    ///
+    /// The sink publishes when the stream has ended; if the query fails or is cancelled, it does not.
+    pub fn sink<S: Sink<T> + 'static>(self, name: &str, sink: S) {
+        let Stream { draft, index, segment, .. } = self;
+        let mut draft = draft.borrow_mut();
+        let label = draft.add(index, OperatorName::Given(name.to_owned()));
+        let lower = move |planner: &mut Planner| {
+            let name = planner.name(label);
+            match planner.chaining {
+                Chaining::None => {
+                    let entry = planner.split(segment);
+                    planner.operator(&name, entry, Identity, SinkPlan(sink));
+                }
+                Chaining::Default | Chaining::All => segment.close(planner, SinkPlan(sink), &name),
+            }
+        };
+        draft.finish(index, Box::new(lower));
     }
 
-    fn follow<U: Send + 'static, D>(self, by: impl FnOnce(C) -> D) -> Stream<U, D> {
-        Stream { draft: self.draft, origin: self.origin, segment: by(self.segment), value: PhantomData }
+    /// Adds an operator of a kind.
+    fn follow<U: Send + 'static, D>(
+        self,
+        kind: &'static str,
+        by: impl FnOnce(C, Label) -> D,
+    ) -> Stream<U, D> {
+        let label = self.draft.borrow_mut().add(self.index, OperatorName::Kind(kind));
+        self.with(|head| by(head, label))
+    }
+
+    fn with<U: Send + 'static, D>(self, by: impl FnOnce(C) -> D) -> Stream<U, D> {
+        Stream { draft: self.draft, index: self.index, segment: by(self.segment), value: PhantomData }
     }
 }
 
-impl<T: Send + 'static, H, In, P: Named> Stream<T, Chained<H, In, P>> {
-    /// Names the last operator.
-    pub fn name(mut self, name: &str) -> Self {
-        let name = self.draft.borrow_mut().unique(name);
-        self.segment.operator.rename(name);
-        self
-    }
+fn chained<H, In, P>(head: H, operator: P, label: Label) -> Chained<H, In, P> {
+    Chained { head, operator, label, input: PhantomData }
 }
 
-impl<T: Send + 'static, H, In, P: Named> Stream<T, Stateful<H, In, P>> {
-    /// Names the last operator.
-    pub fn name(mut self, name: &str) -> Self {
-        let name = self.draft.borrow_mut().unique(name);
-        self.segment.0.operator.rename(name);
-        self
-    }
+fn stateful<H, In, P>(head: H, operator: P, label: Label) -> Stateful<H::BeforeState, In, P>
+where
+    H: Segment<In>,
+    In: Send + 'static,
+{
+    Stateful(chained(head.before_state(), operator, label))
 }
 
-/// Values grouped by a key.
+/// Values of type `T`, grouped by a key of type `K`.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
-pub struct KeyedStream<K, T: Send + 'static, C, KeyOf> {
+pub struct KeyedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
     stream: Stream<T, C>,
     key_of: KeyOf,
     key: PhantomData<fn() -> K>,
@@ -133,15 +369,15 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Cuts event time into back-to-back windows.
+    /// Cuts event time into back-to-back windows; each key has its own.
     pub fn tumbling(self, windows: TumblingWindows) -> WindowedStream<K, T, C, KeyOf> {
         WindowedStream { keyed: self, windows }
     }
 }
 
-/// Values grouped by a key and a window.
+/// Values of type `T`, grouped by a key of type `K` and a window.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
-pub struct WindowedStream<K, T: Send + 'static, C, KeyOf> {
+pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
     keyed: KeyedStream<K, T, C, KeyOf>,
     windows: TumblingWindows,
 }
@@ -153,13 +389,22 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Folds the values of each key and window.
+    /// Folds the values of each key and window into one result, stamped with the last instant of the window.
+    ///
+    /// Results come when the watermark reaches the end of their window: windows in the order of their ends, the keys
+    /// of one window in no promised order. A key without values in a window has no result there. A value whose
+    /// window has closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this operator,
+    /// and changes no result.
+    ///
+    /// Memory: one accumulator per key and open window, counted in the engine's budget; when there is none left, the
+    /// query fails with [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What keys and accumulators allocate
+    /// for themselves is not counted.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
     ) -> Stream<Windowed<K, F::Result>, Stateful<C::BeforeState, T, TumblingAggregate<K, T, KeyOf, F>>> {
         let WindowedStream { keyed: KeyedStream { stream, key_of, .. }, windows } = self;
-        let operator = TumblingAggregate::new(stream.unique("window"), windows, key_of, fold);
-        stream.follow(|head| Stateful(Chained { head: head.before_state(), operator, input: PhantomData }))
+        let operator = TumblingAggregate::new("", windows, key_of, fold);
+        stream.follow("window", |head, label| stateful(head, operator, label))
     }
 }

@@ -1,41 +1,67 @@
-//! How streams are cut into tasks: by names, since a task is called after its operators.
+//! How streams are cut into tasks: by names, since a task is called after its operators. And that it makes no
+//! difference to what comes out.
+
+use std::sync::{Arc, Mutex};
 
 use thalweg_model::source::Given;
-use thalweg_model::{EventTime, Fault, Mark, Record, Sink, Span, TumblingWindows};
+use thalweg_model::{
+    Counts, EventTime, Fault, Flow, Input, Mark, Output, Record, Sink, Span, StateError, StateReader,
+    StateWriter, TumblingWindows,
+};
 use thalweg_operators::{Count, Table};
-use thalweg_runtime::{Engine, PlanError};
+use thalweg_runtime::{EdgeLimits, Engine, OperatorCounts};
 
 use super::*;
 use crate::query::Query;
 use crate::stream::Stream;
 
-struct Drop;
+const EVERY_CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-impl<T> Sink<T> for Drop {
-    fn write(&mut self, _record: Record<T>) -> Result<(), Fault> {
-        Ok(())
-    }
-    fn on_mark(&mut self, _mark: Mark) -> Result<(), Fault> {
+/// What has come out, sorted.
+#[derive(Clone, Default)]
+struct Seen(Arc<Mutex<Vec<String>>>);
+
+impl<T: std::fmt::Debug> Sink<T> for Seen {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        self.0.lock().unwrap().push(format!("{:?}@{}", record.value, record.event_time.as_micros()));
         Ok(())
     }
 }
 
+/// Forty numbers, one a second, every fourth stamped five seconds too early, so that it is late for its window.
 fn numbers(query: &Query) -> Stream<i64, FromSource<Given<i64>>> {
-    let records = (0..9).map(|value| Record::new(EventTime::from_secs(value), value)).collect();
+    let at = |number: i64| EventTime::from_secs(if number % 4 == 3 { number - 5 } else { number });
+    let records = (0..40).map(|number| Record::new(at(number), number)).collect();
     query.source("source", Given::new(records), WatermarkStrategy::ascending())
 }
 
-/// The tasks of a query under both chainings; each must also run to its end and lose nothing.
-fn check(write: impl Fn(&Query), default: &str, isolated: &str) {
-    for (chaining, expected) in [(Chaining::Default, default), (Chaining::None, isolated)] {
-        let query = Query::new("q");
-        write(&query);
-        let graph = query.plan(chaining).unwrap();
-        let mut names: Vec<&str> = graph.task_names().collect();
-        names.sort_by_key(|name| expected.split(" | ").position(|task| task == *name));
-        assert_eq!(names.join(" | "), expected, "{chaining:?}");
-        let report = Engine::builder().build().unwrap().submit(graph).unwrap().wait().unwrap();
-        assert_eq!((report.events_in, report.conservation_error()), (9, None));
+/// The tasks of a query under each chaining. Results and counts of operators must be the same under all of them, with
+/// edges of every size.
+fn check(write: impl Fn(&Query, Seen), none: &str, default: &str, all: &str) {
+    let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
+    let mut first: Option<(Vec<String>, Vec<(String, Counts)>)> = None;
+    for (chaining, expected) in EVERY_CHAINING.into_iter().zip([none, default, all]) {
+        for edges in [EdgeLimits::default(), tiny] {
+            let (query, seen) = (Query::new("q"), Seen::default());
+            write(&query, seen.clone());
+            let graph = query.plan(chaining).unwrap();
+            let mut names: Vec<&str> = graph.task_names().collect();
+            names.sort_by_key(|name| expected.split(" | ").position(|task| task == *name));
+            assert_eq!(names.join(" | "), expected, "{chaining:?}");
+
+            let engine = Engine::builder().edges(edges).workers(2).build().unwrap();
+            let report = engine.submit(graph).unwrap().wait().unwrap();
+            assert_eq!((report.events_in, report.conservation_error()), (40, None), "{chaining:?}");
+            let count =
+                |OperatorCounts { operator, counts, .. }: &OperatorCounts| (operator.clone(), *counts);
+            let mut counts: Vec<_> = report.operators.iter().map(count).collect();
+            counts.sort_by(|(left, _), (right, _)| left.cmp(right));
+            let mut results = seen.0.lock().unwrap().clone();
+            results.sort();
+            let found = (results, counts);
+            let first = first.get_or_insert_with(|| found.clone());
+            assert_eq!(&found, first, "{chaining:?} gives other results than {:?}", Chaining::None);
+        }
     }
 }
 
@@ -43,48 +69,171 @@ fn seconds(seconds: i64) -> TumblingWindows {
     TumblingWindows::new(Span::from_secs(seconds)).unwrap()
 }
 
-#[test]
-fn chains_break_before_the_first_operator_with_state() {
-    let rows = || Table::new((0..9).map(|key| (key, key))).unwrap();
-    check(
-        |query| {
-            numbers(query)
-                .filter(|value| *value > 2)
-                .map(|value| value * 2)
-                .join_table(rows(), |value| *value, |value, row: &i64| value + row)
-                .key_by(|value| *value)
-                .tumbling(seconds(2))
-                .aggregate(Count)
-                .sink("sink", Drop);
-        },
-        "source-filter-map | join-window-sink",
-        "source | filter | map | join | window | sink",
-    );
-    check(
-        |query| {
-            numbers(query).key_by(|value| *value).tumbling(seconds(2)).aggregate(Count).sink("sink", Drop);
-        },
-        "source | window-sink",
-        "source | window | sink",
-    );
-    check(|query| numbers(query).sink("sink", Drop), "source-sink", "source | sink");
+fn rows() -> Table<i64, i64> {
+    Table::new((0..40).filter(|key| key % 7 != 0).map(|key| (key * 2, key))).unwrap()
 }
 
 #[test]
-fn names_can_be_given_and_are_never_there_twice() {
+fn chains_break_before_the_first_operator_with_state() {
     check(
-        |query| {
-            numbers(query).map(|v| v).map(|v| v).name("twice").map(|v| v).name("twice").sink("sink", Drop);
+        |query, seen| {
+            numbers(query)
+                .filter(|value| *value > 2)
+                .map(|value| value * 2)
+                .join_table(rows(), |value| *value, |value, row| value + row)
+                .key_by(|value| *value % 2)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .sink("sink", seen);
         },
-        "source-map-twice-twice-2-sink",
-        "source | map | twice | twice-2 | sink",
+        "source | filter | map | join | window | sink",
+        "source-filter-map | join-window-sink",
+        "source-filter-map-join-window-sink",
     );
     check(
-        |query| {
-            numbers(query).filter(|_| true).name("map-2").map(|v| v).map(|v| v).sink("sink", Drop);
+        |query, seen| {
+            numbers(query).key_by(|value| *value).tumbling(seconds(2)).aggregate(Count).sink("sink", seen);
         },
-        "source-map-2-map-map-3-sink",
-        "source | map-2 | map | map-3 | sink",
+        "source | window | sink",
+        "source | window-sink",
+        "source-window-sink",
+    );
+    check(|query, seen| numbers(query).sink("sink", seen), "source | sink", "source-sink", "source-sink");
+}
+
+/// Behind a window a stream goes on like any other, also into the next window.
+#[test]
+fn a_chain_goes_on_behind_a_window() {
+    check(
+        |query, seen| {
+            numbers(query)
+                .map(|value| value + 1)
+                .key_by(|value| *value % 4)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .filter(|count| count.key > 0)
+                .key_by(|count| count.value)
+                .tumbling(seconds(10))
+                .aggregate(Count)
+                .map(|count| count.value)
+                .sink("sink", seen);
+        },
+        "source | map | window | filter | window-2 | map-2 | sink",
+        "source-map | window-filter | window-2-map-2-sink",
+        "source-map-window-filter-window-2-map-2-sink",
+    );
+    check(
+        |query, seen| {
+            numbers(query)
+                .key_by(|value| *value % 4)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .key_by(|count| count.value)
+                .tumbling(seconds(10))
+                .aggregate(Count)
+                .sink("sink", seen);
+        },
+        "source | window | window-2 | sink",
+        "source | window-window-2-sink",
+        "source-window-window-2-sink",
+    );
+}
+
+#[test]
+fn an_isolated_operator_is_a_task_of_its_own() {
+    check(
+        |query, seen| {
+            numbers(query)
+                .filter(|value| *value > 2)
+                .map(|value| value * 2)
+                .isolate()
+                .join_table(rows(), |value| *value, |value, row| value + row)
+                .map(|value| value - 1)
+                .sink("sink", seen);
+        },
+        "source | filter | map | join | map-2 | sink",
+        "source-filter | map | join-map-2-sink",
+        "source-filter | map | join-map-2-sink",
+    );
+    check(
+        |query, seen| {
+            numbers(query)
+                .isolate()
+                .map(|value| value * 2)
+                .join_table(rows(), |value| *value, |value, row| value + row)
+                .isolate()
+                .isolate()
+                .key_by(|value| *value % 2)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .sink("sink", seen);
+        },
+        "source | map | join | window | sink",
+        "source | map | join | window-sink",
+        "source | map | join | window-sink",
+    );
+    check(
+        |query, seen| {
+            let counts = numbers(query).map(|v| v).key_by(|value| *value % 2).tumbling(seconds(2));
+            counts.aggregate(Count).isolate().name("counts").sink("sink", seen);
+        },
+        "source | map | counts | sink",
+        "source-map | counts | sink",
+        "source-map | counts | sink",
+    );
+    check(
+        |query, seen| numbers(query).isolate().sink("sink", seen),
+        "source | sink",
+        "source | sink",
+        "source | sink",
+    );
+}
+
+#[test]
+fn names_can_be_given_everywhere_and_others_make_way() {
+    check(
+        |query, seen| {
+            numbers(query)
+                .name("numbers")
+                .filter(|value| *value > 2)
+                .map(|value| value * 2)
+                .name("filter-2")
+                .filter(|_| true)
+                .join_table(rows(), |value| *value, |value, row| value + row)
+                .name("rows")
+                .key_by(|value| *value % 2)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .name("counts")
+                .map(|count| count.value)
+                .boxed()
+                .name("values")
+                .filter(|_| true)
+                .name("filter")
+                .name("last")
+                .sink("sink", seen);
+        },
+        "numbers | filter | filter-2 | filter-3 | rows | counts | values | last | sink",
+        "numbers-filter-filter-2-filter-3 | rows-counts-values | last-sink",
+        "numbers-filter-filter-2-filter-3-rows-counts-values | last-sink",
+    );
+}
+
+/// A task's name is made of its operators'; that two of them come to the same is no mistake of the user's.
+#[test]
+fn tasks_that_would_be_called_the_same_are_numbered() {
+    check(
+        |query, seen| {
+            let records = |count| (0..count).map(|value| Record::new(EventTime::EPOCH, value)).collect();
+            let source =
+                |name, count| query.source(name, Given::new(records(count)), WatermarkStrategy::ascending());
+            source("a", 10).map(|value| value).name("b").sink("c", seen.clone());
+            source("a-b", 30).sink("b-c", seen.clone());
+            source("a-b-c", 0).isolate().sink("d", seen);
+        },
+        "a | b | c | a-b | b-c | a-b-c | d",
+        "a-b-c | a-b-b-c | a-b-c-2 | d",
+        "a-b-c | a-b-b-c | a-b-c-2 | d",
     );
 }
 
@@ -95,25 +244,147 @@ fn boxes_forget_what_a_stream_is_made_of() {
         stream.map(|value| value * 2).boxed()
     }
     check(
-        |query| {
-            twice(twice(numbers(query).boxed())).sink("sink", Drop);
-        },
+        |query, seen| twice(twice(numbers(query).boxed())).sink("sink", seen),
+        "source | map | map-2 | sink",
         "source | map | map-2 | sink",
         "source | map | map-2 | sink",
     );
     check(
-        |query| {
-            twice(numbers(query).boxed()).sink("sink", Drop);
+        |query, seen| {
+            let stream = numbers(query).filter(|_| true).map(|value| value).boxed().boxed();
+            stream.join_table(rows(), |value| *value, |value, _| value).sink("sink", seen);
         },
-        "source | map | sink",
-        "source | map | sink",
+        "source | filter | map | join | sink",
+        "source-filter-map | join-sink",
+        "source-filter-map | join-sink",
+    );
+    check(
+        |query, seen| {
+            let stream = numbers(query).filter(|_| true).map(|value| value).isolate().boxed();
+            stream.sink("sink", seen);
+        },
+        "source | filter | map | sink",
+        "source-filter | map | sink",
+        "source-filter | map | sink",
+    );
+    check(
+        |query, seen| {
+            let stream = numbers(query).filter(|_| true).map(|value| value).boxed().isolate().boxed();
+            stream.sink("sink", seen);
+        },
+        "source | filter | map | sink",
+        "source-filter | map | sink",
+        "source-filter | map | sink",
+    );
+    check(
+        |query, seen| {
+            let rows = |stream: Stream<i64>| stream.join_table(rows(), |value| *value, |value, _| value);
+            let joined = rows(numbers(query).boxed().boxed().isolate()).map(|value| value);
+            joined.boxed().boxed().isolate().sink("sink", seen);
+        },
+        "source | join | map | sink",
+        "source | join | map | sink",
+        "source | join | map | sink",
     );
 }
 
+/// Emits each value twice; at a watermark, how many there were since the one before.
+#[derive(Default)]
+struct Twice {
+    left: Vec<Record<i64>>,
+    counts: Counts,
+    since_mark: i64,
+}
+
+impl Twice {
+    fn emit<O: Output<i64>>(&mut self, output: &mut O) -> Flow {
+        while output.room() > 0
+            && let Some(record) = self.left.pop()
+        {
+            output.push(record);
+        }
+        if self.left.is_empty() { Flow::Done } else { Flow::More }
+    }
+}
+
+impl Operator<i64> for Twice {
+    type Out = i64;
+    const EXPANDS: bool = true;
+
+    fn process<I: Input<i64>, O: Output<i64>>(&mut self, input: &mut I, output: &mut O) {
+        while !Operator::<i64>::is_stalled(self)
+            && output.room() > 0
+            && let Some(record) = input.take()
+        {
+            self.process_one(record, output);
+            self.counts.read += 1;
+        }
+    }
+
+    fn process_one<O: Output<i64>>(&mut self, record: Record<i64>, output: &mut O) {
+        self.left.extend([record, record]);
+        self.since_mark += 1;
+        self.counts.forwarded += 1;
+        let _stalled_or_done = self.emit(output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.counts.read += count;
+    }
+
+    fn on_mark<O: Output<i64>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        if let Mark::Watermark(watermark) = mark {
+            self.left.push(Record::new(watermark, std::mem::take(&mut self.since_mark)));
+        }
+        self.emit(output)
+    }
+
+    fn is_stalled(&self) -> bool {
+        !self.left.is_empty()
+    }
+
+    fn resume<O: Output<i64>>(&mut self, output: &mut O) -> Flow {
+        self.emit(output)
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each("", self.counts);
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        None
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Operators that expand may stand anywhere, one behind the other, and behind windows.
 #[test]
-fn a_stream_without_a_sink_is_refused() {
-    let query = Query::new("q");
-    let _stream = numbers(&query).map(|value| value);
-    let error = query.plan(Chaining::Default).err().expect("refused");
-    assert_eq!(error, PlanError::Unread { operator: "source".to_owned() });
+fn operators_that_expand_chain_like_others() {
+    check(
+        |query, seen| {
+            numbers(query)
+                .filter(|value| *value % 5 > 0)
+                .process(Twice::default())
+                .process(Twice::default())
+                .name("again")
+                .map(|value| value + 1)
+                .process(Twice::default())
+                .key_by(|value| *value % 3)
+                .tumbling(seconds(2))
+                .aggregate(Count)
+                .map(|count| count.value.cast_signed())
+                .process(Twice::default())
+                .sink("sink", seen);
+        },
+        "source | filter | process | again | map | process-2 | window | map-2 | process-3 | sink",
+        "source-filter | process-again-map | process-2-window-map-2 | process-3-sink",
+        "source-filter-process-again-map-process-2-window-map-2-process-3-sink",
+    );
 }

@@ -1,0 +1,156 @@
+//! What the streams of a query share while it is being written: the names of operators, and which streams have
+//! ended.
+//!
+//! Names are settled when the query is planned, all at once. What the user has given must be there once: reports,
+//! errors and one day saved state find an operator by its name, so a name that is made unique behind the user's
+//! back would find another operator as soon as the query is edited. An operator without a given name is called
+//! after its kind, numbered in the order of the calls, and gets out of the way of given names wherever they are.
+
+use std::collections::{HashMap, HashSet};
+
+use thalweg_model::WatermarkStrategy;
+use thalweg_runtime::graph::check_strategy;
+use thalweg_runtime::{Graph, PlanError, limits};
+
+use crate::segment::{Chaining, Planner};
+
+/// A query in the making.
+pub(crate) struct Draft {
+    name: String,
+    /// By [`Label`].
+    operators: Vec<OperatorName>,
+    /// By [`StreamIndex`].
+    streams: Vec<StreamDraft>,
+}
+
+/// What an operator is called.
+pub(crate) enum OperatorName {
+    /// As the user says.
+    Given(String),
+    /// After its kind, with a number if that is taken.
+    Kind(&'static str),
+}
+
+/// An operator of the query, whatever it will be called.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Label(usize);
+
+/// A stream of the query.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct StreamIndex(usize);
+
+/// Turns a finished stream into tasks.
+pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
+
+struct StreamDraft {
+    source: Label,
+    strategy: WatermarkStrategy,
+    /// The operator that was added last.
+    last: Label,
+    /// How often it was boxed.
+    boxes: u64,
+    /// There when the stream has ended in a sink.
+    lower: Option<Lower>,
+}
+
+impl Draft {
+    pub(crate) fn new(name: String) -> Self {
+        Draft { name, operators: Vec::new(), streams: Vec::new() }
+    }
+
+    /// Begins a stream.
+    pub(crate) fn begin(&mut self, source: &str, strategy: WatermarkStrategy) -> (StreamIndex, Label) {
+        let source = self.label(OperatorName::Given(source.to_owned()));
+        self.streams.push(StreamDraft { source, strategy, last: source, boxes: 0, lower: None });
+        (StreamIndex(self.streams.len() - 1), source)
+    }
+
+    /// Adds an operator at the end of a stream.
+    pub(crate) fn add(&mut self, stream: StreamIndex, name: OperatorName) -> Label {
+        let label = self.label(name);
+        self.streams[stream.0].last = label;
+        label
+    }
+
+    /// Gives the last operator of a stream a name.
+    pub(crate) fn name_last(&mut self, stream: StreamIndex, name: &str) {
+        let Label(last) = self.streams[stream.0].last;
+        self.operators[last] = OperatorName::Given(name.to_owned());
+    }
+
+    /// Takes note that a stream was boxed, and so has a task more.
+    pub(crate) fn add_box(&mut self, stream: StreamIndex) {
+        self.streams[stream.0].boxes += 1;
+    }
+
+    /// Takes note that a stream has ended in a sink.
+    pub(crate) fn finish(&mut self, stream: StreamIndex, lower: Lower) {
+        self.streams[stream.0].lower = Some(lower);
+    }
+
+    /// Checks what was written and turns it into tasks.
+    pub(crate) fn plan(&mut self, chaining: Chaining) -> Result<Graph, PlanError> {
+        let names = self.settle_names()?;
+        let name_of = |Label(index): Label| names[index].clone();
+        for stream in &self.streams {
+            check_strategy(&name_of(stream.source), stream.strategy)?;
+            if stream.lower.is_none() {
+                return Err(PlanError::Unread { operator: name_of(stream.last) });
+            }
+        }
+        // The graph counts its tasks itself. But boxes are lowered one inside the other, and a loop that has gone wrong
+        // must be told so before the stack is used up.
+        limits::TASKS_PER_QUERY
+            .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
+        let mut planner = Planner::new(self.name.clone(), chaining, names);
+        self.streams.drain(..).filter_map(|stream| stream.lower).for_each(|lower| lower(&mut planner));
+        let graph = planner.into_graph();
+        graph.check()?;
+        Ok(graph)
+    }
+
+    fn label(&mut self, name: OperatorName) -> Label {
+        self.operators.push(name);
+        Label(self.operators.len() - 1)
+    }
+
+    /// What every operator is called, by [`Label`].
+    fn settle_names(&self) -> Result<Vec<String>, PlanError> {
+        let mut taken = HashSet::new();
+        for operator in &self.operators {
+            match operator {
+                OperatorName::Given(name) if name.is_empty() => return Err(PlanError::EmptyName),
+                OperatorName::Given(name) if !taken.insert(name.as_str()) => {
+                    return Err(PlanError::DuplicateName { name: name.clone() });
+                }
+                _ => {}
+            }
+        }
+        let mut counts: HashMap<&str, usize> = HashMap::new();
+        let settle = |operator: &OperatorName| match operator {
+            OperatorName::Given(name) => name.clone(),
+            OperatorName::Kind(kind) => {
+                let count = counts.entry(kind).or_default();
+                free_name(kind, count, |name| taken.contains(name))
+            }
+        };
+        Ok(self.operators.iter().map(settle).collect())
+    }
+}
+
+/// `base`, or `base-2` and so on if it is taken. `count` is how many of that base were given out or passed over.
+pub(crate) fn free_name(base: &str, count: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
+    loop {
+        *count += 1;
+        let name = if *count == 1 { base.to_owned() } else { format!("{base}-{count}") };
+        if !is_taken(&name) {
+            return name;
+        }
+    }
+}
+
+impl Label {
+    pub(crate) fn name_in(self, names: &[String]) -> &str {
+        &names[self.0]
+    }
+}
