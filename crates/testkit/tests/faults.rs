@@ -18,7 +18,7 @@ use thalweg_testkit::seed::{entropy_for, pick};
 use thalweg_testkit::watchdog::within_bounds;
 use thalweg_testkit::{Case, Place, Sabotage, Seeds};
 
-const CHAINING: [Chaining; 2] = [Chaining::None, Chaining::Default];
+const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
 fn engine(workers: u64) -> Engine {
     // Small blocks, so that queries take many steps and many edges are full.
@@ -182,7 +182,7 @@ fn queries_come_after_others_have_ended() {
         let engine = engine(2);
         let mut case = Passing::draw(300, &mut SeededEntropy::new(5));
         for round in 0..20 {
-            let query = engine.submit(case.graph("again", CHAINING[round % 2])).unwrap();
+            let query = engine.submit(case.graph("again", CHAINING[round % CHAINING.len()])).unwrap();
             assert_eq!(verdict(&case, &query.wait().unwrap()), None, "round {round}");
         }
     });

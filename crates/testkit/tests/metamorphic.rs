@@ -16,7 +16,7 @@ use thalweg_testkit::watchdog::within_bounds;
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
 const WORKERS: [u64; 4] = [1, 2, 3, 8];
-const CHAINING: [Chaining; 2] = [Chaining::None, Chaining::Default];
+const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
 /// Settings that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -77,6 +77,11 @@ fn chained_operators_allocate_nothing() {
     check(Chaining::Default);
 }
 
+#[test]
+fn one_task_allocates_nothing() {
+    check(Chaining::All);
+}
+
 /// The counter counts: without this, a suite that measures nothing would pass.
 #[test]
 fn the_counter_counts() {

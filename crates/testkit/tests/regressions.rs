@@ -172,7 +172,7 @@ fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
 /// its last step was already running. Nothing appears behind the back of those who know that it has ended.
 #[test]
 fn nothing_is_published_once_the_wait_for_a_cancelled_query_is_over() {
-    for chaining in [Chaining::None, Chaining::Default] {
+    for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
         for steps in 0..60 {
             let mut bench = Bench::new(TINY, 1 << 20);
             let sink = Gather::new(Expects::Anything, &Arc::default());
@@ -245,7 +245,7 @@ fn a_query_run_again_at_once_keeps_its_own_file() {
 /// First come, first served starves nobody: also not a source that is always ready beside another one.
 #[test]
 fn sources_at_full_speed_share_a_worker() {
-    for chaining in [Chaining::None, Chaining::Default] {
+    for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
         let mut bench = Bench::new(EdgeLimits::default(), 256 << 20);
         let mut cases = [0; 3].map(|_| Ysb::new(u64::MAX, YsbPace::Drained(1_000_000), Span::from_secs(1)));
         let queries = cases.each_mut().map(|case| bench.submit(case.graph("endless", chaining)));

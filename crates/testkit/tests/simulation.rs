@@ -165,7 +165,7 @@ fn draw(entropy: &mut dyn Entropy, now: ProcessingTime) -> (Vec<Entrant>, Mishap
 }
 
 fn entrant((kind, case): Kind, number: usize, entropy: &mut dyn Entropy) -> Entrant {
-    let chaining = pick(entropy, &[Chaining::None, Chaining::Default]);
+    let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
     Entrant { name: format!("{kind}-{number}"), case, chaining, query: None }
 }
 

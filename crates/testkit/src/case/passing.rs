@@ -59,17 +59,18 @@ impl Passing {
 
     /// Adds one stream.
     fn stream(&mut self, query: &Query) {
-        let stream = query.source("source", self.source(), self.hostile.strategy());
+        let [source, end] = ["source", "sink"].map(|kind| format!("{kind} {}", self.gathered.len()));
+        let stream = query.source(&source, self.source(), self.hostile.strategy());
         let sink = self.sink();
         match self.shape {
-            Shape::Bare => stream.sink("sink", sink),
+            Shape::Bare => stream.sink(&end, sink),
             Shape::Straight | Shape::TwoStreams => {
-                stream.map(tripled).filter(is_kept).map(mirrored).sink("sink", sink);
+                stream.map(tripled).filter(is_kept).map(mirrored).sink(&end, sink);
             }
-            Shape::Filters => stream.filter(is_rare).filter(is_kept).map(mirrored).sink("sink", sink),
+            Shape::Filters => stream.filter(is_rare).filter(is_kept).map(mirrored).sink(&end, sink),
             Shape::Boxed => {
                 let kept: Stream<Reading> = stream.map(tripled).filter(is_kept).boxed();
-                kept.map(mirrored).sink("sink", sink);
+                kept.map(mirrored).sink(&end, sink);
             }
         }
     }
