@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, Fault, Mark, Output, ProcessingTime, Record, Sink};
+use thalweg_model::{Clock, EventTime, Fault, Mark, Output, ProcessingTime, Record, Sink};
 
 use crate::edge::{EdgeOutput, Writer};
 use crate::gradient::LatencySums;
@@ -85,6 +85,8 @@ pub(crate) struct Delivered {
     /// of a second.
     latency_sum_ns: AtomicU64,
     latency_count: AtomicU64,
+    /// Of each sink. The lock is taken when a sink is made and when somebody asks, never by a step.
+    watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
 impl Delivered {
@@ -94,6 +96,7 @@ impl Delivered {
             latencies: Mutex::new(Latencies::new()),
             latency_sum_ns: AtomicU64::new(0),
             latency_count: AtomicU64::new(0),
+            watermarks: Mutex::new(Vec::new()),
         })
     }
 
@@ -103,12 +106,41 @@ impl Delivered {
         self.latency_count.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// All latencies since the start, whatever a handle has forgotten.
+    /// All latencies since the start, whatever a handle has taken out.
     pub(crate) fn latency_sums(&self) -> LatencySums {
         LatencySums {
             sum_ns: self.latency_sum_ns.load(Ordering::Relaxed),
             count: self.latency_count.load(Ordering::Relaxed),
         }
+    }
+
+    /// The least of what each sink has seen last; none before every sink has seen one.
+    pub(crate) fn watermark(&self) -> Option<EventTime> {
+        let least = self.watermarks.lock().iter().map(|seen| seen.get()).min();
+        least.filter(|&watermark| watermark > EventTime::MIN)
+    }
+}
+
+/// The last watermark that a sink has seen, as the bits of its microseconds; [`EventTime::MIN`], which promises
+/// nothing, before the first.
+///
+/// Written by the worker that runs the sink, once per watermark that reaches it, and by nobody else; read by handles.
+/// Relaxed: a figure for people, which orders nothing; one word, so it is never half of one mark and half of the next,
+/// and whoever reads it twice does not see it go back, since its writers are ordered by the task's own runs.
+#[derive(Debug)]
+struct SeenWatermark(AtomicU64);
+
+impl SeenWatermark {
+    fn new() -> Self {
+        SeenWatermark(AtomicU64::new(EventTime::MIN.as_micros().cast_unsigned()))
+    }
+
+    fn set(&self, watermark: EventTime) {
+        self.0.store(watermark.as_micros().cast_unsigned(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> EventTime {
+        EventTime::from_micros(self.0.load(Ordering::Relaxed).cast_signed())
     }
 }
 
@@ -119,12 +151,15 @@ pub struct SinkExit<S> {
     /// How many of `pushed` are counted in `delivered`.
     reported: u64,
     fault: Option<Fault>,
+    watermark: Arc<SeenWatermark>,
     delivered: Arc<Delivered>,
 }
 
 impl<S> SinkExit<S> {
     pub(crate) fn new(sink: S, delivered: Arc<Delivered>) -> Self {
-        SinkExit { sink, pushed: 0, reported: 0, fault: None, delivered }
+        let watermark = Arc::new(SeenWatermark::new());
+        delivered.watermarks.lock().push(Arc::clone(&watermark));
+        SinkExit { sink, pushed: 0, reported: 0, fault: None, watermark, delivered }
     }
 }
 
@@ -174,9 +209,13 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
     }
 
     fn mark(&mut self, mark: Mark, _now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
-        if let Mark::Latency(intended) = mark {
-            let latency_ns = clock.now().nanos_since(intended);
-            self.delivered.note_latency(latency_ns);
+        match mark {
+            Mark::Latency(intended) => {
+                let latency_ns = clock.now().nanos_since(intended);
+                self.delivered.note_latency(latency_ns);
+            }
+            Mark::Watermark(watermark) => self.watermark.set(watermark),
+            Mark::Barrier(_) | Mark::End => {}
         }
         self.sink.on_mark(mark)?;
         if mark == Mark::End { self.sink.finish() } else { Ok(()) }
@@ -192,5 +231,48 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
 
     fn held_bytes(&self) -> usize {
         self.sink.held_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use thalweg_model::VirtualClock;
+
+    struct Nowhere;
+
+    impl Sink<i64> for Nowhere {
+        fn write(&mut self, _record: Record<i64>) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the one at the end of the stream.
+    fn check(marks: &str, expected: Option<EventTime>) {
+        let delivered = Delivered::new();
+        let mut sinks = [(); 2].map(|()| SinkExit::new(Nowhere, Arc::clone(&delivered)));
+        for mark in marks.split_whitespace() {
+            let (sink, seconds) = mark.split_at(1);
+            let watermark = if seconds == "max" {
+                EventTime::MAX
+            } else {
+                EventTime::from_secs(seconds.parse().unwrap())
+            };
+            let sink = &mut sinks[usize::from(sink == "b")];
+            let (mark, clock) = (Mark::Watermark(watermark), VirtualClock::default());
+            Exit::<i64>::mark(sink, mark, ProcessingTime::ZERO, &clock).unwrap();
+        }
+        assert_eq!(delivered.watermark(), expected, "{marks}");
+    }
+
+    #[test]
+    fn a_query_is_as_far_as_its_last_sink() {
+        check("", None);
+        check("a5", None);
+        check("a5 b3", Some(EventTime::from_secs(3)));
+        check("a5 b3 b9", Some(EventTime::from_secs(5)));
+        check("a-5 b-3", Some(EventTime::from_secs(-5)));
+        check("a5 b3 amax", Some(EventTime::from_secs(3)));
+        check("amax bmax", Some(EventTime::MAX));
     }
 }

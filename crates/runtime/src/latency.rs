@@ -1,25 +1,38 @@
 //! Latencies of a query, from the intended send time of a record to the sink.
 
+use std::fmt;
+
 use hdrhistogram::Histogram;
 
 /// Latencies above this count as this.
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 
-/// A histogram of latencies with three significant digits.
-#[derive(Clone, Debug)]
-pub(crate) struct Latencies(Histogram<u64>);
+/// A histogram of latencies with three significant digits. Those of several queries, or of several spans of one, can
+/// be merged, which summaries cannot: there is no median of medians.
+///
+/// Holds 260 KiB of address space, of which the system gives only the pages that are counted on.
+#[derive(Clone, PartialEq)]
+pub struct Latencies(Histogram<u64>);
 
 impl Latencies {
-    pub(crate) fn new() -> Self {
+    /// A histogram of nothing.
+    pub fn new() -> Self {
         let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3);
         Latencies(histogram.expect("1 ns to an hour at three digits are valid bounds"))
     }
 
-    pub(crate) fn record(&mut self, latency_ns: u64) {
+    /// Counts one more latency; above an hour it counts as an hour.
+    pub fn record(&mut self, latency_ns: u64) {
         self.0.saturating_record(latency_ns);
     }
 
-    pub(crate) fn summary(&self) -> Option<LatencySummary> {
+    /// Counts all that `others` has counted, too.
+    pub fn merge(&mut self, others: &Latencies) {
+        self.0.add(&others.0).expect("all histograms of latencies have the same bounds");
+    }
+
+    /// The latencies in short; none if none was counted.
+    pub fn summary(&self) -> Option<LatencySummary> {
         if self.0.is_empty() {
             return None;
         }
@@ -33,6 +46,19 @@ impl Latencies {
             p999_ns: quantile(0.999),
             max_ns: self.0.max(),
         })
+    }
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Latencies::new()
+    }
+}
+
+impl fmt::Debug for Latencies {
+    /// In short: the counters fill a book.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Latencies").field(&self.summary()).finish()
     }
 }
 
@@ -53,4 +79,35 @@ pub struct LatencySummary {
     pub p999_ns: u64,
     /// The largest.
     pub max_ns: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(latencies_ns: &[u64]) -> Latencies {
+        let mut latencies = Latencies::new();
+        latencies_ns.iter().for_each(|&latency_ns| latencies.record(latency_ns));
+        latencies
+    }
+
+    /// Whatever the split and the order, also if a part is empty: what is merged is what was counted.
+    #[test]
+    fn merged_parts_are_the_whole() {
+        let all = [5, 5, 70, 900, 1_000_000, 2 * LATENCY_NS_MAX];
+        for cut in 0..=all.len() {
+            let (first, rest) = all.split_at(cut);
+            let mut merged = of(rest);
+            merged.merge(&of(first));
+            assert_eq!(merged, of(&all), "cut at {cut}");
+        }
+        assert_eq!(of(&all).summary().map(|summary| (summary.count, summary.p50_ns)), Some((6, 70)));
+    }
+
+    #[test]
+    fn nothing_has_no_summary() {
+        let mut nothing = Latencies::new();
+        nothing.merge(&Latencies::default());
+        assert_eq!(nothing.summary(), None);
+    }
 }

@@ -41,7 +41,7 @@ pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
 pub use exit::{Exit, SinkExit};
 pub use graph::{EdgeEntry, EdgeExit, ExitPlan, Graph, SinkPlan};
-pub use latency::LatencySummary;
+pub use latency::{Latencies, LatencySummary};
 pub use limits::{EdgeLimits, Limit};
 pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
 pub use worker::{Step, Worker};

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use thalweg_memory::Cursors;
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
-use thalweg_model::Counts;
+use thalweg_model::{Counts, EventTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
 use crate::error::QueryError;
@@ -95,7 +95,9 @@ pub struct Progress {
     pub bad: u64,
     /// Records on edges.
     pub pending: u64,
-    /// Latencies so far.
+    /// The least, over its sinks, of the last watermark that each has seen; none before every sink has seen one.
+    pub watermark: Option<EventTime>,
+    /// Latencies since they were last [taken](QueryHandle::take_latencies).
     pub latency: Option<LatencySummary>,
 }
 
@@ -118,8 +120,10 @@ pub struct QueryReport {
     pub operators: Vec<OperatorCounts>,
     /// Each edge.
     pub edges: Vec<EdgeCounts>,
-    /// Latencies from intended send to sink.
+    /// Latencies from intended send to sink, since they were last [taken](QueryHandle::take_latencies), in short.
     pub latency: Option<LatencySummary>,
+    /// The same, to be merged with others.
+    pub latencies: Latencies,
 }
 
 impl QueryReport {
@@ -252,6 +256,7 @@ impl QueryShared {
     }
 
     fn report(&self, operators: Vec<OperatorCounts>) -> QueryReport {
+        let latencies = self.take_latencies();
         QueryReport {
             query: self.name.clone(),
             events_in: self.events_in(),
@@ -261,8 +266,15 @@ impl QueryShared {
             steps: self.sum(|meter| &meter.steps),
             operators,
             edges: self.edges.iter().map(edge_counts).collect(),
-            latency: self.delivered.latencies.lock().summary(),
+            latency: latencies.summary(),
+            latencies,
         }
+    }
+
+    fn take_latencies(&self) -> Latencies {
+        // Made before the lock is taken: sinks wait for it.
+        let nothing = Latencies::new();
+        std::mem::replace(&mut *self.delivered.latencies.lock(), nothing)
     }
 }
 
@@ -298,9 +310,10 @@ impl QueryHandle {
         if state == QueryState::Running && self.shared.is_paused() { QueryState::Paused } else { state }
     }
 
-    /// Forgets the latencies so far: a warm-up is over.
-    pub fn forget_latencies(&self) {
-        *self.shared.delivered.latencies.lock() = Latencies::new();
+    /// Takes out the latencies that were measured since they were last taken; those to come are counted from zero.
+    /// Whoever wants the figures of an interval takes them at both of its ends; whoever wants all merges what was taken.
+    pub fn take_latencies(&self) -> Latencies {
+        self.shared.take_latencies()
     }
 
     /// How far it has come.
@@ -312,6 +325,7 @@ impl QueryHandle {
             results_out: delivered.results.load(Ordering::Relaxed),
             bad: self.shared.sum(|meter| &meter.bad),
             pending: edges.iter().map(|(_, cursors)| cursors.pending(0)).sum(),
+            watermark: delivered.watermark(),
             latency: delivered.latencies.lock().summary(),
         }
     }

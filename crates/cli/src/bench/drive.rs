@@ -67,7 +67,7 @@ pub fn drive(engine: &Engine, graph: Graph, until: &Until, interrupt: Option<&In
         }
         Until::Measured { warmup, measured } => {
             wait_until(Some(started + warmup));
-            query.forget_latencies();
+            drop(query.take_latencies());
             let (from, before) = (Instant::now(), query.progress());
             let cpu_before = usage::cpu_seconds();
             wait_until(Some(from + measured));
