@@ -1,10 +1,11 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options and [`fit`] says which go together. [`ysb`] and [`nyt`] make the queries and check what
-//! comes out, [`drive`] runs an engine for a while, [`rows`] keeps the results, [`report`] writes the figures as
-//! text or JSON.
+//! [`args`] are its options, [`chain`] the values of one of them, and [`fit`] says which go together. [`ysb`] and
+//! [`nyt`] make the queries and check what comes out, [`drive`] runs them for a while, [`rows`] keeps the results,
+//! [`report`] writes the figures as text or JSON.
 
 mod args;
+mod chain;
 mod drive;
 mod fit;
 mod nyt;

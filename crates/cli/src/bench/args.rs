@@ -15,6 +15,7 @@ use thalweg_runtime::limits;
 use thalweg_scheduling::policy;
 use thalweg_workloads::ysb::loops::LoopKind;
 
+use super::chain;
 use super::drive::Until;
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
@@ -26,6 +27,7 @@ const EXAMPLES: &str = "\
 Examples:
   thalweg bench ysb --workers 2
   thalweg bench ysb --rate 1M --seconds 10 --output json
+  thalweg bench ysb --queries 8 --workers 2 --chain none
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
 
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
@@ -44,8 +46,8 @@ pub struct BenchArgs {
     #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "fcfs")]
     pub policy: String,
     /// Which operators share a task.
-    #[arg(long, value_enum, default_value_t = Chain::Default)]
-    pub chain: Chain,
+    #[arg(long, value_parser = chain::parser(), default_value = chain::DEFAULT)]
+    pub chain: Chaining,
     /// Every operator a task of its own; the same as --chain none.
     #[arg(long, conflicts_with = "chain")]
     pub isolate: bool,
@@ -53,7 +55,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
     pub workers: u64,
-    /// Offered records per second, such as 20000 or 2.5M; or `max` to drain the generator as fast as can be.
+    /// Queries, all alike, that run at once and share one generator's cache. Figures are totals.
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(value_parser = options::within(&limits::QUERIES), default_value_t = 1)]
+    pub queries: u64,
+    /// Offered records per second and query, such as 20000 or 2.5M; or `max` to drain the generator as fast as can be.
     #[arg(long, allow_negative_numbers = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
     /// How long to measure a generated workload, in seconds.
@@ -73,7 +79,7 @@ pub struct BenchArgs {
     /// Recorded input instead of generated: a .csv or .csv.gz file of TLC trip data (nyt).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Write the result rows as CSV into this folder: ysb.csv or nyt.csv.
+    /// Write the result rows as CSV into this folder: ysb.csv or nyt.csv; of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// What to do with lines of --input that are not understood: fail, skip, or divert:FILE
@@ -149,15 +155,6 @@ impl Api {
     }
 }
 
-/// Which operators share a task.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Chain {
-    /// None: every operator is a task of its own.
-    None,
-    /// Neighbours without state, and from the first one with state on to the sink.
-    Default,
-}
-
 /// How to write the figures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Format {
@@ -170,7 +167,15 @@ pub enum Format {
 impl BenchArgs {
     /// Which operators share a task.
     pub fn chaining(&self) -> Chaining {
-        if self.isolate || self.chain == Chain::None { Chaining::None } else { Chaining::Default }
+        if self.isolate { Chaining::None } else { self.chain }
+    }
+
+    /// The names of the queries: the workload's, with a number behind it if there are several.
+    pub fn query_names(&self, workload: &str) -> Vec<String> {
+        match self.queries {
+            1 => vec![workload.to_owned()],
+            queries => (1..=queries).map(|number| format!("{workload}-{number}")).collect(),
+        }
     }
 
     /// How sources make watermarks.
@@ -192,7 +197,8 @@ impl BenchArgs {
         Ok(builder.edges(edges).policy(policy))
     }
 
-    /// The pace of a generated workload, and its rate if it has one.
+    /// The pace of each query of a generated workload, and its rate if it has one. Asked for once for all queries of a
+    /// run, so that the first records of all are to be sent at the same instant.
     pub fn pace(&self) -> (Pace, Option<u64>) {
         match self.rate {
             Rate::Max => {

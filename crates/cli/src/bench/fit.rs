@@ -41,9 +41,17 @@ fn refusal(args: &BenchArgs) -> Option<String> {
             "--rate: recorded input is read as fast as can be; leave it away with --input".to_owned(),
         );
     }
+    if args.input.is_some() && args.queries != 1 {
+        return Some("--queries: recorded input is read by one query; leave it away with --input".to_owned());
+    }
     let api = args.api.loop_kind()?.name();
     if args.workload != Workload::Ysb {
         return Some(format!("--api {api}: the hand-written loops are for ysb; take typed for nyt"));
+    }
+    if args.queries != 1 {
+        return Some(format!(
+            "--queries: a hand-written loop is one query; leave it away with --api {api}, or take typed"
+        ));
     }
     let unlike = [
         ("rate", args.rate != Rate::Max),

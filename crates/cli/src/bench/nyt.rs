@@ -3,28 +3,26 @@
 mod plain_lines;
 mod recorded;
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, Record, Source, TumblingWindows, Windowed};
+use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record, Source, TumblingWindows, Windowed};
 use thalweg_connectors::{Paced, RowWriter};
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
 use super::args::BenchArgs;
-use super::drive::{Driven, drive};
+use super::drive::drive;
 use super::report::{Checked, Figures};
-use super::rows::{self, Rows};
+use super::rows::{Kept, Rows};
 use super::{fit, reserve_cache, stamps_of};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many trips a generated run is checked for conservation only: the reference keeps every trip, and it
-/// must not take longer than the run.
+/// Above so many trips of all queries a generated run is checked for conservation only: the reference keeps every
+/// trip, and it must not take longer than the run.
 const REFERENCE_TRIPS_MAX: u64 = 20_000_000;
-
-type Kept = Arc<Mutex<Vec<NytRow>>>;
 
 /// Runs the query.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -39,11 +37,14 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let generator = Arc::new(NytGenerator::new(args.seed));
     let _cache = reserve_cache(&engine, &*generator)?;
     let (pace, offered) = args.pace();
-    let source = Paced::new(Arc::clone(&generator), pace).map_err(|error| failure::of_connector(&error))?;
-    let (graph, kept) = plan(args, source)?;
-    let driven = drive(&engine, graph, &args.until(), interrupt)?;
-    let events = driven.report.events_in;
-    let checked = if events > REFERENCE_TRIPS_MAX {
+    let mut planned = Vec::new();
+    for name in args.query_names("nyt") {
+        let source = Paced::new(Arc::clone(&generator), pace);
+        planned.push(plan(args, &name, source.map_err(|error| failure::of_connector(&error))?)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let checked = if driven.total(|report| report.events_in) > REFERENCE_TRIPS_MAX {
         Checked { how: "conservation", error: None }
     } else {
         let (rate_per_s, start_us) = stamps_of(pace);
@@ -59,27 +60,33 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
                 latitude: trip.pickup.latitude,
             }
         };
-        let answer = nyt_rows((0..events).map(trip), fit::window(args).as_micros());
-        Checked { how: "oracle-equal", error: difference(&answer, &rows::take(&kept), &driven) }
+        let error = driven.first_difference(&kept, |report, found| {
+            let answer = nyt_rows((0..report.events_in).map(trip), fit::window(args).as_micros());
+            difference(&answer, found, report)
+        });
+        Checked { how: "oracle-equal", error }
     };
-    Ok(Figures::of_engine(args, "nyt", driven, offered, checked))
+    Ok(Figures::of_engine(args, "nyt", &driven, offered, checked))
 }
 
-fn plan<S: Source<Item = Trip> + 'static>(args: &BenchArgs, source: S) -> Result<(Graph, Kept)> {
-    let (sink, kept) = Rows::new(row_of, args.results_file("nyt.csv")?, write_row)?;
-    let query = Query::new("nyt");
+fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<NytRow>)>
+where
+    S: Source<Item = Trip> + 'static,
+{
+    let (sink, kept) = Rows::new(row_of, args.results_file(&format!("{name}.csv"))?, write_row)?;
+    let query = Query::new(name);
     let windows = TumblingWindows::new(fit::window(args))?;
     query::trips_per_cell(&query, source, args.strategy(), windows, sink);
     Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 
-/// The first thing in which a run differs from the reference.
-fn difference(answer: &NytAnswer, found: &[NytRow], driven: &Driven) -> Option<String> {
-    let filtered = driven.report.total(|counts| counts.filtered);
+/// The first thing in which a query differs from the reference.
+fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) -> Option<String> {
+    let filtered = report.total(|counts| counts.filtered);
     let counts = [
-        ("trips read", answer.read, driven.report.events_in + driven.report.bad),
+        ("trips read", answer.read, report.events_in + report.bad),
         ("trips filtered", answer.filtered + answer.outside, filtered),
-        ("bad lines", answer.bad, driven.report.bad),
+        ("bad lines", answer.bad, report.bad),
     ];
     let wrong = counts.iter().find(|(_, expected, found)| expected != found);
     let wrong = wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));

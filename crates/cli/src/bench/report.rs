@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use serde::Serialize;
-use thalweg::{Chaining, LatencySummary};
+use thalweg::LatencySummary;
 
 use super::args::BenchArgs;
+use super::chain;
 use super::drive::Driven;
 use crate::show;
 
@@ -25,6 +26,8 @@ pub struct Figures {
     /// `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
+    /// Of the slowest query and of the fastest.
+    pub query_throughput_per_s: Option<[f64; 2]>,
     pub events_in: u64,
     pub results_out: u64,
     pub late: u64,
@@ -105,6 +108,7 @@ impl Figures {
             queries: 1,
             offered_per_s: None,
             throughput_per_s: 0.0,
+            query_throughput_per_s: None,
             events_in: 0,
             results_out: 0,
             late: 0,
@@ -132,40 +136,33 @@ impl Figures {
     pub fn of_engine(
         args: &BenchArgs,
         workload: &'static str,
-        driven: Driven,
-        offered_per_s: Option<u64>,
+        driven: &Driven,
+        offered_per_query: Option<u64>,
         checked: Checked,
     ) -> Self {
-        let Driven {
-            report,
-            throughput_per_s,
-            latency,
-            seconds,
-            cpu_s,
-            rss_peak_bytes,
-            scheduling_share,
-            is_interrupted,
-        } = driven;
-        let checked = Checked { error: checked.error.or_else(|| report.conservation_error()), ..checked };
+        let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
+        let measured = &driven.measured;
         Figures {
             policy: Some(args.policy.clone()),
             memory: Some("blocks"),
             execution: Some("workers"),
             parallel: Some("serial"),
-            chain: Some(if args.chaining() == Chaining::None { "none" } else { "default" }),
-            offered_per_s,
-            throughput_per_s,
-            events_in: report.events_in,
-            results_out: report.results_out,
-            late: report.total(|counts| counts.late),
-            bad: report.bad,
-            filtered: report.total(|counts| counts.filtered),
-            seconds,
-            latency_us: latency.map(Into::into),
-            cpu_s,
-            rss_peak_bytes,
-            scheduling_share: Some(scheduling_share),
-            interrupted: is_interrupted,
+            chain: Some(chain::name(args.chaining())),
+            queries: args.queries,
+            offered_per_s: offered_per_query.map(|per_s| per_s * args.queries),
+            throughput_per_s: measured.throughput_per_s,
+            query_throughput_per_s: Some(measured.query_throughput_per_s),
+            events_in: driven.total(|report| report.events_in),
+            results_out: driven.total(|report| report.results_out),
+            late: driven.total(|report| report.total(|counts| counts.late)),
+            bad: driven.total(|report| report.bad),
+            filtered: driven.total(|report| report.total(|counts| counts.filtered)),
+            seconds: measured.seconds,
+            latency_us: measured.latency.map(Into::into),
+            cpu_s: measured.cpu_s,
+            rss_peak_bytes: driven.rss_peak_bytes,
+            scheduling_share: Some(driven.scheduling_share),
+            interrupted: driven.is_interrupted,
             ..Figures::new(args, workload, "typed", checked)
         }
     }
@@ -181,16 +178,21 @@ impl Figures {
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);
         let offered = self.offered_per_s.map(|per_s| format!("{} offered", show::rate(per_s as f64)));
         let mut text = format!(
-            "{} ({}{}, {} worker{}, {})\n",
+            "{} ({}{}, {} worker{}{}, {})\n",
             self.workload,
             self.api,
             self.chain.map_or(String::new(), |chain| format!(", chain {chain}")),
             self.workers,
             if self.workers == 1 { "" } else { "s" },
+            if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },
             offered.unwrap_or("as fast as can be".to_owned()),
         );
         let (throughput, events) = (show::rate(self.throughput_per_s), show::count(self.events_in));
         text += &format!("  throughput  {throughput} over {:.2} s; {events} events in all\n", self.seconds);
+        if let (Some(extremes), true) = (self.query_throughput_per_s, self.queries > 1) {
+            let [least, most] = extremes.map(show::rate);
+            text += &format!("  per query   {least} at least, {most} at most\n");
+        }
         text += &format!("  results     {results} rows; {filtered} filtered, {late} late, {bad} bad\n");
         if let Some(path) = &self.diverted {
             text += &format!("  bad lines   in {}\n", path.display());

@@ -12,13 +12,16 @@ use crate::failure;
 /// Result rows that a run may keep; above, it fails rather than fill the memory.
 const ROWS_MAX: usize = 10_000_000;
 
+/// The rows that a query has kept.
+pub type Kept<R> = Arc<Mutex<Vec<R>>>;
+
 /// Writes a result as CSV.
 pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
 
 /// Rows of type `R` of the results of type `T`.
 pub struct Rows<T, R> {
     row_of: fn(&Record<T>) -> R,
-    kept: Arc<Mutex<Vec<R>>>,
+    kept: Kept<R>,
     csv: Option<CsvSink<T, WriteRow<T>>>,
 }
 
@@ -28,7 +31,7 @@ impl<T, R> Rows<T, R> {
         row_of: fn(&Record<T>) -> R,
         file: Option<PathBuf>,
         write: WriteRow<T>,
-    ) -> Result<(Self, Arc<Mutex<Vec<R>>>)> {
+    ) -> Result<(Self, Kept<R>)> {
         let csv = file.map(|path| CsvSink::create(Arc::new(RealDisk), path, write)).transpose();
         let csv = csv.map_err(|error| failure::of_connector(&error))?;
         let kept = Arc::new(Mutex::new(Vec::new()));

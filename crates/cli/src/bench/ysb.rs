@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
-use thalweg::{EventTime, Query, Record, TumblingWindows, Windowed};
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg::{EventTime, Graph, Query, Record, TumblingWindows, Windowed};
+use thalweg_connectors::{Pace, Paced, RowWriter};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
 use thalweg_workloads::ysb::loops::{self, LoopKind, LoopOptions, LoopStop};
@@ -15,7 +15,7 @@ use thalweg_workloads::ysb::{YsbGenerator, YsbOptions, event, query};
 use super::args::{BenchArgs, NOMINAL_RATE_PER_S};
 use super::drive::drive;
 use super::report::{Checked, Figures};
-use super::rows::{self, Rows};
+use super::rows::{Kept, Rows};
 use super::{fit, reserve_cache, stamps_of};
 use crate::failure;
 use crate::interrupt::Interrupt;
@@ -36,25 +36,39 @@ fn run_engine(
     generator: &Arc<YsbGenerator>,
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
-    let window = fit::window(args);
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let _cache = reserve_cache(&engine, &**generator)?;
     let (pace, offered) = args.pace();
-    let source = Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))?;
-    let (sink, kept) = Rows::new(|record| row_of(&record.value), args.results_file("ysb.csv")?, write_row)?;
-    let query = Query::new("ysb");
-    query::views_per_campaign(&query, source, args.strategy(), TumblingWindows::new(window)?, sink);
-    let graph = query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?;
-    let driven = drive(&engine, graph, &args.until(), interrupt)?;
+    let names = args.query_names("ysb");
+    let planned: Result<Vec<_>> = names.iter().map(|name| plan(args, name, generator, pace)).collect();
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned?.into_iter().unzip();
+    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
 
     let (rate_per_s, start_us) = stamps_of(pace);
     let period: Vec<(u64, u64)> =
         generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
-    let size_us = window.as_micros();
-    let events = driven.report.events_in;
-    let expected = ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, size_us });
-    let error = compare(&expected, &rows::take(&kept)).err().map(|difference| difference.to_string());
-    Ok(Figures::of_engine(args, "ysb", driven, offered, Checked { how: "oracle-equal", error }))
+    let size_us = fit::window(args).as_micros();
+    let error = driven.first_difference(&kept, |report, found| {
+        let events = report.events_in;
+        let run = YsbDrain { period: &period, events, rate_per_s, start_us, size_us };
+        compare(&ysb_counts_of_drain(run), found).err().map(|difference| difference.to_string())
+    });
+    Ok(Figures::of_engine(args, "ysb", &driven, offered, Checked { how: "oracle-equal", error }))
+}
+
+fn plan(
+    args: &BenchArgs,
+    name: &str,
+    generator: &Arc<YsbGenerator>,
+    pace: Pace,
+) -> Result<(Graph, Kept<YsbCount>)> {
+    let source = Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))?;
+    let file = args.results_file(&format!("{name}.csv"))?;
+    let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+    let query = Query::new(name);
+    let windows = TumblingWindows::new(fit::window(args))?;
+    query::views_per_campaign(&query, source, args.strategy(), windows, sink);
+    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figures {

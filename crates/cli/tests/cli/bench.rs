@@ -12,7 +12,7 @@ use crate::support::{Folder, HEADER, Ran, trip};
 
 /// The names that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel chain workers queries offered_per_s \
-                             throughput_per_s events_in results_out late bad filtered seconds latency_us \
+                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered seconds latency_us \
                              result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
@@ -91,6 +91,41 @@ fn at_a_rate_latency_is_measured() {
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
 }
 
+/// The rate is each query's own, the figures are those of all, and each has a file of results, which together are the
+/// rows that were counted.
+#[test]
+fn several_queries_run_at_once() {
+    let folder = Folder::new("queries");
+    let figures = folder
+        .json("bench ysb --queries 3 --workers 2 --rate 20000 --seconds 0.3 --warmup 0.1 --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&3.into(), &60_000.into()));
+    let number = |figure: &Value| figure.as_f64().unwrap();
+    let [least, most] = [0, 1].map(|index| number(&figures["query_throughput_per_s"][index]));
+    let third = number(&figures["throughput_per_s"]) / 3.0;
+    // Rounding may put all three an ulp above their mean.
+    assert!(0.0 < least && least <= third * 1.001 && third <= most * 1.001, "{figures}");
+    let rows = |query: u32| folder.text(&format!("out/ysb-{query}.csv")).unwrap().lines().count();
+    assert_eq!(figures["results_out"], rows(1) + rows(2) + rows(3));
+    assert_eq!(folder.text("out/ysb.csv"), None);
+
+    let figures = folder.json("bench nyt --queries 2 --chain none --rate 20000 --seconds 0.1 --warmup 0");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["chain"]), (&2.into(), &"none".into()));
+}
+
+/// At a record a second each, the rate is met by idling.
+#[test]
+fn many_queries_with_next_to_nothing_to_do() {
+    let figures = Folder::new("idle").json("bench ysb --queries 20 --rate 1 --seconds 1.2 --warmup 0");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&20.into(), &20.into()));
+    // The first records of all are due at once, the second a second later; more only if the machine is busy.
+    let events = figures["events_in"].as_u64().unwrap();
+    assert!((40..400).contains(&events), "{figures}");
+    assert!(figures["cpu_s"].as_f64().unwrap() < 0.5, "{figures}");
+}
+
 /// A line per run, each of its own.
 #[test]
 fn runs_are_repeated() {
@@ -107,6 +142,21 @@ fn figures_for_people() {
     assert_eq!(starts, [head, "throughput", "results", "latency", "cost", "check"], "{}", ran.stdout);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("  check       ok (oracle-equal)\n"), "{}", ran.stdout);
+}
+
+#[test]
+fn figures_of_several_queries_for_people() {
+    let ran = Folder::new("text_queries").run("bench ysb --seconds 0.1 --warmup 0 --queries 2 --rate 20000");
+    let lines: Vec<&str> = ran.stdout.lines().collect();
+    assert_eq!(
+        lines[0], "ysb (typed, chain default, 1 worker, 2 queries, 40.0 k/s offered)",
+        "{}",
+        ran.stdout
+    );
+    let per_query = lines[2];
+    assert!(per_query.starts_with("  per query   ") && per_query.ends_with(" at most"), "{}", ran.stdout);
+    assert!(per_query.contains("/s at least, "), "{}", ran.stdout);
+    assert!(lines.iter().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
 }
 
 /// The first Ctrl-C lets the run drain and shows what there is; those that would follow do not begin.

@@ -27,6 +27,10 @@ fn wrong_values() {
         "bench ysb --warmup soon",
         "bench ysb --repeat 0",
         "bench ysb --seed -1",
+        "bench ysb --queries 0",
+        "bench ysb --queries 4097",
+        "bench ysb --queries some",
+        "bench ysb --chain some",
         "bench ysb --workers 0",
         "bench ysb --workers -1",
         "bench ysb --api loop-fused --workers 100000",
@@ -55,6 +59,8 @@ fn options_that_do_not_fit() {
         "bench nyt --api loop-blocks",
         "bench ysb --input trips.csv",
         "bench nyt --input trips.csv --rate 1000",
+        "bench nyt --input trips.csv --queries 2",
+        "bench ysb --api loop-fused --queries 2",
         "bench ysb --api loop-fused --rate 1000",
         "bench ysb --api loop-fused --window 5s",
         "bench ysb --api loop-fused --results out",
@@ -89,6 +95,22 @@ fn wrong_files() {
         "bench ysb --memory-budget 1MiB",
     ];
     assert_golden("wrong_files.txt", &told(&folder, &lines));
+}
+
+/// The first query that finds no room is named, so that people see how many fit.
+#[test]
+fn more_queries_than_the_memory_holds() {
+    let folder = Folder::new("too_many_queries");
+    let ran = folder.run("bench ysb --queries 4096 --memory-budget 64MiB");
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.lines().count()), (1, "", 1), "{ran:?}");
+    let start = "error: query ysb-";
+    let middle = " cannot be started: BUDGET_TOO_SMALL: the first two chunks of edge `source-filter-map -> \
+                  join-window-sink` do not fit: ";
+    let end = "; raise the budget or run fewer queries\n";
+    assert!(
+        ran.stderr.starts_with(start) && ran.stderr.contains(middle) && ran.stderr.ends_with(end),
+        "{ran:?}"
+    );
 }
 
 /// Nobody can make a file there, not even the superuser.

@@ -18,8 +18,8 @@ use super::plain_lines::plain_lines;
 use super::{difference, plan};
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
+use crate::bench::fit;
 use crate::bench::report::{Checked, Figures};
-use crate::bench::{fit, rows};
 use crate::failure::{self, WrongOption};
 use crate::interrupt::Interrupt;
 use crate::options::OnBadOption;
@@ -34,20 +34,21 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
         CsvOptions { path: input.to_owned(), columns: &tlc::COLUMNS, header: Header::Expect, on_bad };
     let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row)
         .map_err(|error| failure::of_connector(&error))?;
-    let (graph, kept) = plan(args, source)?;
-    let driven = drive(&engine, graph, &Until::End, interrupt)?;
-    let report = &driven.report;
-    let diverted = diverted.filter(|_| report.bad > 0);
+    let (graph, kept) = plan(args, "nyt", source)?;
+    let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
+    let bad = driven.total(|report| report.bad);
+    let diverted = diverted.filter(|_| bad > 0);
     // The reference has no watermarks. If records came too late for their windows, it has rows that must not be.
-    let checked = if report.total(|counts| counts.late) > 0 {
+    let checked = if driven.total(|report| report.total(|counts| counts.late)) > 0 {
         Checked { how: "conservation", error: None }
     } else {
-        let read_lines = driven.is_interrupted.then_some(report.events_in + report.bad);
+        let read_lines = driven.is_interrupted.then_some(driven.total(|report| report.events_in) + bad);
         let text = plain_lines(&bytes_of(input)?, read_lines.unwrap_or(u64::MAX));
         let answer = nyt_rows_of_tlc_csv(&text, fit::window(args).as_micros());
-        Checked { how: "oracle-equal", error: difference(&answer, &rows::take(&kept), &driven) }
+        let error = driven.first_difference(&[kept], |report, found| difference(&answer, found, report));
+        Checked { how: "oracle-equal", error }
     };
-    Ok(Figures { diverted, ..Figures::of_engine(args, "nyt", driven, None, checked) })
+    Ok(Figures { diverted, ..Figures::of_engine(args, "nyt", &driven, None, checked) })
 }
 
 fn on_bad(args: &BenchArgs) -> Result<OnBad> {

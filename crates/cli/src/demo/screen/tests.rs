@@ -5,8 +5,15 @@ use thalweg::{LatencySummary, QueryState};
 use super::*;
 
 fn row(query: &str, events_in: u64, latency: Option<LatencySummary>) -> Row<'_> {
-    let progress =
-        Progress { state: QueryState::Running, events_in, results_out: 100, bad: 0, pending: 12, latency };
+    let progress = Progress {
+        state: QueryState::Running,
+        events_in,
+        results_out: 100,
+        bad: 0,
+        pending: 12,
+        watermark: None,
+        latency,
+    };
     Row { query, rate_per_s: 1e6, progress }
 }
 
@@ -61,6 +68,7 @@ fn no_line_is_wider_than_the_terminal() {
         results_out: 999_999_999,
         bad: 0,
         pending: 9_999_999,
+        watermark: None,
         latency: Some(latency(999_000_000_000, 999_000_000)),
     };
     let rows = vec![Row { query: "ysb", rate_per_s: 999e6, progress: worst }];

@@ -1,0 +1,33 @@
+//! `--chain`: which operators share a task, by name. The engine's own choices, and nothing beside them.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use thalweg::Chaining;
+
+/// Each choice: its name in options and figures, the engine's word for it, and its help.
+const CHAINS: &[(&str, Chaining, &str)] = &[
+    ("none", Chaining::None, "None: every operator is a task of its own"),
+    (
+        DEFAULT,
+        Chaining::Default,
+        "Neighbours without state, and from the first one with state on to the sink",
+    ),
+];
+
+/// The name of what is taken unless said.
+pub const DEFAULT: &str = "default";
+
+/// Reads a name.
+pub fn parser() -> impl TypedValueParser<Value = Chaining> {
+    let value =
+        |&(name, _, help): &(&'static str, Chaining, &'static str)| PossibleValue::new(name).help(help);
+    PossibleValuesParser::new(CHAINS.iter().map(value)).map(|given| {
+        let named = CHAINS.iter().find(|(name, ..)| *name == given);
+        named.expect("clap takes the names of the table only").1
+    })
+}
+
+/// The name of a choice.
+pub fn name(chaining: Chaining) -> &'static str {
+    let named = CHAINS.iter().find(|(_, other, _)| *other == chaining);
+    named.expect("every choice of the engine stands in the table").0
+}

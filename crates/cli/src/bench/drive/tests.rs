@@ -1,0 +1,110 @@
+//! Runs of several queries: what is measured of them, and how one that fails is told.
+
+use std::sync::Arc;
+
+use thalweg::{Chaining, EventTime, Query, Record, SystemClock, WatermarkStrategy, source::Given};
+use thalweg_connectors::{Collect, Discard, Pace, Paced};
+use thalweg_workloads::nyt::NytGenerator;
+
+use super::*;
+
+/// An endless query at this rate.
+fn endless(name: &str, rate_per_s: u64) -> Graph {
+    let query = Query::new(name);
+    let pace = Pace::Rate { rate_per_s, start: thalweg::Clock::now(&SystemClock::default()) };
+    let source = Paced::new(Arc::new(NytGenerator::new(0)), pace).unwrap();
+    query.source("source", source, WatermarkStrategy::ascending()).sink("sink", Discard::new());
+    query.plan(Chaining::Default).unwrap()
+}
+
+/// A query whose sink takes no record.
+fn doomed(name: &str) -> Graph {
+    let query = Query::new(name);
+    let records = Given::new(vec![Record::new(EventTime::EPOCH, 7)]);
+    query.source("source", records, WatermarkStrategy::ascending()).sink("sink", Collect::new(0));
+    query.plan(Chaining::Default).unwrap()
+}
+
+const DAY: Until =
+    Until::Measured { warmup: Duration::from_secs(86_400), measured: Duration::from_secs(86_400) };
+
+fn error_of(graphs: Vec<Graph>) -> String {
+    let engine = Engine::builder().build().unwrap();
+    format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("one of them fails"))
+}
+
+/// It ends the run at once, and the others with it; the only query needs no name.
+#[test]
+fn a_query_that_fails_fails_the_run_by_name() {
+    let full = "SINK_FULL: `source-sink` failed: the collecting sink holds 0 records, its maximum; give it a higher one";
+    let graphs = vec![endless("a", 1_000), doomed("b"), endless("c", 1_000)];
+    assert_eq!(error_of(graphs), format!("query b failed: {full}"));
+    assert_eq!(error_of(vec![doomed("b")]), full);
+}
+
+/// So people see how many fit.
+#[test]
+fn a_query_that_cannot_be_started_fails_the_run_by_name() {
+    let nothing = Query::new("nothing").plan(Chaining::Default).unwrap();
+    let told = error_of(vec![endless("a", 1_000), nothing]);
+    assert_eq!(
+        told,
+        "query nothing cannot be started: NO_SOURCE: query `nothing` has no source: add one and end its stream in a \
+         sink"
+    );
+}
+
+/// Records that queries have made up to a moment so many milliseconds behind `first`, and latencies since the one before.
+fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 2]) -> Moment {
+    let latencies = latencies_ns.map(|latencies_ns| {
+        let mut latencies = Latencies::new();
+        latencies_ns.iter().for_each(|&latency_ns| latencies.record(latency_ns));
+        latencies
+    });
+    Moment {
+        at: first + Duration::from_millis(millis),
+        cpu_s: millis as f64 / 2e3,
+        events: events.into(),
+        latencies: latencies.into(),
+    }
+}
+
+/// The warm-up is none of them, nor what came behind the end; latencies are those of all queries together.
+#[test]
+fn figures_are_of_the_interval_and_of_all_queries() {
+    let first = Instant::now();
+    let moments = [
+        moment(first, 0, [0, 0], [&[], &[]]),
+        moment(first, 500, [50, 70], [&[9_999], &[9_999]]),
+        moment(first, 2_500, [250, 1_070], [&[100, 200], &[300]]),
+        moment(first, 9_000, [999, 9_999], [&[9_999], &[]]),
+    ];
+    let Measured { seconds, throughput_per_s, query_throughput_per_s, cpu_s, latency } =
+        Measured::between(&moments[1..=2]);
+    assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
+    assert_eq!(query_throughput_per_s, [100.0, 500.0]);
+    assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
+
+    let whole = Measured::between(&moments);
+    assert_eq!((whole.seconds, whole.latency.map(|latency| latency.count)), (9.0, Some(6)));
+}
+
+#[test]
+fn all_queries_run_while_they_are_measured() {
+    let engine = Engine::builder().build().unwrap();
+    let graphs = vec![endless("a", 1_000), endless("b", 2_000), endless("c", 3_000)];
+    let length = Duration::from_millis(200);
+    let until = Until::Measured { warmup: Duration::ZERO, measured: length };
+    let driven = drive(&engine, graphs, &until, None).unwrap();
+    let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    let measured = &driven.measured;
+    let [least, most] = measured.query_throughput_per_s;
+    assert!(0.0 < least && least <= most && most < measured.throughput_per_s, "{least} {most}");
+    assert!(length.as_secs_f64() <= measured.seconds);
+    let latencies = measured.latency.expect("at these rates every record is measured").count;
+    assert!(latencies <= driven.total(|report| report.events_in));
+    assert_eq!(driven.conservation_error(), None);
+    let wrong = driven.first_wrong(|index, report| (index > 0).then(|| format!("{} is wrong", report.query)));
+    assert_eq!(wrong.as_deref(), Some("query b: b is wrong"), "the first that is wrong, by name");
+}
