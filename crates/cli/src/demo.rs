@@ -1,4 +1,4 @@
-//! `thalweg demo`: two queries live on one engine, then what they did.
+//! `thalweg demo`: several queries live on one engine, then what they did.
 //!
 //! [`queries`] makes and starts them, [`screen`] shows them while they run, [`summary`] when they have ended. What
 //! is shown is what the engine counts; nothing here takes part in the queries but their sinks, which remember
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
-use thalweg::{Engine, QueryState, SystemClock};
+use thalweg::{Clock, Engine, EventTime, QueryState, SystemClock};
 use thalweg_runtime::limits;
 
 use crate::interrupt::Interrupt;
@@ -55,9 +55,9 @@ pub fn run(args: &DemoArgs) -> Result<bool> {
     let generators = queries::Generators::new(&engine)?;
     let cpu_before = usage::cpu_seconds();
     let started = Instant::now();
-    let running = generators.submit(&engine, &*clock)?;
-    let mut screen = Screen::of_stdout();
-    watch(&running, length, &mut screen, || interrupt.is_pressed(), console::out)?;
+    let mut running = generators.submit(&engine, &*clock)?;
+    let show = Show { length, screen: Screen::of_stdout(), clock: &*clock };
+    watch(&mut running, show, || interrupt.is_pressed(), console::out)?;
     let ended = drain(running);
     let seconds = started.elapsed().as_secs_f64();
     let cost =
@@ -75,39 +75,33 @@ fn cores() -> u64 {
 
 fn heading(workers: u64, length: Duration) -> String {
     let workers = if workers == 1 { "1 worker".to_owned() } else { format!("{workers} workers") };
-    format!(
-        "Two queries on one engine with {workers}, for {} s.\n{}\n",
-        length.as_secs_f64(),
-        queries::DESCRIPTION
-    )
+    let (queries, seconds) = (queries::COUNT, length.as_secs_f64());
+    let description = queries::description();
+    format!("{queries} queries on one engine with {workers}, for {seconds} s.\n{description}\n")
+}
+
+/// How to show the queries.
+struct Show<'a> {
+    length: Duration,
+    screen: Screen,
+    /// By which their records are stamped.
+    clock: &'a dyn Clock,
 }
 
 /// Shows the queries until the time is up, somebody wants an end, or one of them has ended.
 fn watch(
-    running: &[Running],
-    length: Duration,
-    screen: &mut Screen,
+    running: &mut [Running],
+    show: Show<'_>,
     is_interrupted: impl Fn() -> bool,
     mut out: impl FnMut(&str) -> Result<()>,
 ) -> Result<()> {
+    let Show { length, mut screen, clock } = show;
     let (started, interval) = (Instant::now(), screen.interval());
     let mut before: Vec<(Instant, u64)> = running.iter().map(|_| (started, 0)).collect();
-    let mut frame = |last_line: &str| {
-        let mut rows = Vec::new();
-        for (query, before) in running.iter().zip(&mut before) {
-            let (now, progress) = (Instant::now(), query.handle.progress());
-            let rate_per_s =
-                (progress.events_in - before.1) as f64 / now.duration_since(before.0).as_secs_f64();
-            *before = (now, progress.events_in);
-            rows.push(screen::Row { query: query.handle.name(), rate_per_s, progress });
-        }
-        let leaders = running.iter().map(|query| query.leader.words()).collect();
-        out(&screen.draw(&Frame {
-            elapsed: started.elapsed(),
-            rows,
-            leaders,
-            last_line: last_line.to_owned(),
-        }))
+    let mut frame = |running: &mut [Running], last_line: String| {
+        let rows = running.iter_mut().zip(&mut before).map(|(query, before)| look(query, before)).collect();
+        let now = EventTime::from_micros((clock.now().as_nanos() / 1_000).cast_signed());
+        out(&screen.draw(&Frame { elapsed: started.elapsed(), now, rows, last_line }))
     };
     let mut next_frame = FIRST_FRAME;
     let why = loop {
@@ -115,7 +109,7 @@ fn watch(
         if is_interrupted() {
             break "ending: Ctrl-C was pressed; once more ends it at once";
         }
-        if running.iter().any(|query| query.handle.progress().state != QueryState::Running) {
+        if running.iter().any(|query| query.handle.state() != QueryState::Running) {
             break "ending: a query has ended by itself";
         }
         if length <= elapsed {
@@ -123,21 +117,44 @@ fn watch(
         }
         if next_frame <= elapsed {
             let left = (length - elapsed).as_secs_f64().ceil();
-            frame(&format!("{left} s left; Ctrl-C ends it now"))?;
+            frame(running, format!("{left} s left; Ctrl-C ends it now"))?;
             // From one round time to the next, whatever a frame took.
             next_frame = interval * (elapsed.div_duration_f64(interval) as u32 + 1);
         }
         sleep(LOOK.min(length - elapsed));
     };
-    frame(why)
+    frame(running, why.to_owned())
+}
+
+/// What a query has done since it was looked at `before`, which becomes now.
+fn look<'a>(query: &'a mut Running, before: &mut (Instant, u64)) -> screen::Row<'a> {
+    let Running { handle, leader, latencies } = query;
+    let taken = handle.take_latencies();
+    latencies.merge(&taken);
+    let (now, progress) = (Instant::now(), handle.progress());
+    let rate_per_s = (progress.events_in - before.1) as f64 / now.duration_since(before.0).as_secs_f64();
+    *before = (now, progress.events_in);
+    screen::Row {
+        query: handle.name(),
+        rate_per_s,
+        pending: progress.pending,
+        latency: taken.summary(),
+        watermark: progress.watermark,
+        leader: leader.words(),
+    }
 }
 
 /// Asks the queries to end, and waits until what is on its way has arrived.
 fn drain(running: Vec<Running>) -> Vec<Ended> {
     running.iter().for_each(|query| query.handle.stop());
-    let ended =
-        |query: Running| Ended { query: query.handle.name().to_owned(), outcome: query.handle.wait() };
     running.into_iter().map(ended).collect()
+}
+
+fn ended(query: Running) -> Ended {
+    let Running { handle, mut latencies, .. } = query;
+    let (query, outcome) = (handle.name().to_owned(), handle.wait());
+    outcome.iter().for_each(|report| latencies.merge(&report.latencies));
+    Ended { query, outcome, latencies }
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows two of them live.
+//! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live.
 //!
 //! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`usage`] asks the operating
 //! system what a run has cost, [`show`] writes numbers for people, [`console`] is where all text goes out, and
@@ -28,7 +28,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run two queries live for a while, then show what they did.
+    /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
     /// Run a benchmark workload, check its results and measure it.
     Bench(bench::BenchArgs),

@@ -31,6 +31,11 @@ pub fn latency(nanos: f64) -> String {
     }
 }
 
+/// A latency, or a dash where there is none.
+pub fn latency_or_none(nanos: Option<u64>) -> String {
+    nanos.map_or("-".to_owned(), |nanos| latency(nanos as f64))
+}
+
 fn three_digits(number: f64) -> String {
     let decimals = match number {
         ..9.995 => 2,

@@ -1,28 +1,54 @@
-//! The demo's two queries, from generators at a steady pace, into sinks that remember who leads.
+//! The demo's queries: three of each workload, from two generators at steady paces, into sinks that remember who
+//! leads.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::Result;
 use thalweg::{
-    Chaining, Clock, Engine, Fault, Generate, ProcessingTime, Query, QueryHandle, Record, Sink,
+    Chaining, Clock, Engine, Fault, Generate, ProcessingTime, Query, QueryHandle, Record, Sink, Span,
     TumblingWindows, WatermarkStrategy, Windowed,
 };
 use thalweg_connectors::{Pace, Paced};
 use thalweg_memory::Reservation;
+use thalweg_runtime::Latencies;
 use thalweg_workloads::nyt::{self, Cell, NytGenerator, TripSummary};
-use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions, event};
+use thalweg_workloads::ysb::{self, YsbGenerator, YsbOptions};
 
 use crate::{failure, show};
 
-const YSB_RATE_PER_S: u64 = 1_000_000;
-const NYT_RATE_PER_S: u64 = 200_000;
+/// What one query is offered, and the windows that it counts in.
+struct Load {
+    rate_per_s: u64,
+    window: Span,
+}
+
+/// The first of each workload is the benchmark itself; the last has so little to do that every record is measured.
+const YSB: [Load; 3] = [
+    Load { rate_per_s: 1_000_000, window: ysb::event::WINDOW },
+    Load { rate_per_s: 100_000, window: Span::from_secs(5) },
+    Load { rate_per_s: 1_000, window: Span::from_secs(1) },
+];
+const NYT: [Load; 3] = [
+    Load { rate_per_s: 200_000, window: nyt::WINDOW },
+    Load { rate_per_s: 20_000, window: Span::from_secs(5) },
+    Load { rate_per_s: 1_000, window: Span::from_secs(1) },
+];
+
+/// Of both workloads.
+pub const COUNT: usize = YSB.len() + NYT.len();
 
 /// What the queries do, for people.
-pub const DESCRIPTION: &str = "  \
-  ysb  views of ads per campaign, in windows of 10 s; 1 M events/s
-  nyt  trips and their mean distance per cell of New York, in windows of 2 s;
-       200 k trips/s
-";
+pub fn description() -> String {
+    let windows = |loads: &[Load; 3]| {
+        let [first, second, third] = loads.each_ref().map(|load| load.window);
+        format!("in windows of {first}, {second} and {third}")
+    };
+    format!(
+        "  ysb  views of ads per campaign, {}\n  nyt  taxi trips per cell of New York, {}\n",
+        windows(&YSB),
+        windows(&NYT)
+    )
+}
 
 /// What the queries read.
 pub struct Generators {
@@ -36,6 +62,8 @@ pub struct Generators {
 pub struct Running {
     pub handle: QueryHandle,
     pub leader: Leader,
+    /// Those that were taken from the handle.
+    pub latencies: Latencies,
 }
 
 impl Generators {
@@ -47,26 +75,31 @@ impl Generators {
         Ok(Generators { ysb, nyt, _caches })
     }
 
-    /// Starts both queries; their first records are to be sent now.
+    /// Starts all queries; their first records are to be sent now.
     pub fn submit(&self, engine: &Engine, clock: &dyn Clock) -> Result<Vec<Running>> {
-        let start = clock.now();
-        let ysb = {
+        let (start, strategy) = (clock.now(), WatermarkStrategy::ascending());
+        let mut running = Vec::with_capacity(COUNT);
+        for (load, number) in YSB.iter().zip(1..) {
             let (query, sink, leader) =
-                begin("ysb", |result: &Windowed<u64, u64>| result.value, top_campaign);
-            let windows = TumblingWindows::new(event::WINDOW)?;
-            let source = paced(&self.ysb, YSB_RATE_PER_S, start)?;
-            ysb::query::views_per_campaign(&query, source, WatermarkStrategy::ascending(), windows, sink);
-            (query, leader)
-        };
-        let nyt = {
-            let (query, sink, leader) =
-                begin("nyt", |result: &Windowed<Cell, TripSummary>| result.value.trips, busiest_cell);
-            let windows = TumblingWindows::new(nyt::WINDOW)?;
-            let source = paced(&self.nyt, NYT_RATE_PER_S, start)?;
-            nyt::query::trips_per_cell(&query, source, WatermarkStrategy::ascending(), windows, sink);
-            (query, leader)
-        };
-        [ysb, nyt].into_iter().map(|(query, leader)| submit(engine, query, leader)).collect()
+                begin(&format!("ysb-{number}"), |result: &Windowed<u64, u64>| result.value, top_campaign);
+            let source = paced(&self.ysb, load, start)?;
+            ysb::query::views_per_campaign(
+                &query,
+                source,
+                strategy,
+                TumblingWindows::new(load.window)?,
+                sink,
+            );
+            running.push(submit(engine, query, leader)?);
+        }
+        for (load, number) in NYT.iter().zip(1..) {
+            let trips = |result: &Windowed<Cell, TripSummary>| result.value.trips;
+            let (query, sink, leader) = begin(&format!("nyt-{number}"), trips, busiest_cell);
+            let source = paced(&self.nyt, load, start)?;
+            nyt::query::trips_per_cell(&query, source, strategy, TumblingWindows::new(load.window)?, sink);
+            running.push(submit(engine, query, leader)?);
+        }
+        Ok(running)
     }
 }
 
@@ -79,25 +112,25 @@ fn begin<K, V>(
     (Query::new(name), LeaderSink { leader: leader.clone(), score, words }, leader)
 }
 
-fn paced<G: Generate>(generator: &Arc<G>, rate_per_s: u64, start: ProcessingTime) -> Result<Paced<G>> {
-    let pace = Pace::Rate { rate_per_s, start };
+fn paced<G: Generate>(generator: &Arc<G>, load: &Load, start: ProcessingTime) -> Result<Paced<G>> {
+    let pace = Pace::Rate { rate_per_s: load.rate_per_s, start };
     Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))
 }
 
 /// Starts a query.
 pub fn submit(engine: &Engine, query: Query, leader: Leader) -> Result<Running> {
     let graph = query.plan(Chaining::Default).map_err(|error| failure::of_plan(&error))?;
-    Ok(Running { handle: engine.submit(graph).map_err(|error| failure::of_plan(&error))?, leader })
+    let handle = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
+    Ok(Running { handle, leader, latencies: Latencies::new() })
 }
 
 fn top_campaign(result: &Windowed<u64, u64>) -> String {
-    format!("most views for campaign {}: {}", result.key, show::count(result.value))
+    format!("campaign {}: {}", result.key, show::count(result.value))
 }
 
 fn busiest_cell(result: &Windowed<Cell, TripSummary>) -> String {
-    let Windowed { key: Cell { x, y }, value: TripSummary { trips, mean_distance_miles }, .. } = result;
-    let trips = show::count(*trips);
-    format!("most trips in cell ({x}, {y}): {trips}, mean {mean_distance_miles:.2} miles")
+    let Windowed { key: Cell { x, y }, value: TripSummary { trips, .. }, .. } = result;
+    format!("cell {x}/{y}: {}", show::count(*trips))
 }
 
 /// The best result of the latest window, shared between a sink and the screen.
@@ -116,13 +149,9 @@ impl Leader {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The end of the latest window, as time of day, and who led in it; none before the first window has ended.
-    pub fn words(&self) -> Option<(String, String)> {
-        let best = self.lock();
-        let Best { window, words, .. } = best.as_ref()?;
-        let second = window.end.as_micros().div_euclid(1_000_000).rem_euclid(86_400);
-        let [hours, minutes, seconds] = [second / 3_600, second / 60 % 60, second % 60];
-        Some((format!("{hours:02}:{minutes:02}:{seconds:02} UTC"), words.clone()))
+    /// Who led in the latest window, and by how much; none before the first window has ended.
+    pub fn words(&self) -> Option<String> {
+        self.lock().as_ref().map(|best| best.words.clone())
     }
 }
 
@@ -150,7 +179,7 @@ mod tests {
     use thalweg::{EventTime, Window};
 
     /// Results in the form `second:campaign=count`, of windows of 10 s.
-    fn leader_of(results: &str) -> Option<(String, String)> {
+    fn leader_of(results: &str) -> Option<String> {
         let (_, mut sink, leader) = begin("ysb", |result: &Windowed<u64, u64>| result.value, top_campaign);
         for result in results.split_whitespace() {
             let numbers: Vec<u64> = result.split([':', '=']).map(|number| number.parse().unwrap()).collect();
@@ -162,21 +191,23 @@ mod tests {
         leader.words()
     }
 
-    fn check(results: &str, until: &str, words: &str) {
-        assert_eq!(leader_of(results), Some((until.to_owned(), words.to_owned())));
+    fn check(results: &str, words: &str) {
+        assert_eq!(leader_of(results).as_deref(), Some(words));
     }
 
     #[test]
     fn the_best_of_the_latest_window_leads() {
         assert_eq!(leader_of(""), None);
-        check("0:1=5 0:2=9 0:3=7", "00:00:10 UTC", "most views for campaign 2: 9");
-        check("0:1=5000 10:2=3 10:3=4", "00:00:20 UTC", "most views for campaign 3: 4");
-        check("86390:1=1 172799:7=33512", "00:00:09 UTC", "most views for campaign 7: 33,512");
+        check("0:1=5 0:2=9 0:3=7", "campaign 2: 9");
+        check("0:1=5000 10:2=3 10:3=4", "campaign 3: 4");
+        check("86390:1=1 172799:7=33512", "campaign 7: 33,512");
     }
 
+    /// The rates are seen while they run.
     #[test]
-    fn the_description_tells_the_rates() {
-        assert_eq!((YSB_RATE_PER_S, NYT_RATE_PER_S), (1_000_000, 200_000));
-        assert_eq!((event::WINDOW.as_micros(), nyt::WINDOW.as_micros()), (10_000_000, 2_000_000));
+    fn the_description_tells_the_windows() {
+        let told = "  ysb  views of ads per campaign, in windows of 10s, 5s and 1s\n  nyt  taxi trips per cell of New \
+                    York, in windows of 2s, 5s and 1s\n";
+        assert_eq!(description(), told);
     }
 }

@@ -1,5 +1,5 @@
-//! The queries while they run: a frame of text that is drawn over the one before it, or, where that cannot be, a
-//! line per query and second.
+//! The queries while they run, a line each: a frame that is drawn over the one before it, or, where that cannot be,
+//! lines once a second.
 //!
 //! In place means plain ANSI: the cursor goes up by as many lines as were drawn, and each line is cleared behind its
 //! end. Nothing is hidden or switched, so that a process which ends at any moment leaves a sound terminal. Lines
@@ -10,7 +10,7 @@ use std::io::{IsTerminal, stdout};
 use std::time::Duration;
 
 use rustix::termios::tcgetwinsize;
-use thalweg::Progress;
+use thalweg::{EventTime, LatencySummary};
 
 use crate::show;
 
@@ -23,18 +23,22 @@ const ROWS_MIN: u16 = 10;
 /// What is shown at one moment.
 pub struct Frame<'a> {
     pub elapsed: Duration,
+    /// The moment itself, on the clock by which records are stamped.
+    pub now: EventTime,
     pub rows: Vec<Row<'a>>,
-    /// The end of each query's latest window, and who led in it; none before its first window has ended.
-    pub leaders: Vec<Option<(String, String)>>,
     pub last_line: String,
 }
 
-/// One query.
+/// One query. Rate and latency are those of the time since the frame before this one.
 pub struct Row<'a> {
     pub query: &'a str,
-    /// Over the last interval.
     pub rate_per_s: f64,
-    pub progress: Progress,
+    pub pending: u64,
+    pub latency: Option<LatencySummary>,
+    /// What its sink has seen; none before the first.
+    pub watermark: Option<EventTime>,
+    /// Who led in its latest window; none before the first has ended.
+    pub leader: Option<String>,
 }
 
 /// Where frames are drawn.
@@ -92,53 +96,56 @@ impl Screen {
                 let mut text = String::new();
                 if !*has_head {
                     *has_head = true;
-                    text += &format!("{:>9} {}\n", "time", head());
+                    text += &format!("{:>9} {}\n", "time", columns(&HEAD));
                 }
-                text + &frame
-                    .rows
-                    .iter()
-                    .map(|row| format!("{seconds:>9} {}\n", line(row)))
-                    .collect::<String>()
+                let line = |row| format!("{seconds:>9} {}\n", line(row, frame.now));
+                text + &frame.rows.iter().map(line).collect::<String>()
             }
         }
     }
 }
 
+/// What fits beside a line of figures. The last column stays free: behind a character there, clearing to the end of the
+/// line would take that character, too.
+const LEADER_COLUMNS: usize = 22;
+
 fn live_lines(frame: &Frame<'_>) -> Vec<String> {
-    let mut lines = vec![head()];
-    lines.extend(frame.rows.iter().map(line));
-    lines.push(String::new());
-    for (Row { query, .. }, leader) in frame.rows.iter().zip(&frame.leaders) {
-        lines.push(match leader {
-            Some((until, words)) => format!("{query}  until {until}  {words}"),
-            None => format!("{query}  its first window has not ended yet"),
-        });
+    let beside = |line: String, leader: &str| format!("{line}  {leader:.LEADER_COLUMNS$}");
+    let mut lines = vec![beside(columns(&HEAD), "leader, latest window")];
+    for row in &frame.rows {
+        lines.push(beside(line(row, frame.now), row.leader.as_deref().unwrap_or("first window is open")));
     }
-    lines.push(frame.last_line.clone());
+    lines.extend([String::new(), frame.last_line.clone()]);
     lines
 }
 
-fn head() -> String {
-    columns(&["query", "rate", "events", "results", "pending", "p50", "p99"])
-}
+const HEAD: [&str; 6] = ["query", "rate", "pending", "p50", "p99", "watermark"];
 
-fn line(row: &Row<'_>) -> String {
-    let Progress { events_in, results_out, pending, latency, .. } = &row.progress;
-    let quantile = |nanos: Option<u64>| nanos.map_or("-".to_owned(), |nanos| show::latency(nanos as f64));
+fn line(row: &Row<'_>, now: EventTime) -> String {
+    let Row { query, rate_per_s, pending, latency, watermark, .. } = row;
     columns(&[
-        row.query,
-        &show::rate(row.rate_per_s),
-        &show::count(*events_in),
-        &show::count(*results_out),
+        query,
+        &show::rate(*rate_per_s),
         &show::count(*pending),
-        &quantile(latency.map(|latency| latency.p50_ns)),
-        &quantile(latency.map(|latency| latency.p99_ns)),
+        &show::latency_or_none(latency.map(|latency| latency.p50_ns)),
+        &show::latency_or_none(latency.map(|latency| latency.p99_ns)),
+        &watermark.map_or("-".to_owned(), |watermark| behind(watermark, now)),
     ])
 }
 
-/// Wide enough for a day at these rates.
-fn columns([query, rate, events, results, pending, p50, p99]: &[&str; 7]) -> String {
-    format!("{query:<5} {rate:>9} {events:>14} {results:>11} {pending:>9} {p50:>8} {p99:>8}")
+/// How far a watermark lies behind: records are stamped with the time at which they should be sent, so this is how old
+/// the latest is of which the sink knows that nothing older will come.
+fn behind(watermark: EventTime, now: EventTime) -> String {
+    if watermark == EventTime::MAX {
+        return "at the end".to_owned();
+    }
+    let nanos = now.since(watermark).as_micros().max(0) as f64 * 1e3;
+    format!("{} ago", show::latency(nanos))
+}
+
+/// Wide enough for more than anybody will see.
+fn columns([query, rate, pending, p50, p99, watermark]: &[&str; 6]) -> String {
+    format!("{query:<5} {rate:>9} {pending:>9} {p50:>8} {p99:>8} {watermark:>11}")
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
-//! What the queries did, once they have ended: a column each, what it cost, and whether anything got lost.
+//! What the queries did, once they have ended: a line each and one for all, what it cost, and whether anything got
+//! lost.
 
-use thalweg::{QueryError, QueryReport};
+use thalweg::{LatencySummary, QueryError, QueryReport};
+use thalweg_runtime::Latencies;
 
 use crate::failure;
 use crate::show;
@@ -9,6 +11,8 @@ use crate::show;
 pub struct Ended {
     pub query: String,
     pub outcome: Result<QueryReport, QueryError>,
+    /// Of the whole run.
+    pub latencies: Latencies,
 }
 
 /// What all of it cost.
@@ -20,25 +24,14 @@ pub struct Cost {
 
 /// The summary of a run of so many seconds; queries that failed have no part in its figures.
 pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
-    let finished: Vec<&QueryReport> = ended.iter().filter_map(|ended| ended.outcome.as_ref().ok()).collect();
     let mut text = String::from("\n");
+    let finished: Vec<Line> = ended.iter().filter_map(Line::of).collect();
     if !finished.is_empty() {
-        let line = |name: &str, cell: &dyn Fn(&QueryReport) -> String| {
-            let cells: String = finished.iter().map(|report| format!("{:>15}", cell(report))).collect();
-            format!("{name:<12}{cells}\n")
-        };
-        let latency = |report: &QueryReport, of: &dyn Fn(&thalweg::LatencySummary) -> u64| {
-            report.latency.as_ref().map_or("-".to_owned(), |latency| show::latency(of(latency) as f64))
-        };
-        text += &line("", &|report| report.query.clone());
-        text += &line("events", &|report| show::count(report.events_in));
-        text += &line("results", &|report| show::count(report.results_out));
-        text += &line("mean rate", &|report| show::rate(report.events_in as f64 / seconds));
-        text += &line("latency p50", &|report| latency(report, &|latency| latency.p50_ns));
-        text += &line("latency p99", &|report| latency(report, &|latency| latency.p99_ns));
-        text += &line("latency max", &|report| latency(report, &|latency| latency.max_ns));
-        text += &line("filtered", &|report| show::count(report.total(|counts| counts.filtered)));
-        text += &line("late", &|report| show::count(report.total(|counts| counts.late)));
+        text += &columns(&["query", "events", "results", "mean rate", "p50", "p99", "max", "late"]);
+        finished.iter().for_each(|line| text += &line.text(seconds));
+        if finished.len() > 1 {
+            text += &Line::of_all(&finished).text(seconds);
+        }
         text.push('\n');
     }
     let Cost { cpu_s, rss_peak_bytes, workers } = cost;
@@ -55,9 +48,64 @@ pub fn text(ended: &[Ended], seconds: f64, cost: &Cost) -> String {
     text
 }
 
+/// The figures of one query or of all.
+struct Line {
+    query: String,
+    events: u64,
+    results: u64,
+    late: u64,
+    latencies: Latencies,
+}
+
+impl Line {
+    fn of(ended: &Ended) -> Option<Self> {
+        let report = ended.outcome.as_ref().ok()?;
+        Some(Line {
+            query: ended.query.clone(),
+            events: report.events_in,
+            results: report.results_out,
+            late: report.total(|counts| counts.late),
+            latencies: ended.latencies.clone(),
+        })
+    }
+
+    fn of_all(lines: &[Line]) -> Self {
+        let sum = |figure: fn(&Line) -> u64| lines.iter().map(figure).sum();
+        let mut latencies = Latencies::new();
+        lines.iter().for_each(|line| latencies.merge(&line.latencies));
+        Line {
+            query: "all".to_owned(),
+            events: sum(|line| line.events),
+            results: sum(|line| line.results),
+            late: sum(|line| line.late),
+            latencies,
+        }
+    }
+
+    fn text(&self, seconds: f64) -> String {
+        let summary = self.latencies.summary();
+        let latency = |of: fn(&LatencySummary) -> u64| show::latency_or_none(summary.as_ref().map(of));
+        columns(&[
+            &self.query,
+            &show::count(self.events),
+            &show::count(self.results),
+            &show::rate(self.events as f64 / seconds),
+            &latency(|latency| latency.p50_ns),
+            &latency(|latency| latency.p99_ns),
+            &latency(|latency| latency.max_ns),
+            &show::count(self.late),
+        ])
+    }
+}
+
+/// As wide as a terminal.
+fn columns([query, events, results, rate, p50, p99, max, late]: &[&str; 8]) -> String {
+    format!("{query:<7}{events:>14}{results:>12}{rate:>11}{p50:>9}{p99:>9}{max:>9}{late:>9}\n")
+}
+
 /// What went wrong: queries that failed, and records that got lost.
 pub fn problems(ended: &[Ended]) -> Vec<String> {
-    let problem = |Ended { query, outcome }: &Ended| match outcome {
+    let problem = |Ended { query, outcome, .. }: &Ended| match outcome {
         Err(error) => Some(format!("query {query} failed: {}", failure::of_query(error))),
         Ok(report) => report.conservation_error().map(|lost| format!("query {query} lost records: {lost}")),
     };

@@ -12,7 +12,7 @@ use crate::demo::queries::{Leader, submit};
 /// An endless query, at a rate that is nothing to do.
 fn endless(engine: &Engine) -> Running {
     let query = Query::new("endless");
-    let pace = Pace::Rate { rate_per_s: 1_000, start: thalweg::Clock::now(&SystemClock::default()) };
+    let pace = Pace::Rate { rate_per_s: 1_000, start: SystemClock::default().now() };
     let source = Paced::new(Arc::new(NytGenerator::new(0)), pace).unwrap();
     query.source("source", source, WatermarkStrategy::ascending()).sink("sink", Discard::new());
     submit(engine, query, Leader::default()).unwrap()
@@ -26,15 +26,15 @@ fn doomed(engine: &Engine) -> Running {
     submit(engine, query, Leader::default()).unwrap()
 }
 
-fn watched(running: &[Running], is_interrupted: impl Fn() -> bool) -> String {
+fn watched(running: &mut [Running], is_interrupted: impl Fn() -> bool) -> String {
     let mut shown = String::new();
-    let mut screen = Screen::Live { drawn: 0 };
-    let day = Duration::from_secs(86_400);
+    let clock = SystemClock::default();
+    let day = Show { length: Duration::from_secs(86_400), screen: Screen::Live { drawn: 0 }, clock: &clock };
     let out = |text: &str| {
         shown += text;
         Ok(())
     };
-    watch(running, day, &mut screen, is_interrupted, out).unwrap();
+    watch(running, day, is_interrupted, out).unwrap();
     shown
 }
 
@@ -42,8 +42,8 @@ fn watched(running: &[Running], is_interrupted: impl Fn() -> bool) -> String {
 #[test]
 fn a_query_that_fails_is_named_with_its_code() {
     let engine = Engine::builder().build().unwrap();
-    let running = vec![endless(&engine), doomed(&engine)];
-    let shown = watched(&running, || false);
+    let mut running = vec![endless(&engine), doomed(&engine)];
+    let shown = watched(&mut running, || false);
     assert!(shown.ends_with("\rending: a query has ended by itself\x1b[K\n"), "{shown}");
     let ended = drain(running);
     let problems = summary::problems(&ended);
@@ -62,9 +62,9 @@ fn a_query_that_fails_is_named_with_its_code() {
 #[test]
 fn an_interrupt_ends_it_in_order() {
     let engine = Engine::builder().build().unwrap();
-    let running = vec![endless(&engine)];
+    let mut running = vec![endless(&engine)];
     let looks = Cell::new(0);
-    let shown = watched(&running, || looks.replace(looks.get() + 1) == 2);
+    let shown = watched(&mut running, || looks.replace(looks.get() + 1) == 2);
     assert!(shown.contains("ending: Ctrl-C was pressed"), "{shown}");
     let ended = drain(running);
     assert_eq!(summary::problems(&ended), Vec::<String>::new());
