@@ -5,7 +5,7 @@
 //! - [`check`]: what continuous integration runs, one step after the other;
 //! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
 //! - [`deep`]: the suites that are too slow for every change;
-//! - [`figures`]: the README's table of speeds, measured anew;
+//! - [`figures`]: the figures of the README, measured anew;
 //! - [`steps`]: how a step is run, timed and reported;
 //! - [`workspace`]: what cargo says about the packages and where they lie.
 //!
@@ -38,7 +38,14 @@ commands:
                      loom   the models of memory and idling with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
                      seeds  a thousand seeds of the deterministic simulation
-  figures          the README's table of speeds, as Markdown; takes about three minutes
+  figures [section..] [--rounds N] [--seconds S]
+                   the figures of the README, as Markdown tables beside their targets: medians of N interleaved
+                   rounds (5), with S seconds to a run in place of each section's own; about twelve minutes:
+                     speeds   drained, beside hand-written loops
+                     latency  at 1,000 events/s, and the CPU that takes
+                     idle     the CPU of 20 queries with next to nothing to do
+                     load     latency at 0.5 and 0.8 of the speed
+                     queries  eight at once against one, and whether each gets its part
   help             this text
 
 environment:
@@ -58,7 +65,10 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
-        ["figures"] => exit_code(figures::run()),
+        ["figures", words @ ..] => match figures::planned(words) {
+            Ok(plan) => exit_code(figures::run(&plan)),
+            Err(message) => wrong_usage(&message),
+        },
         ["deep", names @ ..] => match deep::chosen_suites(names) {
             Ok(suites) => exit_code(deep::run(&suites)),
             Err(message) => wrong_usage(&message),

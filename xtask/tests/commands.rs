@@ -75,14 +75,21 @@ fn help_succeeds_and_lists_every_command() {
     let output = xtask(&["help"]);
     let usage = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
-    for command in ["check", "tidy", "deep", "help"] {
+    for command in ["check", "tidy", "deep", "figures", "help"] {
         assert!(usage.contains(&format!("\n  {command} ")), "{usage}");
     }
 }
 
 #[test]
 fn wrong_usage_exits_with_two() {
-    for arguments in [&["chekc"][..], &[], &["check", "twice"], &["deep", "moon"]] {
+    for arguments in [
+        &["chekc"][..],
+        &[],
+        &["check", "twice"],
+        &["deep", "moon"],
+        &["figures", "moon"],
+        &["figures", "--rounds"],
+    ] {
         let output = xtask(arguments);
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

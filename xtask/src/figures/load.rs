@@ -1,0 +1,65 @@
+//! How long a record takes when there is much to do: at shares of the speed that was measured in the same round.
+
+use anyhow::Result;
+
+use super::Section;
+use super::bench::{Bench, Side, Workers};
+use super::speeds;
+use super::table::{Row, Table, Target, Unit};
+
+/// Of the speed of default chains on one worker.
+const SHARES: [f64; 2] = [0.5, 0.8];
+
+/// Latency below a millisecond at tens of millions of events a second is what the engine is for.
+const MICROS_MAX: f64 = 1_000.0;
+
+/// An engine that falls behind has no latency: its backlog grows as long as it runs.
+const KEPT_UP_MIN: f64 = 0.99;
+
+/// With a marker every 50 ms, two of 200 lie above the 99th percentile.
+const SECONDS: f64 = 10.0;
+
+/// The highest rate that `bench` takes, in events per second.
+const RATE_MAX: f64 = 1e9;
+
+/// Of every share, a round each: what was done of what was offered, and p50 and p99 in microseconds.
+#[derive(Default)]
+pub(super) struct Load([[Vec<f64>; 3]; SHARES.len()]);
+
+impl Section for Load {
+    fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
+        let max = bench.figures(&speeds::default_chains())?.speed()? * 1e6;
+        for (share, measured) in SHARES.iter().zip(&mut self.0) {
+            let rate = (share * max).clamp(1.0, RATE_MAX).round();
+            let side = Side {
+                title: format!("default chains at {share} of their speed"),
+                options: format!("--workers 1 --rate {rate}"),
+                seconds: SECONDS,
+                workers: Workers::Waiting,
+            };
+            let figures = bench.figures(&side)?;
+            let found = [
+                figures.number("/throughput_per_s")? / rate,
+                figures.number("/latency_us/p50")?,
+                figures.number("/latency_us/p99")?,
+            ];
+            measured.iter_mut().zip(found).for_each(|(measured, found)| measured.push(found));
+        }
+        Ok(())
+    }
+
+    fn table(&self) -> Table {
+        let rows = SHARES.iter().zip(&self.0).flat_map(|(share, [kept_up, p50, p99])| {
+            let latency = |what: &str, figures| {
+                let row = Row::new(format!("at {share}, {what}"), figures, Unit::Micros);
+                row.aiming(Target::AtMost(MICROS_MAX))
+            };
+            let kept_up = Row::new(format!("at {share}, done of what was offered"), kept_up, Unit::Ratio);
+            [latency("p50", p50), latency("p99", p99), kept_up.aiming(Target::AtLeast(KEPT_UP_MIN))]
+        });
+        Table {
+            head: "YSB at a share of its speed, default chains, one worker".to_owned(),
+            rows: rows.collect(),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Tables as Markdown: a figure to a line, its median and spread over all rounds, and the target beside it.
+
+/// Figures of one kind.
+pub(super) struct Table {
+    /// What they are, and in which unit if all have the same: the first column's head.
+    pub(super) head: String,
+    pub(super) rows: Vec<Row>,
+}
+
+/// One figure.
+pub(super) struct Row {
+    pub(super) title: String,
+    /// Of each round.
+    pub(super) figures: Vec<f64>,
+    pub(super) unit: Unit,
+    /// The same of its ceiling, if it has one.
+    pub(super) ceiling: Option<Vec<f64>>,
+    pub(super) target: Option<Target>,
+}
+
+/// How a figure is written.
+#[derive(Clone, Copy)]
+pub(super) enum Unit {
+    /// A whole number, whose unit the head tells.
+    Whole,
+    /// Microseconds.
+    Micros,
+    /// Hundredths.
+    Percent,
+    /// A plain ratio.
+    Ratio,
+}
+
+/// What a median should be.
+#[derive(Clone, Copy)]
+pub(super) enum Target {
+    AtLeast(f64),
+    AtMost(f64),
+}
+
+impl Row {
+    /// A figure without ceiling and target.
+    pub(super) fn new(title: impl Into<String>, figures: &[f64], unit: Unit) -> Self {
+        Row { title: title.into(), figures: figures.to_vec(), unit, ceiling: None, target: None }
+    }
+
+    /// The same with a target.
+    pub(super) fn aiming(self, target: Target) -> Self {
+        Row { target: Some(target), ..self }
+    }
+}
+
+impl Table {
+    /// The table, with a column for ceilings if one of its figures has one.
+    pub(super) fn markdown(&self) -> String {
+        let has_ceilings = self.rows.iter().any(|row| row.ceiling.is_some());
+        let ceiling = |cell: &str| if has_ceilings { format!(" {cell} |") } else { String::new() };
+        let mut page =
+            format!("| {} | median | least..most |{} target |\n", self.head, ceiling("of its ceiling"));
+        page += &format!("|---|---|---|{}---|\n", if has_ceilings { "---|" } else { "" });
+        for Row { title, figures, unit, ceiling: of, target } in &self.rows {
+            let sorted = sorted(figures);
+            let (middle, least, most) = (median(figures), sorted[0], sorted[sorted.len() - 1]);
+            let ratio = of.as_ref().map_or("-".to_owned(), |of| format!("{:.2}", middle / median(of)));
+            let target = target.map_or("-".to_owned(), |target| target.text(middle, *unit));
+            page += &format!(
+                "| {title} | {} | {}..{} |{} {target} |\n",
+                unit.text(middle),
+                unit.number(least),
+                unit.text(most),
+                ceiling(&ratio)
+            );
+        }
+        page
+    }
+}
+
+impl Target {
+    fn text(self, median: f64, unit: Unit) -> String {
+        let (words, bound, is_met) = match self {
+            Target::AtLeast(bound) => ("at least", bound, bound <= median),
+            Target::AtMost(bound) => ("at most", bound, median <= bound),
+        };
+        format!("{words} {}{}", unit.text(bound), if is_met { "" } else { ": missed" })
+    }
+}
+
+impl Unit {
+    fn number(self, figure: f64) -> String {
+        match self {
+            Unit::Whole => format!("{figure:.0}"),
+            Unit::Micros if figure < 99.95 => format!("{figure:.1}"),
+            Unit::Micros => format!("{figure:.0}"),
+            Unit::Percent | Unit::Ratio => format!("{figure:.2}"),
+        }
+    }
+
+    fn text(self, figure: f64) -> String {
+        let unit = match self {
+            Unit::Whole | Unit::Ratio => "",
+            Unit::Micros => " us",
+            Unit::Percent => " %",
+        };
+        self.number(figure) + unit
+    }
+}
+
+/// The middle one.
+pub(super) fn median(figures: &[f64]) -> f64 {
+    sorted(figures)[figures.len() / 2]
+}
+
+fn sorted(figures: &[f64]) -> Vec<f64> {
+    let mut figures = figures.to_vec();
+    figures.sort_by(f64::total_cmp);
+    figures
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(rows: Vec<Row>, markdown: &str) {
+        assert_eq!(Table { head: "figure".to_owned(), rows }.markdown(), markdown);
+    }
+
+    #[test]
+    fn medians_stand_beside_their_targets() {
+        check(
+            vec![
+                Row::new("speed", &[200.0, 100.0, 900.0], Unit::Whole).aiming(Target::AtLeast(200.0)),
+                Row::new("delay", &[1_250.4, 55.26, 99.96], Unit::Micros).aiming(Target::AtMost(99.0)),
+                Row::new("share", &[0.5], Unit::Percent).aiming(Target::AtMost(1.0)),
+                Row::new("part", &[0.949], Unit::Ratio),
+            ],
+            "| figure | median | least..most | target |\n\
+             |---|---|---|---|\n\
+             | speed | 200 | 100..900 | at least 200 |\n\
+             | delay | 100 us | 55.3..1250 us | at most 99.0 us: missed |\n\
+             | share | 0.50 % | 0.50..0.50 % | at most 1.00 % |\n\
+             | part | 0.95 | 0.95..0.95 | - |\n",
+        );
+    }
+
+    /// The ratio is that of the medians.
+    #[test]
+    fn ceilings_have_a_column_where_there_are_any() {
+        let ceiling = Some(vec![200.0, 100.0, 900.0]);
+        check(
+            vec![
+                Row::new("loop", &[200.0, 100.0, 900.0], Unit::Whole),
+                Row { ceiling, ..Row::new("engine", &[60.0, 50.0, 70.0], Unit::Whole) },
+            ],
+            "| figure | median | least..most | of its ceiling | target |\n\
+             |---|---|---|---|---|\n\
+             | loop | 200 | 100..900 | - | - |\n\
+             | engine | 60 | 50..70 | 0.30 | - |\n",
+        );
+    }
+}

@@ -1,0 +1,204 @@
+//! Which runs a command line means, and the tables that come of made-up figures.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+#[test]
+fn no_name_means_every_section() {
+    let sections = vec!["speeds", "latency", "idle", "load", "queries"];
+    assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
+}
+
+#[test]
+fn names_choose_sections_and_options_make_them_short() {
+    let plan = planned(&["load", "--rounds", "1", "speeds", "--seconds", "0.5", "load"]);
+    assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
+}
+
+#[test]
+fn what_is_wrong_is_told() {
+    for (arguments, told) in [
+        (&["moon"][..], "unknown section `moon`: choose from speeds, latency, idle, load, queries"),
+        (&["--fast"], "unknown section `--fast`: choose from speeds, latency, idle, load, queries"),
+        (&["--rounds"], "--rounds takes a whole number, from 1 on"),
+        (&["--rounds", "0"], "--rounds takes a whole number, from 1 on"),
+        (&["--seconds", "idle"], "--seconds takes a number from 0.001 to 86400"),
+        (&["--seconds", "0"], "--seconds takes a number from 0.001 to 86400"),
+    ] {
+        assert_eq!(planned(arguments).unwrap_err(), told, "{arguments:?}");
+    }
+}
+
+/// Figures that follow from the options: a drained run does 100 million events a second and one more in each run; one
+/// at a rate does what it is offered.
+fn made_up(options: &str, runs: usize) -> Value {
+    let after = |name: &str| {
+        let mut words = options.split_whitespace().skip_while(|word| *word != name);
+        words.nth(1).and_then(|value| value.parse::<f64>().ok())
+    };
+    let queries = after("--queries").unwrap_or(1.0);
+    let per_s = after("--rate").map_or(100e6 + 1e6 * runs as f64, |rate| rate * queries);
+    let is_loop = options.contains("--api");
+    json!({
+        "throughput_per_s": per_s,
+        "query_throughput_per_s": if is_loop { json!(null) } else { json!([0.9 * per_s / queries, 1.1 * per_s / queries]) },
+        "latency_us": { "p50": 50.0, "p99": 2_000.0 },
+        "cpu_s": 0.01 * after("--workers").unwrap(),
+        "seconds": 2.0,
+        "scheduling_share": if is_loop { json!(null) } else { json!(0.03) },
+    })
+}
+
+/// The page of a command line, and the options of every run in turn.
+fn measured(arguments: &[&str]) -> (String, Vec<String>) {
+    let mut runs = Vec::new();
+    let page = page(&planned(arguments).unwrap(), &mut |options| {
+        runs.push(options.to_owned());
+        Ok(made_up(options, runs.len() - 1))
+    });
+    (page.unwrap(), runs)
+}
+
+/// A round after the other, each side once in each; and the maximum is measured where it is asked for.
+#[test]
+fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
+    let (_, runs) = measured(&["load", "--rounds", "2"]);
+    let expected = [
+        "--workers 1 --rate max --seconds 5",
+        "--workers 1 --rate 50000000 --seconds 10",
+        "--workers 1 --rate 80000000 --seconds 10",
+        "--workers 1 --rate max --seconds 5",
+        "--workers 1 --rate 51500000 --seconds 10",
+        "--workers 1 --rate 82400000 --seconds 10",
+    ];
+    assert_eq!(runs, expected);
+}
+
+/// Of two sections that want the same run, both get it.
+#[test]
+fn a_side_runs_once_a_round() {
+    let (_, runs) = measured(&["speeds", "load", "--rounds", "1", "--seconds", "1"]);
+    let expected = [
+        "--workers 1 --api loop-blocks --rate max --seconds 1",
+        "--workers 1 --isolate --rate max --seconds 1",
+        "--workers 1 --api loop-chains --rate max --seconds 1",
+        "--workers 1 --rate max --seconds 1",
+        "--workers 1 --api loop-fused --rate max --seconds 1",
+        "--workers 2 --rate max --seconds 1",
+        "--workers 1 --rate 51500000 --seconds 1",
+        "--workers 1 --rate 82400000 --seconds 1",
+    ];
+    assert_eq!(runs, expected);
+}
+
+#[track_caller]
+fn check(section: &str, tables: &str) {
+    assert_eq!(measured(&[section, "--rounds", "3"]).0, tables);
+}
+
+#[test]
+fn the_table_of_speeds() {
+    check(
+        "speeds",
+        "\
+| YSB, M events/s | median | least..most | of its ceiling | target |
+|---|---|---|---|---|
+| hand-written, a loop per operator (`--api loop-blocks`) | 106 | 100..112 | - | - |
+| engine, a task per operator (`--isolate`) | 107 | 101..113 | 1.01 | at least 79 |
+| hand-written, two chains (`--api loop-chains`) | 108 | 102..114 | - | - |
+| engine, default chains | 109 | 103..115 | 1.01 | at least 79 |
+| hand-written, one loop (`--api loop-fused`) | 110 | 104..116 | - | - |
+| engine, default chains, two workers | 111 | 105..117 | 1.03 | at least 118: missed |
+
+| choosing tasks, of the time that workers were awake | median | least..most | target |
+|---|---|---|---|
+| engine, a task per operator (`--isolate`) | 3.00 % | 3.00..3.00 % | at most 5.00 % |
+| engine, default chains | 3.00 % | 3.00..3.00 % | at most 5.00 % |
+| engine, default chains, two workers | 3.00 % | 3.00..3.00 % | at most 5.00 % |
+",
+    );
+}
+
+#[test]
+fn the_table_of_latencies() {
+    check(
+        "latency",
+        "\
+| YSB at 1,000 events/s, default chains | median | least..most | target |
+|---|---|---|---|
+| one worker, p50 | 50.0 us | 50.0..50.0 us | at most 100 us |
+| one worker, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
+| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 10.00 % |
+| two workers, p50 | 50.0 us | 50.0..50.0 us | at most 100 us |
+| two workers, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
+| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 10.00 % |
+
+| choosing tasks, of the time that workers were awake | median | least..most | target |
+|---|---|---|---|
+| 1,000 events/s, one worker | 3.00 % | 3.00..3.00 % | - |
+| 1,000 events/s, two workers | 3.00 % | 3.00..3.00 % | - |
+",
+    );
+}
+
+#[test]
+fn the_table_of_the_idle_engine() {
+    check(
+        "idle",
+        "\
+| 20 YSB queries at 1 event/s each, default chains | median | least..most | target |
+|---|---|---|---|
+| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 1.00 % |
+| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 1.00 % |
+",
+    );
+}
+
+#[test]
+fn the_table_of_loads() {
+    let (page, _) = measured(&["load", "--rounds", "1"]);
+    let expected = "\
+| YSB at a share of its speed, default chains, one worker | median | least..most | target |
+|---|---|---|---|
+| at 0.5, p50 | 50.0 us | 50.0..50.0 us | at most 1000 us |
+| at 0.5, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
+| at 0.5, done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
+| at 0.8, p50 | 50.0 us | 50.0..50.0 us | at most 1000 us |
+| at 0.8, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
+| at 0.8, done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
+";
+    assert!(page.starts_with(expected), "{page}");
+}
+
+#[test]
+fn the_table_of_many_queries() {
+    let (page, runs) = measured(&["queries", "--rounds", "1"]);
+    let expected = "\
+| YSB, M events/s, two workers, a task per operator | median | least..most | target |
+|---|---|---|---|
+| one query | 100 | 100..100 | - |
+| eight queries, in all | 101 | 101..101 | - |
+| eight queries against one | 1.01 | 1.01..1.01 | at least 1.00 |
+| at 0.95 of that: done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
+| at 0.95 of that: the least of a query, in eighths of all | 0.90 | 0.90..0.90 | at least 0.95: missed |
+| at 0.95 of that: the most of a query, in eighths of all | 1.10 | 1.10..1.10 | at most 1.05: missed |
+";
+    assert!(page.starts_with(expected), "{page}");
+    let expected = [
+        "--workers 2 --chain none --rate max --seconds 5",
+        "--workers 2 --chain none --queries 8 --rate max --seconds 5",
+        "--workers 2 --chain none --queries 8 --rate 11993750 --seconds 5",
+    ];
+    assert_eq!(runs, expected);
+}
+
+/// A wrong result, say.
+#[test]
+fn a_run_that_fails_ends_the_whole() {
+    let plan = planned(&["idle"]).unwrap();
+    let error = page(&plan, &mut |_| anyhow::bail!("not ok")).unwrap_err();
+    assert_eq!(error.to_string(), "not ok");
+    let error = page(&plan, &mut |_| Ok(json!({ "cpu_s": null }))).unwrap_err();
+    assert_eq!(error.to_string(), "no number at /cpu_s of {\"cpu_s\":null}");
+}
