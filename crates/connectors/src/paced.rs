@@ -207,6 +207,14 @@ impl<G: Generate> Source for Paced<G> {
         Ok(Polled { status, latency })
     }
 
+    /// At a rate: a second by the rate, cut to whole nanoseconds.
+    fn spacing_ns(&self) -> Option<u64> {
+        match self.pace {
+            Pace::Drain { .. } => None,
+            Pace::Rate { rate_per_s, .. } => Some((1_000_000_000 / rate_per_s.max(1)).max(1)),
+        }
+    }
+
     /// The pace and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         state.put(&(self.pace.written_down(), self.next_index))

@@ -59,6 +59,12 @@ pub trait Source: Send {
         Ok(())
     }
 
+    /// How far apart in time its records are due, if it sends them at a pace: so schedulers can tell how many wait
+    /// for it to be polled.
+    fn spacing_ns(&self) -> Option<u64> {
+        None
+    }
+
     /// Input that was not understood and, by the source's setting, not let through.
     fn bad_count(&self) -> u64 {
         0

@@ -82,12 +82,17 @@ pub(crate) struct Probe {
     due_ns: AtomicU64,
     /// For a source: when it was last polled, in ns.
     polled_ns: AtomicU64,
+    /// For a source: how far apart its records are due from `due_ns` on, in ns.
+    spacing_ns: AtomicU64,
     /// For a source: it was asked to end, by a handle.
     stop: AtomicBool,
     /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
     /// there is none.
     unsettled_since_ns: AtomicU64,
 }
+
+/// Of a source that sends at no pace: one record may be due, as far as can be told.
+const UNKNOWN_SPACING: u64 = u64::MAX;
 
 /// Later than any instant.
 const SETTLED: u64 = u64::MAX;
@@ -99,6 +104,7 @@ impl Probe {
             output,
             due_ns: AtomicU64::new(0),
             polled_ns: AtomicU64::new(0),
+            spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
             stop: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
         }
@@ -151,8 +157,19 @@ impl Probe {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         match &self.input {
             Some((edge, reader)) => edge.pending(*reader) + edge.pending_marks(*reader) + unsettled,
-            None => unsettled + u64::from(self.due() <= now),
+            None => unsettled + self.due_count(now),
         }
+    }
+
+    /// Records that a source has not been asked for although they are due, as far as can be told.
+    fn due_count(&self, now: ProcessingTime) -> u64 {
+        let due = self.due();
+        if now < due {
+            return 0;
+        }
+        // On demand: as many as one likes, of which one is sure.
+        let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
+        late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
     }
 
     /// When the oldest of what waits came in: a record, a mark, or what is left of an emission.
@@ -184,9 +201,10 @@ impl Probe {
     }
 
     /// Takes note of a poll at `now` of a source that can be polled again at `due`.
-    pub(crate) fn note_poll(&self, now: ProcessingTime, due: ProcessingTime) {
+    pub(crate) fn note_poll(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
+        self.spacing_ns.store(spacing_ns.unwrap_or(UNKNOWN_SPACING), Ordering::Relaxed);
     }
 
     /// Takes note that something is not through in a step that began at `now`, or that all is.

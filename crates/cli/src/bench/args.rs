@@ -43,7 +43,7 @@ pub struct BenchArgs {
     #[arg(long, value_enum, default_value_t = Api::Typed)]
     pub api: Api,
     /// Who runs next.
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "fcfs")]
+    #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "enjima")]
     pub policy: String,
     /// Which operators share a task.
     #[arg(long, value_parser = chain::parser(), default_value = chain::DEFAULT)]

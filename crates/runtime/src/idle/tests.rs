@@ -31,6 +31,12 @@ mod plain {
         check(2, &[never], never, never);
     }
 
+    /// At 1 ms a source is due in a microsecond: fifty of its records are waited for.
+    #[test]
+    fn nobody_wakes_for_every_record() {
+        check(1, &[], at(1_001), at(1_050));
+    }
+
     /// While somebody is awake, one of the others looks after a millisecond.
     #[test]
     fn one_looks_after_those_who_are_awake() {

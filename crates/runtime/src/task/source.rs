@@ -84,12 +84,12 @@ where
             match polled.status {
                 SourceStatus::Ended => self.end(),
                 SourceStatus::IdleUntil(due) => {
-                    self.probe.note_poll(context.now, due);
+                    self.probe.note_poll(context.now, due, self.source.spacing_ns());
                     self.tail.settle(context, &self.probe)?;
                     break;
                 }
                 SourceStatus::Ready => {
-                    self.probe.note_poll(context.now, ProcessingTime::ZERO);
+                    self.probe.note_poll(context.now, ProcessingTime::ZERO, None);
                     // Nothing made although there was room: whatever it waits for, it is not us.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
