@@ -28,7 +28,7 @@ pub mod snapshot;
 #[cfg(test)]
 mod test_bed;
 
-pub use policy::enjima::{Enjima, EnjimaSettings, Threshold};
+pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
 pub use policy::output_cost::OutputCost;
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
 pub use rank::{Quantum, Rank};

@@ -133,6 +133,12 @@ impl Bed {
         self.snapshot.now.as_nanos()
     }
 
+    /// From the next round on.
+    pub(crate) fn set_latency_gradient(&mut self, query: u32, latency_gradient: f64) {
+        let query = self.snapshot.queries[query as usize].as_mut().expect("it lives");
+        query.latency_gradient = latency_gradient;
+    }
+
     /// Records that `id` has room for.
     pub(crate) fn room(&self, id: u32) -> u64 {
         let live = &self.tasks[id as usize];

@@ -1,5 +1,5 @@
-//! `enjima`: the operator that is nearest to a result runs next, in the query that gets slower, once enough waits for
-//! it to be worth a run.
+//! `enjima`: the operator from which a result costs least runs next, with some preference for queries that get slower,
+//! once enough waits for it to be worth a run.
 //!
 //! Paper      Enjima (SIGMOD 2025), section 3.2.1
 //! Class      0: has waited for longer than the starvation bound, the longest first
@@ -8,19 +8,19 @@
 //! Score      P = W / C in classes 1 and 2: C the output cost (Eq. 2, see [`output_cost`]),
 //!            W = 1 + clamp(latency gradient of the query, -1, 1) / 10 (Eq. 3); times the share factor, which is ours
 //! Eligible   every output has room, and pending >= ET, or pending > 0 and more than IT since the last run ended
-//!            (Algorithm 1); ET and IT follow the latency gradient of the query (Eq. 5, see `enjima/thresholds.rs`)
-//!            a source on demand has as much as it is asked for, so it always reaches ET
+//!            (Algorithm 1); a source on demand has as much as it is asked for, so it always reaches ET; ET and IT
+//!            follow the latency gradient of the query (Eq. 5, see `enjima/thresholds.rs`)
 //! Quantum    max(time left in the round / c, N_min) records (Eq. 4)
 //! Starves    nobody, by class 0
-//! Differs    Algorithm 1 prints pending > ET and lets an operator run that is idle and has no input; Eq. 4 is printed
-//!            upside down. Both are mended here, as the paper's own example needs it.
-//!            Without more operators than workers all are eligible and alike (W / C = 1), as in its code.
+//! Differs    Algorithm 1 prints pending > ET, where the paper's own example needs >=, and lets an operator run that is
+//!            idle and has no input; Eq. 4 is printed upside down. All three are mended here, in both forms.
+//!            Without more operators than workers, all are eligible and of priority 1, as in its code.
 //!            Ours: classes 0 and 2, so that nobody starves and no worker idles while something could run; queries of
 //!            about equal priority share evenly (see `enjima/shares.rs`); and input that arrives can make an
 //!            operator eligible at once, where the paper waits for the next round.
 //!
-//! `enjima_strict` is the literal form, without what is ours: who is not eligible waits for the round that finds him
-//! eligible, and the workers idle if nobody is; who never gets his turn starves.
+//! `enjima_strict` is the literal form, without what is ours: an operator that is not eligible waits for a round that
+//! finds it eligible, workers idle if there is none, and what is never the best of the eligible starves.
 
 mod shares;
 mod thresholds;
@@ -28,7 +28,7 @@ mod thresholds;
 use thalweg_model::ProcessingTime;
 
 use self::shares::Share;
-pub use self::thresholds::Threshold;
+pub use self::thresholds::ThresholdRange;
 use self::thresholds::Thresholds;
 use crate::policy::output_cost::{self, MIN_SELECTIVITY, OutputCost, OutputCosts};
 use crate::policy::{Policy, Refresh, Scale};
@@ -54,18 +54,18 @@ pub struct EnjimaSettings {
     /// most. Ours; the code keeps the last selectivity that it saw.
     pub min_selectivity: f64,
     /// ET, in records. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
-    pub event_threshold_records: Threshold,
+    pub event_threshold_records: ThresholdRange,
     /// IT, in ns. Section 5.2: starts at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
-    pub idle_threshold_ns: Threshold,
+    pub idle_threshold_ns: ThresholdRange,
     /// After how many new samples of the latency gradient the thresholds are adapted. Section 3.2.1: "periodically".
     /// Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples, so with 5 or more all of what
     /// an adjustment is judged by has come after it.
     pub adapt_every_samples: u64,
     /// N_min, the least quantum, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
-    /// The starvation bound: who could run and has not for longer than this, in ns, counted from the arrival of what it
-    /// waits with or from the end of its last run, whichever is later, comes before all others. Ours: 10 rounds of
-    /// 1 ms. Longer than the paper's rounds (1 to 5 ms), shorter than a delay that people notice.
+    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. It waits since its
+    /// oldest input arrived or its last run ended, whichever is later. Ours: 10 rounds of 1 ms; longer than the rounds
+    /// that the paper finds good (1 to 5 ms), shorter than a delay that people notice.
     pub starvation_ns: u64,
     /// Queries whose priorities differ by less than this factor share evenly when both always have work; beyond it the
     /// better one goes first, as in the paper. 1 switches it off. Ours: 2, since the measured costs of equal queries
@@ -81,8 +81,13 @@ impl Default for EnjimaSettings {
         EnjimaSettings {
             output_cost: OutputCost::Path,
             min_selectivity: MIN_SELECTIVITY,
-            event_threshold_records: Threshold { start: 1_000.0, min: 1.0, max: 10_000.0, max_step: 1_000.0 },
-            idle_threshold_ns: Threshold { start: 1e6, min: 1e3, max: 1e8, max_step: 1e7 },
+            event_threshold_records: ThresholdRange {
+                start: 1_000.0,
+                min: 1.0,
+                max: 10_000.0,
+                max_step: 1_000.0,
+            },
+            idle_threshold_ns: ThresholdRange { start: 1e6, min: 1e3, max: 1e8, max_step: 1e7 },
             adapt_every_samples: 10,
             min_quantum_records: 1_000,
             starvation_ns: 10_000_000,

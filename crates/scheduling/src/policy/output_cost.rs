@@ -81,8 +81,8 @@ pub(crate) struct OutputCostOf {
 impl OutputCosts {
     /// No operators yet.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
-        let min_selectivity =
-            if min_selectivity > 0.0 { min_selectivity.min(1.0) } else { f64::MIN_POSITIVE };
+        let least = *OUTPUT_SELECTIVITY.start();
+        let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };
         OutputCosts { form, min_selectivity, operators: Vec::new(), pass: 0, walk: 0, to_visit: Vec::new() }
     }
 
@@ -118,12 +118,9 @@ impl OutputCosts {
             own_sum_ns += reader.own_ns;
             cumulative_sum_ns += reader.cumulative_ns;
         }
-        let selectivity = if reader_count == 0 {
-            self.selectivity(state)
-        } else {
-            let (least, most) = OUTPUT_SELECTIVITY.into_inner();
-            (self.selectivity(state) * best_selectivity).clamp(least, most)
-        };
+        let best_selectivity = if reader_count == 0 { 1.0 } else { best_selectivity };
+        let (least, most) = OUTPUT_SELECTIVITY.into_inner();
+        let selectivity = (self.selectivity(state) * best_selectivity).clamp(least, most);
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,

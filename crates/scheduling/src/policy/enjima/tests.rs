@@ -19,7 +19,7 @@ fn table_1(policy: impl Policy + 'static) -> Bed {
 }
 
 fn table_1_settings(output_cost: OutputCost) -> EnjimaSettings {
-    let fixed = |start| Threshold { start, min: 1.0, max: f64::MAX, max_step: 0.0 };
+    let fixed = |start| ThresholdRange { start, min: 1.0, max: f64::MAX, max_step: 0.0 };
     EnjimaSettings {
         output_cost,
         event_threshold_records: fixed(4.0),
@@ -56,11 +56,11 @@ fn table_1_takes_min_latency_eight_decisions() {
     assert_eq!(bed.steps(1), "A");
 }
 
-/// What each of eight queries received of one worker in 2 s, where an even share is 1. Each is a source on demand, a
+/// What each of the queries received of one worker in 2 s, where an even share is 1. Each is a source on demand, a
 /// filter and a sink; all cost the same, but are measured up to `noise` apart.
-fn shares(policy: Enjima, noise: f64) -> Vec<f64> {
+fn shares(policy: Enjima, noise: f64, gradients: &[f64]) -> Vec<f64> {
     let mut entropy = SeededEntropy::new(7);
-    let tasks = (0..8).flat_map(|query| {
+    let tasks = (0..gradients.len() as u32).flat_map(|query| {
         let first = query * 3;
         let source = Task { is_on_demand: true, ..Task::new(20, 1.0, &[first + 1]) };
         let tasks = [source, Task::new(10, 0.5, &[first + 2]), Task::new(50, 1.0, &[])];
@@ -70,12 +70,14 @@ fn shares(policy: Enjima, noise: f64) -> Vec<f64> {
         })
     });
     let mut bed = Bed::new(Box::new(policy), 384, tasks.collect());
+    (0..).zip(gradients).for_each(|(query, gradient)| bed.set_latency_gradient(query, *gradient));
     while bed.now_ns() < 2_000_000_000 {
         bed.step();
     }
-    let mut received_ns = [0; 8];
+    let mut received_ns = vec![0; gradients.len()];
     bed.tasks.iter().for_each(|live| received_ns[live.task.query as usize] += live.received_ns);
-    received_ns.map(|received_ns| received_ns as f64 * 8.0 / bed.now_ns() as f64).to_vec()
+    let even_ns = bed.now_ns() as f64 / gradients.len() as f64;
+    received_ns.into_iter().map(|received_ns| received_ns as f64 / even_ns).collect()
 }
 
 /// Measured 50 % apart, equal queries still receive the same. Without the band one of them receives six shares, and
@@ -84,16 +86,23 @@ fn shares(policy: Enjima, noise: f64) -> Vec<f64> {
 fn equal_queries_share_evenly_however_they_are_measured() {
     let banded = |share_band| Enjima::new(EnjimaSettings { share_band, ..EnjimaSettings::default() });
     for noise in [0.0, 0.1, 0.5] {
-        let even = shares(Enjima::default(), noise);
+        let even = shares(Enjima::default(), noise, &[0.0; 8]);
         assert!(even.iter().all(|share| (0.98..1.02).contains(share)), "{noise}: {even:?}");
-        let uneven = shares(banded(1.0), noise);
+        let uneven = shares(banded(1.0), noise, &[0.0; 8]);
         assert!(
             uneven.iter().filter(|share| (0.2..0.3).contains(*share)).count() == 7,
             "{noise}: {uneven:?}"
         );
-        let literal = shares(Enjima::strict(EnjimaSettings::default()), noise);
+        let literal = shares(Enjima::strict(EnjimaSettings::default()), noise, &[0.0; 8]);
         assert!(literal.iter().filter(|share| **share == 0.0).count() == 7, "{noise}: {literal:?}");
     }
+}
+
+/// Shares are even over W: 1.1 and 0.9.
+#[test]
+fn a_query_that_gets_slower_receives_more() {
+    let shares = shares(Enjima::default(), 0.1, &[3.0, -3.0]);
+    assert!((1.09..1.11).contains(&shares[0]) && (0.89..0.91).contains(&shares[1]), "{shares:?}");
 }
 
 /// A sink of cost 10 ns and whatever else `change` makes of it, beside another of the same query that does nothing;

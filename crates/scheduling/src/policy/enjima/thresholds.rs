@@ -16,7 +16,7 @@ use crate::snapshot::QueryState;
 
 /// The range of a threshold.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Threshold {
+pub struct ThresholdRange {
     /// What it starts with.
     pub start: f64,
     /// It does not go below this, which is above zero.
@@ -27,7 +27,7 @@ pub struct Threshold {
     pub max_step: f64,
 }
 
-impl Threshold {
+impl ThresholdRange {
     /// Where a threshold goes that stands at `value`, by Eq. 5.
     fn adjusted(&self, value: f64, gradient: f64) -> f64 {
         let next = value + (gradient * value).min(self.max_step);
