@@ -28,7 +28,7 @@ use thalweg_memory::sync::Mutex;
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, MutexGuard, Ordering, fence};
 use thalweg_memory::{Baton, Pool, Reservation};
 use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
-use thalweg_scheduling::{Completion, OperatorId, Policy};
+use thalweg_scheduling::{Completion, OperatorId, Policy, Rank};
 
 use crate::board::{Board, Least, NOTHING};
 use crate::error::{PlanError, QueryError};
@@ -253,7 +253,7 @@ impl Executor {
                 downstream: by_id(downstream),
                 standing: Standing::Idle { due: ProcessingTime::NEVER },
                 standing_since: now,
-                word: Ranker::unranked(*operator),
+                word: Rank::unranked_word(operator.0),
                 quantum_records: 1,
                 query: TaskOfQuery(Arc::clone(&query)),
             });
@@ -422,8 +422,8 @@ impl Turn<'_> {
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     fn complete(&mut self, done: Done) {
         let Done { claim: Claim { mut body, reach, .. }, started, outcome } = done;
-        // SeqCst: what the run has published comes before the looks at batons and cursors below. A task that was put
-        // away just before has such a fence between its last look and that; of the two, one sees the other.
+        // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
+        // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
         let (wrote, freed) = body.probe.changes_since(&reach);
         if wrote {
@@ -482,7 +482,13 @@ impl Turn<'_> {
             if !body.query.is_running() {
                 return self.bury(body);
             }
-            let standing = body.look(self.now);
+            let mut standing = body.look(self.now);
+            if standing != Standing::Ready {
+                // SeqCst: whoever has made work and then found the baton ready, as it was before we took it, has not
+                // called. Of his fence and this one the later side sees the other's: this look sees his work.
+                fence(Ordering::SeqCst);
+                standing = body.look(self.now);
+            }
             body.note_standing(standing, self.now);
             let word = match standing {
                 Standing::Ready => self.word(&mut body),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use thalweg_model::ProcessingTime;
 use thalweg_scheduling::{
-    Completion, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Refresh, Snapshot,
+    Completion, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank, Refresh, Snapshot,
 };
 
 use crate::executor::TaskBody;
@@ -19,12 +19,6 @@ use crate::gradient::Gradient;
 use crate::meter::{Meter, read};
 use crate::query::QueryShared;
 use crate::task::Probe;
-
-/// The word of a task that is pending but has no rank: the class behind all others, in the order of tasks. Workers take
-/// such a task when there is no other.
-fn unranked(operator: OperatorId) -> u64 {
-    15 << 60 | u64::from(operator.0 & 0xffff)
-}
 
 /// Time between two rounds: Enjima, section 5.3, "1 ms"; results do not change up to 5 ms.
 pub(crate) const ROUND_NS: u64 = 1_000_000;
@@ -245,13 +239,8 @@ impl Ranker {
         self.snapshot.operators[place] = Some(view.state(self.reads, now, false));
         match self.policy.rank(&self.snapshot, body.operator) {
             Some(rank) => Some(rank.word()),
-            None => self.policy.conserves_work().then(|| unranked(body.operator)),
+            None => self.policy.conserves_work().then(|| Rank::unranked_word(body.operator.0)),
         }
-    }
-
-    /// The word of a task that nobody could rank.
-    pub(crate) fn unranked(operator: OperatorId) -> u64 {
-        unranked(operator)
     }
 
     /// How many records a task may take.
