@@ -1,0 +1,51 @@
+//! Word count: which words are there more than once.
+//!
+//! What you will learn: values are grouped by a key, and what is computed, here a count, is computed per key.
+//!
+//! ```sh
+//! cargo run -p thalweg --example 02_word_count
+//! ```
+//!
+//! It prints what stands in `02_word_count.txt`.
+
+use std::cmp::Reverse;
+use std::error::Error;
+
+use thalweg::{
+    Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given,
+};
+use thalweg_connectors::Collect;
+
+const TEXT: &str = "the thalweg is the line of the lowest points of a river's bed \
+                    and the line along which the river is fastest";
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // One word a second.
+    let words = TEXT.split(' ').zip(0..);
+    let records = words.map(|(word, second)| Record::new(EventTime::from_secs(second), word));
+
+    // A sink that keeps what arrives, at most a hundred records; and a second hold on what it keeps.
+    let sink = Collect::new(100);
+    let counts = sink.records();
+
+    let query = Query::new("word-count");
+    query
+        .source("words", Given::new(records.collect()), WatermarkStrategy::ascending())
+        // A key outlives its record, so it owns its text.
+        .key_by(|word| (*word).to_owned())
+        // A stream may never end, so what is computed is computed over a window of time. This one is longer than
+        // the text; it gives its results when the stream ends.
+        .tumbling(TumblingWindows::new(Span::from_secs(3_600))?)
+        .aggregate(Count)
+        .filter(|count| count.value > 1)
+        .sink("counts", sink);
+    query.submit(&Engine::builder().build()?)?.wait()?;
+
+    // The keys of a window come in no promised order.
+    let mut counts = counts.lock().unwrap();
+    counts.sort_by_key(|count| (Reverse(count.value.value), count.value.key.clone()));
+    for count in counts.iter() {
+        println!("{} {}", count.value.value, count.value.key);
+    }
+    Ok(())
+}

@@ -1,0 +1,83 @@
+//! Tumbling windows: the highest temperature of each room in each minute.
+//!
+//! What you will learn: event time is cut into windows, back to back; an aggregate of your own is a `Fold`.
+//!
+//! ```sh
+//! cargo run -p thalweg --example 03_tumbling_window
+//! ```
+//!
+//! It prints what stands in `03_tumbling_window.txt`.
+
+use std::error::Error;
+
+use thalweg::{
+    Engine, EventTime, Fold, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given,
+};
+use thalweg_connectors::Collect;
+
+/// Room and degrees Celsius.
+type Reading = (&'static str, f64);
+
+/// Readings and the second at which each was taken.
+const READINGS: [(i64, Reading); 8] = [
+    (1, ("kitchen", 20.0)),
+    (2, ("attic", 25.5)),
+    (30, ("kitchen", 22.5)),
+    (59, ("attic", 24.0)),
+    (60, ("attic", 23.5)),
+    (61, ("kitchen", 21.0)),
+    (119, ("kitchen", 20.5)),
+    (300, ("cellar", 12.0)),
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let record = |(second, reading)| Record::new(EventTime::from_secs(second), reading);
+    let sink = Collect::new(100);
+    let results = sink.records();
+
+    let query = Query::new("highest");
+    query
+        .source("rooms", Given::new(READINGS.map(record).to_vec()), WatermarkStrategy::ascending())
+        .key_by(|(room, _celsius)| (*room).to_owned())
+        // [0 s, 60 s), [60 s, 120 s) and so on; where a room has no reading it has no result.
+        .tumbling(TumblingWindows::new(Span::from_secs(60))?)
+        .aggregate(Highest)
+        .sink("results", sink);
+    query.submit(&Engine::builder().build()?)?.wait()?;
+
+    // Windows come in the order of their ends, the rooms of one window in no promised order.
+    let mut results = results.lock().unwrap();
+    results.sort_by_key(|result| (result.value.window, result.value.key.clone()));
+    for result in results.iter().map(|record| &record.value) {
+        let [start, end] = [result.window.start, result.window.end].map(|at| at.as_micros() / 1_000_000);
+        println!("[{start} s, {end} s) {}: {:.1} degrees", result.key, result.value);
+    }
+    Ok(())
+}
+
+/// The highest temperature.
+struct Highest;
+
+impl Fold<Reading> for Highest {
+    /// What is kept per room and window as long as that is open.
+    type Accumulator = f64;
+    /// What comes out when it closes.
+    type Result = f64;
+
+    fn create(&self) -> f64 {
+        f64::NEG_INFINITY
+    }
+
+    fn fold(&self, highest: &mut f64, reading: &Reading) {
+        *highest = highest.max(reading.1);
+    }
+
+    /// Two parts of a window may be folded apart.
+    fn merge(&self, highest: &mut f64, other: f64) {
+        *highest = highest.max(other);
+    }
+
+    fn finish(&self, highest: f64) -> f64 {
+        highest
+    }
+}

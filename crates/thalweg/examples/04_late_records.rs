@@ -1,0 +1,62 @@
+//! Late records: what becomes of a record that comes when its window has closed.
+//!
+//! What you will learn: watermarks close windows; how far out of order records may be is for you to say; one that
+//! comes later still is counted, and changes no result.
+//!
+//! ```sh
+//! cargo run -p thalweg --example 04_late_records
+//! ```
+//!
+//! It prints what stands in `04_late_records.txt`.
+
+use std::error::Error;
+
+use thalweg::{
+    Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, Windowed,
+    source::Given,
+};
+use thalweg_connectors::{LinesSink, RowWriter};
+
+/// The seconds at which clicks happened, in the order in which they came: two were held up on their way.
+const CLICKS: [i64; 8] = [1, 4, 12, 8, 15, 23, 3, 26];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // A watermark is the promise that nothing older will come. With the click of 12 s this source promises 12 s,
+    // and the window [0 s, 10 s) closes. The clicks of 8 s and 3 s come too late.
+    count_clicks("in order", WatermarkStrategy::ascending())?;
+    // With 5 s of patience it promises 7 s at that point, and the window stays open for 8 s; but not for 3 s.
+    count_clicks("5 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(5)))?;
+    // Patience has a price: results come later, and more windows are open at once.
+    count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))
+}
+
+fn count_clicks(title: &str, strategy: WatermarkStrategy) -> Result<(), Box<dyn Error>> {
+    println!("{title}:");
+    let records = CLICKS.map(|second| Record::new(EventTime::from_secs(second), "click"));
+    let query = Query::new(title);
+    query
+        .source("clicks", Given::new(records.to_vec()), strategy)
+        .key_by(|_click| ())
+        .tumbling(TumblingWindows::new(Span::from_secs(10))?)
+        .aggregate(Count)
+        .name("clicks per 10 s")
+        .sink("screen", LinesSink::new("standard output", std::io::stdout(), show));
+    let report = query.submit(&Engine::builder().build()?)?.wait()?;
+
+    // The report accounts for every record, operator by operator.
+    for operator in &report.operators {
+        let counts = operator.counts;
+        println!(
+            "{}: {} read, {} counted, {} late",
+            operator.operator, counts.read, counts.folded, counts.late
+        );
+    }
+    Ok(())
+}
+
+/// Makes a row of each result: the seconds from which and up to which was counted, and the count.
+fn show(result: &Record<Windowed<(), u64>>, row: &mut RowWriter) {
+    row.push_i64(result.value.window.start.as_micros() / 1_000_000);
+    row.push_i64(result.value.window.end.as_micros() / 1_000_000);
+    row.push_u64(result.value.value);
+}
