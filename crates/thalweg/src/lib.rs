@@ -1,37 +1,57 @@
-//! The typed front door: write a query as a chain of method calls, submit it to an engine.
+//! The typed front door: write a query as a chain of method calls, submit it to an engine, read its report.
 //!
 //! ```
-//! use std::sync::{Arc, Mutex};
-//! use thalweg::{Chaining, Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy};
-//! # use thalweg::{Fault, Sink, Windowed};
-//! # struct Collect(Arc<Mutex<Vec<(String, u64)>>>);
-//! # impl Sink<Windowed<String, u64>> for Collect {
-//! #     fn write(&mut self, record: Record<Windowed<String, u64>>) -> Result<(), Fault> {
-//! #         self.0.lock().unwrap().push((record.value.key, record.value.value));
-//! #         Ok(())
-//! #     }
-//! # }
+//! use thalweg::{Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given};
+//! use thalweg_connectors::Collect;
+//!
+//! // Values with the time at which they happened, from a source that says how far out of order they may be.
 //! let words = ["the", "line", "of", "the", "fastest", "flow"];
 //! let records = words.iter().zip(0..).map(|(word, second)| Record::new(EventTime::from_secs(second), *word));
+//! let counts = Collect::new(100);
+//! let results = counts.records();
 //!
+//! // A query: streams, each from a source to a sink. Nothing runs while it is written.
 //! let query = Query::new("word-count");
-//! let counts = Arc::new(Mutex::new(Vec::new()));
 //! query
-//!     .source("words", thalweg::source::Given::new(records.collect()), WatermarkStrategy::ascending())
+//!     .source("words", Given::new(records.collect()), WatermarkStrategy::ascending())
 //!     .filter(|word| word.len() > 2)
-//!     .key_by(|word: &&str| word.to_string())
+//!     .key_by(|word| (*word).to_owned())
 //!     .tumbling(TumblingWindows::new(Span::from_secs(60))?)
 //!     .aggregate(Count)
-//!     .sink("counts", Collect(Arc::clone(&counts)));
+//!     .sink("counts", counts);
 //!
-//! let engine = Engine::builder().build()?;
-//! engine.submit(query.plan(Chaining::Default)?)?.wait()?;
-//! assert!(counts.lock().unwrap().contains(&("the".to_owned(), 2)));
+//! // An engine: a fixed number of threads, a budget of memory, and as many queries as fit.
+//! let engine = Engine::builder().workers(2).build()?;
+//! let report = query.submit(&engine)?.wait()?;
+//!
+//! assert_eq!((report.events_in, report.results_out), (6, 4));
+//! let results = results.lock().unwrap();
+//! let the = results.iter().find(|count| count.value.key == "the").unwrap();
+//! assert_eq!(the.value.value, 2);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`query`] is where streams begin, [`stream`] what can be done with them, [`segment`] how a chain of calls
-//! becomes tasks.
+//! # A map
+//!
+//! | to | there is |
+//! |---|---|
+//! | write a query | [`Query`], where streams begin; [`Stream`], [`KeyedStream`], [`WindowedStream`], what can be done with them; [`Table`] to join with |
+//! | say when things happened | [`Record`], [`EventTime`], [`Span`], [`TumblingWindows`]; [`WatermarkStrategy`], by which a source promises that nothing older will come |
+//! | compute | [`Count`], or a [`Fold`] of your own over windows; an [`Operator`] of your own for [`Stream::process`], with [`Input`], [`Output`], [`Flow`], [`Counts`] and the readers and writers of its state |
+//! | bring records in and out | a [`Source`] and a [`Sink`]; [`source::Given`] is the simplest source, `thalweg-connectors` has files, generators and the like |
+//! | choose what shares a task | [`Chaining`], [`Stream::isolate`], [`Stream::boxed`] |
+//! | run | [`Engine`] and its builder, with [`EdgeLimits`] for the memory of each edge; [`QueryHandle`] with [`Progress`]; [`QueryReport`] with counts of every operator and edge |
+//! | run by hand, in tests | [`Stepped`] with [`VirtualClock`] and [`SeededEntropy`] |
+//! | understand what went wrong | [`PlanError`]: the query is wrong, and nothing runs; [`QueryError`]: it failed while it ran, and no other did; [`WindowError`], [`DuplicateKey`]: windows or tables cannot be made so |
+//!
+//! Errors of queries have a stable `code()` for programs and a message for people, which says what to do. A function of
+//! yours that panics fails its query and is named.
+//!
+//! Behind the map, in the order in which a newcomer should read: [`query`], [`stream`], which also tells what the
+//! compiler refuses, and [`segment`], which tells how a chain of calls becomes tasks. The programs in the folder
+//! `examples` are a story from the first stream to an operator of your own; each has its output beside it.
+//!
+//! This room names no file, no format and no option; it gives types to what the runtime does with graphs.
 #![forbid(unsafe_code)]
 
 /// The program in the README runs as a test.
