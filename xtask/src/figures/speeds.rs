@@ -20,7 +20,7 @@ struct Speed {
     at_least: Option<f64>,
 }
 
-const SPEEDS: [Speed; 6] = [
+const SPEEDS: [Speed; 7] = [
     Speed {
         title: "hand-written, a loop per operator (`--api loop-blocks`)",
         options: "--workers 1 --api loop-blocks",
@@ -50,6 +50,12 @@ const SPEEDS: [Speed; 6] = [
         options: "--workers 1 --api loop-fused",
         ceiling: None,
         at_least: None,
+    },
+    Speed {
+        title: "engine, one task (`--chain all`)",
+        options: "--workers 1 --chain all",
+        ceiling: Some(4),
+        at_least: Some(OTHERS_ONE_CORE),
     },
     Speed {
         title: "engine, default chains, two workers",

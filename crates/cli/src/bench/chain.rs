@@ -11,6 +11,7 @@ const CHAINS: &[(&str, Chaining, &str)] = &[
         Chaining::Default,
         "Neighbours without state, and from the first one with state on to the sink",
     ),
+    ("all", Chaining::All, "Everything from the source to the sink: one task a query"),
 ];
 
 /// The name of what is taken unless said.

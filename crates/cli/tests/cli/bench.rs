@@ -64,6 +64,17 @@ fn generated_events_give_the_reference_s_results() {
 }
 
 #[test]
+fn chains_are_cut_as_asked() {
+    let folder = Folder::new("chains");
+    for chain in ["none", "default", "all"] {
+        let figures = folder
+            .json(&format!("bench ysb --seconds 0.1 --warmup 0 --chain {chain} --queries 2 --workers 2"));
+        assert_right(&figures);
+        assert_eq!(figures["chain"], chain);
+    }
+}
+
+#[test]
 fn operators_can_be_isolated() {
     let figures = Folder::new("isolate").json("bench ysb --seconds 0.1 --warmup 0 --isolate --workers 2");
     assert_right(&figures);

@@ -9,12 +9,12 @@ use thalweg_workloads::nyt::NytGenerator;
 use super::*;
 
 /// An endless query at this rate.
-fn endless(name: &str, rate_per_s: u64) -> Graph {
+fn endless(name: &str, rate_per_s: u64, chaining: Chaining) -> Graph {
     let query = Query::new(name);
     let pace = Pace::Rate { rate_per_s, start: thalweg::Clock::now(&SystemClock::default()) };
     let source = Paced::new(Arc::new(NytGenerator::new(0)), pace).unwrap();
     query.source("source", source, WatermarkStrategy::ascending()).sink("sink", Discard::new());
-    query.plan(Chaining::Default).unwrap()
+    query.plan(chaining).unwrap()
 }
 
 /// A query whose sink takes no record.
@@ -37,7 +37,8 @@ fn error_of(graphs: Vec<Graph>) -> String {
 #[test]
 fn a_query_that_fails_fails_the_run_by_name() {
     let full = "SINK_FULL: `source-sink` failed: the collecting sink holds 0 records, its maximum; give it a higher one";
-    let graphs = vec![endless("a", 1_000), doomed("b"), endless("c", 1_000)];
+    let graphs =
+        vec![endless("a", 1_000, Chaining::Default), doomed("b"), endless("c", 1_000, Chaining::Default)];
     assert_eq!(error_of(graphs), format!("query b failed: {full}"));
     assert_eq!(error_of(vec![doomed("b")]), full);
 }
@@ -45,13 +46,11 @@ fn a_query_that_fails_fails_the_run_by_name() {
 /// So people see how many fit.
 #[test]
 fn a_query_that_cannot_be_started_fails_the_run_by_name() {
-    let nothing = Query::new("nothing").plan(Chaining::Default).unwrap();
-    let told = error_of(vec![endless("a", 1_000), nothing]);
-    assert_eq!(
-        told,
-        "query nothing cannot be started: NO_SOURCE: query `nothing` has no source: add one and end its stream in a \
-         sink"
-    );
+    let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
+    // What is one task needs no memory; between two tasks there is an edge.
+    let graphs = vec![endless("a", 1_000, Chaining::All), endless("b", 1_000, Chaining::None)];
+    let told = format!("{:#}", drive(&engine, graphs, &DAY, None).err().expect("an edge does not fit"));
+    assert!(told.starts_with("query b cannot be started: BUDGET_TOO_SMALL: "), "{told}");
 }
 
 /// Records that queries have made up to a moment so many milliseconds behind `first`, and latencies since the one before.
@@ -92,7 +91,11 @@ fn figures_are_of_the_interval_and_of_all_queries() {
 #[test]
 fn all_queries_run_while_they_are_measured() {
     let engine = Engine::builder().build().unwrap();
-    let graphs = vec![endless("a", 1_000), endless("b", 2_000), endless("c", 3_000)];
+    let graphs = vec![
+        endless("a", 1_000, Chaining::Default),
+        endless("b", 2_000, Chaining::Default),
+        endless("c", 3_000, Chaining::Default),
+    ];
     let length = Duration::from_millis(200);
     let until = Until::Measured { warmup: Duration::ZERO, measured: length };
     let driven = drive(&engine, graphs, &until, None).unwrap();
