@@ -42,7 +42,7 @@ pub trait Input<T> {
     /// Looks at the record `offset` places ahead.
     ///
     /// # Panics
-    /// If `offset` is not below `remaining()`.
+    /// May panic if `offset` is not below `remaining()`, and always does in debug builds.
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q;
 
     /// Takes the next `count` records, in order.
