@@ -85,5 +85,5 @@ impl Generate for Colours {
 }
 
 fn run_until_idle(stepped: &mut Stepped, clock: &VirtualClock) {
-    while stepped.pool.grow_step() || stepped.workers[0].step(clock) == Step::Busy {}
+    while stepped.growth.step() || stepped.workers[0].step(clock) == Step::Busy {}
 }
