@@ -156,6 +156,7 @@ struct Turn<'a> {
     bench: Option<&'a mut Bench>,
     now: ProcessingTime,
     /// Tasks that have ended: to be dropped when the turn is over, for that runs user code.
+    #[expect(clippy::vec_box, reason = "tasks come in boxes, and a box is what is cheap to move")]
     ended: Vec<Box<TaskBody>>,
     unused: Vec<QueryError>,
 }
@@ -200,11 +201,6 @@ impl Executor {
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
-    }
-
-    /// The queries that run.
-    pub(crate) fn queries(&self) -> Vec<Arc<QueryShared>> {
-        self.ranker.lock().queries().cloned().collect()
     }
 
     /// Adds the tasks of a query, which may run from now on.

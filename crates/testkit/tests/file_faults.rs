@@ -157,8 +157,10 @@ fn a_cancelled_query_takes_its_unfinished_file_away() {
     let disk = disk();
     let mut simulation = Simulation::new(2);
     let query = simulation.submit(graph(&disk).unwrap()).unwrap();
-    simulation.run_for(10);
-    assert!(disk.identity(Path::new("out/doubled.csv.inprogress")).is_ok());
+    while disk.identity(Path::new("out/doubled.csv.inprogress")).is_err() {
+        assert!(simulation.actions() < 1_000, "no file is begun");
+        simulation.run_for(1);
+    }
     simulation.at_action(simulation.actions(), thalweg_testkit::Event::Cancel(query));
     simulation.run();
     assert_eq!(simulation.outcome(query).unwrap_err().code(), "CANCELLED");

@@ -51,7 +51,7 @@ mod plain {
     fn nobody_sleeps_while_there_is_work() {
         let (idle, clock) = (Idle::new(1), VirtualClock::starting_at(at(5)));
         assert_eq!(idle.sleep(0, &clock, |_| Outlook::Work), Awoken::NotAsleep);
-        assert_eq!(idle.sleep(0, &clock, |now| Outlook::Nothing(now)), Awoken::NotAsleep);
+        assert_eq!(idle.sleep(0, &clock, Outlook::Nothing), Awoken::NotAsleep);
         assert!(!idle.has_sleepers());
         idle.wake_one();
         idle.wake_all();
