@@ -41,8 +41,8 @@ pub enum Chaining {
     /// read and filter while another one joins and counts.
     #[default]
     Default,
-    /// Everything from a source to its sink is one task, and needs no edge: the least work and the least memory,
-    /// if there are as many queries as workers.
+    /// Everything from a source to its sink is one task. It takes no memory for edges, and one worker at a time. It
+    /// is not always the fastest on one worker: `docs/performance.md` has figures.
     All,
 }
 
