@@ -32,12 +32,13 @@ impl<P> Own<P> {
     }
 }
 
-/// Runs `code` with the flag at `is_running`, which is the other way round before and after.
+/// Runs `code` with the flag at `is_running`; afterwards it is as before, which need not be the other way round: while
+/// a panic unwinds, the operator is told how many records it has read.
 #[inline(always)]
 fn run<Q>(flag: &Cell<bool>, is_running: bool, code: impl FnOnce() -> Q) -> Q {
-    flag.set(is_running);
+    let before = flag.replace(is_running);
     let result = code();
-    flag.set(!is_running);
+    flag.set(before);
     result
 }
 

@@ -189,7 +189,9 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// that it keeps in return, O1 to O5, stand in [`thalweg_model::operator`].
     ///
     /// It goes by the name that it has in the query, whatever it calls itself: its counts are reported under that,
-    /// and a panic of its code is blamed on that. For chaining it counts as one that holds state.
+    /// and a panic of its code is blamed on that. The state that it tells of in
+    /// [`state_bytes`](Operator::state_bytes) is counted in the engine's budget. For chaining it counts as one that
+    /// holds state.
     ///
     /// An operator that passes on the values that differ from the one before them:
     ///

@@ -1,5 +1,7 @@
 //! Every example prints what stands in the text file beside it, and reads like a story: what there is to learn, the
 //! command, and at most a page of code. `UPDATE_GOLDEN=1` writes the files anew.
+//!
+//! The programs are those that `cargo test` has built; asked for this test alone, cargo builds no examples.
 
 use std::collections::BTreeSet;
 use std::env;

@@ -104,6 +104,11 @@ fn it_goes_by_the_name_that_it_is_given() {
 #[test]
 fn a_panic_is_blamed_on_it() {
     assert_eq!(Bed::new(countdown("down")).panics("1@1 13@2"), "down");
+    // In a chain it is told how much it has read while the panic unwinds.
+    let same = || Map::new("same", |value: i64| value);
+    assert_eq!(Bed::new(Then::new(same(), countdown("down"))).panics("1@1 13@2"), "down");
+    let chain = Then::new(same(), Then::new(countdown("first"), Then::new(same(), countdown("down"))));
+    assert_eq!(Bed::new(chain).panics("1@1 14@2"), "down");
 }
 
 /// A panic of what it pushes into, or takes from, is not its own.
@@ -163,6 +168,54 @@ impl Operator<i64> for Lazy {
 #[test]
 fn whoever_breaks_the_rules_of_operators_is_told() {
     assert_eq!(Bed::new(Own::new("lazy", Lazy)).panics("1@1"), "lazy");
+}
+
+/// Emits the sum of all values so far.
+#[derive(Default)]
+struct Total(i64);
+
+impl Operator<i64> for Total {
+    type Out = i64;
+
+    fn process<I: Input<i64>, O: Output<i64>>(&mut self, input: &mut I, output: &mut O) {
+        while let Some(record) = input.take() {
+            self.process_one(record, output);
+        }
+    }
+
+    fn process_one<O: Output<i64>>(&mut self, record: Record<i64>, output: &mut O) {
+        self.0 += record.value;
+        output.push(Record::new(record.event_time, self.0));
+    }
+
+    fn note_read(&mut self, _count: u64) {}
+
+    fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
+
+    fn state_bytes(&self) -> usize {
+        size_of::<i64>()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        None
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.0)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        state.take().map(|total| self.0 = total)
+    }
+}
+
+#[test]
+fn its_state_is_saved_and_counted() {
+    let total = || Own::new("total", Total::default());
+    let mut bed = Bed::new(total());
+    assert_eq!(bed.run("1@1 2@2 W2"), "1@1 3@2 W2");
+    assert_eq!(bed.restore_into(total()).run("4@3"), "7@3");
+    assert_eq!(Operator::<i64>::state_bytes(&total()), 8);
 }
 
 /// What a countdown makes of records and marks, by definition.
