@@ -12,7 +12,7 @@ use thalweg_scheduling::{Policy, policy::enjima::Enjima};
 use crate::clock::SystemClock;
 use crate::cores;
 use crate::error::{PlanError, QueryError};
-use crate::executor::Executor;
+use crate::executor::{Executor, Runs};
 use crate::graph::Graph;
 use crate::limits::{self, EdgeLimits};
 use crate::query::QueryHandle;
@@ -23,6 +23,7 @@ pub struct EngineBuilder {
     workers: u64,
     memory_budget_bytes: u64,
     edges: EdgeLimits,
+    run_blocks: u64,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
@@ -37,6 +38,7 @@ impl Default for EngineBuilder {
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
+            run_blocks: limits::RUN_BLOCKS.default,
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
@@ -59,6 +61,11 @@ impl EngineBuilder {
     /// The bounds of each edge.
     pub fn edges(self, edges: EdgeLimits) -> Self {
         EngineBuilder { edges, ..self }
+    }
+
+    /// Blocks that one run may take at most, whatever the policy allows: [`limits::RUN_BLOCKS`].
+    pub fn run_blocks(self, run_blocks: u64) -> Self {
+        EngineBuilder { run_blocks, ..self }
     }
 
     /// Who runs next.
@@ -111,11 +118,13 @@ impl EngineBuilder {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
         self.edges.check()?;
+        let run_blocks = limits::RUN_BLOCKS.check(self.run_blocks)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         let pool = Pool::new(budget);
         let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let (block_records, clock) = (self.edges.block_records, self.clock);
-        let executor = Executor::new(self.policy, Arc::clone(&pool), clock, block_records, workers);
+        let blocks_max = u32::try_from(run_blocks).expect("a bounded number of blocks");
+        let runs = Runs { block_records: self.edges.block_records, blocks_max };
+        let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
         let workers = (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
         let growth = Growth { pool: Arc::clone(&pool), executor: Arc::clone(&executor) };
         let engine = Engine {

@@ -12,14 +12,9 @@ use super::{Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
 
-/// A source's quantum counts what it puts out, and is twice that of an operator: the chain behind it then works
-/// off two blocks by as many choices as it takes for one, since what a filter leaves of two still fits a quantum. At
-/// 384 records a block that is 8 % of YSB's speed with every operator a task of its own.
-const PUSHED_PER_QUANTUM: u64 = 2;
-
-/// Behind a filter a source makes more than it puts out; at most so many times the quantum, since a filter may
-/// keep nothing.
-const MADE_PER_QUANTUM: u64 = 8;
+/// A source's quantum counts what it puts out. Behind a filter it makes more than that; at most so many times the
+/// quantum, since a filter may keep nothing.
+const MADE_PER_QUANTUM: u64 = 4;
 
 /// Polls a source and pushes what it makes through a chain.
 pub(crate) struct SourceTask<S, C, E> {
@@ -56,7 +51,7 @@ where
         while self.tail.settle(context, &self.probe)?
             && !self.is_over
             && made < quantum * MADE_PER_QUANTUM
-            && self.tail.exit.pushed() - pushed_before < quantum * PUSHED_PER_QUANTUM
+            && self.tail.exit.pushed() - pushed_before < quantum
         {
             if self.probe.is_stopped() {
                 self.source.finish()?;
