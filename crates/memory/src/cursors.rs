@@ -19,6 +19,7 @@ pub struct Cursors {
     pub(crate) writer: CacheAligned<WriterLine>,
     pub(crate) readers: Box<[CacheAligned<ReaderLine>]>,
     block_records: u64,
+    slot_bytes: u64,
     /// Marks that fit before ordinary ones are held back.
     ordinary_marks: u64,
     /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by whoever set it up.
@@ -76,7 +77,7 @@ pub(crate) struct ReaderLine {
 }
 
 impl Cursors {
-    pub(crate) fn new(block_records: u32, readers: usize, ordinary_marks: u64) -> Self {
+    pub(crate) fn new(block_records: u32, slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
             marks_written: AtomicU64::new(0),
@@ -99,6 +100,7 @@ impl Cursors {
             writer: CacheAligned(writer),
             readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
             block_records: u64::from(block_records),
+            slot_bytes: slot_bytes.max(1) as u64,
             ordinary_marks,
             writer_name: AtomicU64::new(0),
         }
@@ -194,6 +196,11 @@ impl Cursors {
         let start = open.map(|reader| reader.block_start.load(Ordering::Relaxed)).min().unwrap_or(written);
         written.saturating_sub(start) < writer.capacity_records.load(Ordering::Relaxed)
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
+    }
+
+    /// Bytes of one value, at least 1.
+    pub fn slot_bytes(&self) -> u64 {
+        self.slot_bytes
     }
 
     pub(crate) fn block_records(&self) -> u64 {

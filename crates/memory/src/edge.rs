@@ -158,7 +158,12 @@ impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
             chunks.push(pool.chunk(layout)?);
         }
         let shared = Arc::new(Shared {
-            cursors: Arc::new(Cursors::new(options.shape.block_records, readers, ordinary_marks)),
+            cursors: Arc::new(Cursors::new(
+                options.shape.block_records,
+                size_of::<T>(),
+                readers,
+                ordinary_marks,
+            )),
             mode,
             layout,
             chunks_max,

@@ -23,7 +23,7 @@ pub struct EngineBuilder {
     workers: u64,
     memory_budget_bytes: u64,
     edges: EdgeLimits,
-    run_blocks: u64,
+    run_bytes: u64,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
@@ -38,7 +38,7 @@ impl Default for EngineBuilder {
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
-            run_blocks: limits::RUN_BLOCKS.default,
+            run_bytes: limits::RUN_BYTES.default,
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
@@ -63,9 +63,9 @@ impl EngineBuilder {
         EngineBuilder { edges, ..self }
     }
 
-    /// Blocks that one run may take at most, whatever the policy allows: [`limits::RUN_BLOCKS`].
-    pub fn run_blocks(self, run_blocks: u64) -> Self {
-        EngineBuilder { run_blocks, ..self }
+    /// Bytes of records that one run may take at most, whatever the policy allows: [`limits::RUN_BYTES`].
+    pub fn run_bytes(self, run_bytes: u64) -> Self {
+        EngineBuilder { run_bytes, ..self }
     }
 
     /// Who runs next.
@@ -118,12 +118,11 @@ impl EngineBuilder {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
         self.edges.check()?;
-        let run_blocks = limits::RUN_BLOCKS.check(self.run_blocks)?;
+        let bytes_max = limits::RUN_BYTES.check(self.run_bytes)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         let pool = Pool::new(budget);
         let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let blocks_max = u32::try_from(run_blocks).expect("a bounded number of blocks");
-        let runs = Runs { block_records: self.edges.block_records, blocks_max };
+        let runs = Runs { block_records: self.edges.block_records, bytes_max };
         let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
         let workers = (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
         let growth = Growth { pool: Arc::clone(&pool), executor: Arc::clone(&executor) };

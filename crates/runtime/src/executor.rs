@@ -24,8 +24,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_memory::sync::Mutex;
-use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, MutexGuard, Ordering, fence};
+use thalweg_memory::sync::{
+    AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, MutexGuard, Ordering, fence,
+};
 use thalweg_memory::{Baton, Pool, Reservation};
 use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
 use thalweg_scheduling::{Completion, OperatorId, Policy, Rank};
@@ -48,6 +49,12 @@ const MISSES_MAX: usize = 8;
 /// score, which is an eighth of its value. Between near ranks a worker takes what is hot on its core.
 const NEAR_BITS: u32 = 16 + 29;
 
+/// Above so many bits of a word is its class.
+const CLASS_BITS: u32 = 60;
+
+/// A worker whose run takes longer than this is held up: others take what lies hot on its core. As long as a round.
+const HELD_UP_NS: u64 = ROUND_NS;
+
 /// For so long work is left to the workers that are awake before a sleeper is woken for it: about what waking costs,
 /// the wake-up itself and the records that then cross cores.
 const WAKE_AFTER_NS: u64 = 50_000;
@@ -64,13 +71,18 @@ const NOTES_PER_TURN: usize = 2;
 const QUANTA_OF_SOURCES: u32 = 2;
 
 /// Nobody's home.
-const HOMELESS: u32 = u32::MAX;
+const HOMELESS: u32 = u32::MAX >> 1;
+
+/// Beside a home: the task is a source.
+const SOURCE: u32 = 1 << 31;
 
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
     batons: Box<[Baton<TaskBody>]>,
-    /// By which worker a task was run or fed last. Relaxed: a preference.
+    /// By which worker a task was fed last, or run if it is a [`SOURCE`]. Relaxed: a preference.
     homes: Box<[AtomicU32]>,
+    /// Since when each worker has been at its run, in ns; `NOTHING` while it sleeps. Relaxed: a hint.
+    run_since_ns: Box<[CacheAligned<AtomicU64>]>,
     ranks: Board,
     dues: Board,
     /// No later than the least of `dues`, in ns. See [`wait_for`](Executor::wait_for).
@@ -80,8 +92,8 @@ pub(crate) struct Executor {
     /// Whether a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
-    /// The most records that a run takes.
-    run_records: u32,
+    /// See [`limits::RUN_BYTES`].
+    run_bytes: u64,
     idle: Idle,
     pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -94,8 +106,8 @@ pub(crate) struct Executor {
 #[derive(Clone, Copy)]
 pub(crate) struct Runs {
     pub(crate) block_records: u32,
-    /// See [`limits::RUN_BLOCKS`].
-    pub(crate) blocks_max: u32,
+    /// See [`limits::RUN_BYTES`].
+    pub(crate) bytes_max: u64,
 }
 
 /// A task with all that the worker which runs it needs.
@@ -112,6 +124,8 @@ pub(crate) struct TaskBody {
     downstream: Box<[OperatorId]>,
     standing: Standing,
     standing_since: ProcessingTime,
+    /// The most records that a run takes.
+    run_records: u32,
     /// As last ranked.
     word: u64,
     quantum_records: u32,
@@ -152,13 +166,15 @@ pub(crate) struct Bench {
     pub(crate) worker: usize,
     /// What the ranker has not heard yet.
     notes: Vec<Note>,
+    /// The place of the task that it ran last.
+    last: usize,
     /// Since when there was, at each decision, more to do than this worker could take while another slept.
     left_since: Option<ProcessingTime>,
 }
 
 impl Bench {
     pub(crate) fn new(worker: usize) -> Self {
-        Bench { worker, notes: Vec::with_capacity(NOTES_MAX), left_since: None }
+        Bench { worker, notes: Vec::with_capacity(NOTES_MAX), last: 0, left_since: None }
     }
 }
 
@@ -188,13 +204,14 @@ impl Executor {
         Arc::new(Executor {
             batons: (0..places).map(|_| Baton::default()).collect(),
             homes: (0..places).map(|_| AtomicU32::new(HOMELESS)).collect(),
+            run_since_ns: (0..workers).map(|_| CacheAligned(AtomicU64::new(NOTHING))).collect(),
             ranks: Board::new(places),
             dues: Board::new(places),
             next_due_ns: AtomicU64::new(NOTHING),
             next_round_ns: AtomicU64::new(0),
             holds_back: AtomicBool::new(false),
             ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
-            run_records: runs.block_records.saturating_mul(runs.blocks_max),
+            run_bytes: runs.bytes_max,
             idle: Idle::new(workers),
             pool,
             clock,
@@ -258,17 +275,20 @@ impl Executor {
                 name,
                 operator: *operator,
                 task,
-                probe,
+                probe: Arc::clone(&probe),
                 meter,
                 state: self.pool.budget().reserve(0).expect("nothing always fits"),
                 upstream: by_id(upstream),
                 downstream: by_id(downstream),
                 standing: Standing::Idle { due: ProcessingTime::NEVER },
                 standing_since: now,
+                run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum_records: 1,
                 query: TaskOfQuery(Arc::clone(&query)),
             });
+            let kind = if body.probe.is_source() { SOURCE } else { 0 };
+            self.homes[operator.0 as usize].store(HOMELESS | kind, Ordering::Relaxed);
             let filled = self.batons[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
@@ -278,6 +298,13 @@ impl Executor {
         turn.end();
         self.rouse();
         Ok(query)
+    }
+
+    /// The most records that a run of a task takes, or puts out if it is a source.
+    fn run_records(&self, probe: &Probe) -> u32 {
+        let edge = probe.input.as_ref().map(|(edge, _)| edge).or(probe.output.as_ref());
+        let records = edge.map_or(u64::MAX, |edge| (self.run_bytes / edge.slot_bytes()).max(1));
+        u32::try_from(records).unwrap_or(u32::MAX)
     }
 
     /// Hands in the last run, if there was one, and looks for the next.
@@ -335,6 +362,7 @@ impl Executor {
             let is_any_ready = || self.batons[..self.ranks.covered()].iter().any(Baton::is_ready);
             if self.is_closed() || is_any_ready() { Outlook::Work } else { Outlook::Nothing(self.next_due()) }
         };
+        self.run_since_ns[bench.worker].store(NOTHING, Ordering::Relaxed);
         let awoken = self.idle.sleep(bench.worker, clock, look);
         if awoken == (Awoken::TimeUp { is_covered: false }) && self.idle.seems_to_have_sleepers() {
             // Nobody else has a timer: one of those who sleep looks at the time while this worker runs something.
@@ -439,7 +467,11 @@ impl Turn<'_> {
         fence(Ordering::SeqCst);
         let (wrote, freed) = body.probe.changes_since(&reach);
         if wrote {
-            (0..body.downstream.len()).for_each(|place| self.call(body.downstream[place]));
+            for place in 0..body.downstream.len() {
+                // What it is to read lies in this core's cache.
+                self.settle(body.downstream[place]);
+                self.call(body.downstream[place]);
+            }
         }
         if freed {
             (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));
@@ -480,10 +512,19 @@ impl Turn<'_> {
                 self.put(body);
             }
         } else if let Some(body) = baton.wake() {
-            if let Some(bench) = &self.bench {
-                self.executor.homes[place].store(bench.worker as u32, Ordering::Relaxed);
-            }
             self.put(body);
+        }
+    }
+
+    /// Makes this worker's core the home of a task.
+    fn settle(&self, operator: OperatorId) {
+        if let Some(bench) = &self.bench {
+            let home = &self.executor.homes[operator.0 as usize];
+            let before = home.load(Ordering::Relaxed);
+            let after = bench.worker as u32 | before & SOURCE;
+            if before != after {
+                home.store(after, Ordering::Relaxed);
+            }
         }
     }
 
@@ -592,7 +633,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Takes the ready task whose published rank is best; between near ones, one that is hot on this core.
+    /// Takes the ready task whose published rank is best, or one that is hot on this core (see `prefer_home`).
     fn choose(&mut self) -> Option<Claim> {
         let executor = self.executor;
         if executor.is_closed() {
@@ -617,16 +658,35 @@ impl Turn<'_> {
         None
     }
 
-    /// A task that is near to the best in rank and lies in this core's cache; else the best.
+    /// The best task, or the best of those at home on this core if that is near enough.
+    ///
+    /// The rank decides between classes, and about sources, whose records lie in nobody's cache. But what another
+    /// worker has just written lies in the cache of its core, and it will come back for it soon; so of one class a
+    /// worker takes what is at home with itself first, unless the other sleeps or is held up by a long run. Else two
+    /// workers would take every block from each other (DESIGN, "Records stay on the core where they were made").
     fn prefer_home(&self, least: Least) -> usize {
         let (executor, Some(bench)) = (self.executor, &self.bench) else { return least.index };
-        let is_home = |index: usize| executor.homes[index].load(Ordering::Relaxed) == bench.worker as u32;
-        if executor.idle.is_single() || is_home(least.index) {
+        if executor.idle.is_single() {
             return least.index;
         }
-        let is_near = |word: u64| word >> NEAR_BITS == least.word >> NEAR_BITS;
-        let near = executor.ranks.least_near(least.index, |index, word| is_near(word) && is_home(index));
+        let home_of = |index: usize| executor.homes[index].load(Ordering::Relaxed);
+        let is_home = |index: usize| home_of(index) & !SOURCE == bench.worker as u32;
+        if is_home(least.index) {
+            return least.index;
+        }
+        let is_left_to_others = home_of(least.index) & SOURCE == 0 && self.comes_back(home_of(least.index));
+        let bits = if is_left_to_others { CLASS_BITS } else { NEAR_BITS };
+        let is_wanted = |index: usize, word: u64| word >> bits == least.word >> bits && is_home(index);
+        let near = executor.ranks.least_near(least.index, is_wanted);
+        let near = near.or_else(|| executor.ranks.least_near(bench.last, is_wanted));
         near.map_or(least.index, |near| near.index)
+    }
+
+    /// Whether a worker is awake and will look for work soon.
+    fn comes_back(&self, worker: u32) -> bool {
+        let since = self.executor.run_since_ns.get(worker as usize);
+        let since_ns = since.map_or(NOTHING, |since| since.load(Ordering::Relaxed));
+        since_ns != NOTHING && self.now.as_nanos().saturating_sub(since_ns) < HELD_UP_NS
     }
 
     fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
@@ -634,12 +694,14 @@ impl Turn<'_> {
         if let Some(ranker) = &mut self.ranker {
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
             let records = ranker.quantum(body.operator, self.now).saturating_mul(quanta);
-            body.quantum_records = records.min(self.executor.run_records);
+            body.quantum_records = records.min(body.run_records);
             cost_ns = ranker.cost_ns(body.operator);
         }
         body.note_standing(Standing::Ready, self.now);
-        if let Some(bench) = &self.bench {
-            self.executor.homes[body.operator.0 as usize].store(bench.worker as u32, Ordering::Relaxed);
+        self.settle(body.operator);
+        if let Some(bench) = &mut self.bench {
+            bench.last = body.operator.0 as usize;
+            self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
         self.share_work(&body, cost_ns);
         Claim { quantum_records: body.quantum_records as usize, reach: body.probe.reach(), body }

@@ -95,14 +95,14 @@ pub const WORKERS: Limit = Limit {
     reason: "one per core that the engine may use",
 };
 
-/// Blocks that one run may take, or put out if it is a source, whatever the policy allows.
-pub const RUN_BLOCKS: Limit = Limit {
-    name: "run_blocks",
-    unit: "blocks",
-    default: 32,
+/// Bytes of records that one run may take, or put out if it is a source, whatever the policy allows.
+pub const RUN_BYTES: Limit = Limit {
+    name: "run_bytes",
+    unit: "bytes",
+    default: 768 << 10,
     min: 1,
-    max: 1 << 20,
-    reason: "who runs next finds what was written in a second-level cache: 32 blocks of YSB events are 690 KB; of eight queries with a task per operator on one worker half as much again is done as without a bound",
+    max: 1 << 42,
+    reason: "who runs next finds what was written in a second-level cache of 1 MiB; at least one record",
 };
 
 /// Queries that run at once.
@@ -153,7 +153,7 @@ pub const ALL: [&Limit; 11] = [
     &MARKS_PER_EDGE,
     &MEMORY_BUDGET_BYTES,
     &WORKERS,
-    &RUN_BLOCKS,
+    &RUN_BYTES,
     &QUERIES,
     &TASKS_PER_QUERY,
     &TASKS,
