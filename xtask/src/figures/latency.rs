@@ -7,12 +7,11 @@ use super::bench::{Bench, Side, Workers};
 use super::table::{Row, Table, Target, Unit};
 
 /// Tens of microseconds are what waking a thread takes.
-const P50_MICROS_MAX: f64 = 100.0;
-const P99_MICROS_MAX: f64 = 1_000.0;
+const P50_MICROS_MAX: f64 = 60.0;
+const P99_MICROS_MAX: f64 = 600.0;
 
-/// A worker may spin for the last 50 us before a record is due, which at this rate is 5 % of a core; as much again is
-/// left for the work.
-const CPU_PERCENT_MAX: f64 = 10.0;
+/// A worker that spins for the last 50 us before a record is due would use 5 % of a core at this rate.
+const CPU_PERCENT_MAX: f64 = 5.0;
 
 /// A record every millisecond: 200 of 20,000 lie above the 99th percentile.
 const SECONDS: f64 = 20.0;

@@ -10,8 +10,9 @@ use super::table::{Row, Table, Target, Unit};
 /// Of the speed of default chains on one worker.
 const SHARES: [f64; 2] = [0.5, 0.8];
 
-/// Latency below a millisecond at tens of millions of events a second is what the engine is for.
-const MICROS_MAX: f64 = 1_000.0;
+/// Of every share, the most that p99 may be. Latency below a millisecond at tens of millions of events a second is what
+/// the engine is for.
+const P99_MICROS_MAX: [f64; 2] = [1_000.0, 3_000.0];
 
 /// An engine that falls behind has no latency: its backlog grows as long as it runs.
 const KEPT_UP_MIN: f64 = 0.99;
@@ -49,13 +50,14 @@ impl Section for Load {
     }
 
     fn table(&self) -> Table {
-        let rows = SHARES.iter().zip(&self.0).flat_map(|(share, [kept_up, p50, p99])| {
-            let latency = |what: &str, figures| {
-                let row = Row::new(format!("at {share}, {what}"), figures, Unit::Micros);
-                row.aiming(Target::AtMost(MICROS_MAX))
-            };
-            let kept_up = Row::new(format!("at {share}, done of what was offered"), kept_up, Unit::Ratio);
-            [latency("p50", p50), latency("p99", p99), kept_up.aiming(Target::AtLeast(KEPT_UP_MIN))]
+        let sides = SHARES.iter().zip(P99_MICROS_MAX).zip(&self.0);
+        let rows = sides.flat_map(|((share, p99_micros_max), [kept_up, p50, p99])| {
+            let row = |what: &str, figures, unit| Row::new(format!("at {share}, {what}"), figures, unit);
+            [
+                row("p50", p50, Unit::Micros),
+                row("p99", p99, Unit::Micros).aiming(Target::AtMost(p99_micros_max)),
+                row("done of what was offered", kept_up, Unit::Ratio).aiming(Target::AtLeast(KEPT_UP_MIN)),
+            ]
         });
         Table {
             head: "YSB at a share of its speed, default chains, one worker".to_owned(),

@@ -7,17 +7,15 @@ use super::Section;
 use super::bench::{Bench, Side, Workers};
 use super::table::{Row, Table, Target, Unit};
 
-/// The fastest that another engine was measured on one core and on two, in million events per second: renoir 0.6 with
-/// `key_by`, and timely 0.32 with a pre-aggregation written by hand, on the machine of the README.
-const OTHERS_ONE_CORE: f64 = 79.0;
-const OTHERS_TWO_CORES: f64 = 118.0;
+/// What the engine is to reach of the hand-written loop.
+const OF_CEILING_MIN: f64 = 0.8;
 
-/// A line: what it is, the options of `bench ysb`, the line that is its ceiling, and what it is to reach.
+/// A line: what it is, the options of `bench ysb`, the line that is its ceiling, and whether it is to come near it.
 struct Speed {
     title: &'static str,
     options: &'static str,
     ceiling: Option<usize>,
-    at_least: Option<f64>,
+    is_aiming: bool,
 }
 
 const SPEEDS: [Speed; 7] = [
@@ -25,43 +23,38 @@ const SPEEDS: [Speed; 7] = [
         title: "hand-written, a loop per operator (`--api loop-blocks`)",
         options: "--workers 1 --api loop-blocks",
         ceiling: None,
-        at_least: None,
+        is_aiming: false,
     },
     Speed {
         title: "engine, a task per operator (`--isolate`)",
         options: "--workers 1 --isolate",
         ceiling: Some(0),
-        at_least: Some(OTHERS_ONE_CORE),
+        is_aiming: true,
     },
     Speed {
         title: "hand-written, two chains (`--api loop-chains`)",
         options: "--workers 1 --api loop-chains",
         ceiling: None,
-        at_least: None,
+        is_aiming: false,
     },
-    Speed {
-        title: "engine, default chains",
-        options: "--workers 1",
-        ceiling: Some(2),
-        at_least: Some(OTHERS_ONE_CORE),
-    },
+    Speed { title: "engine, default chains", options: "--workers 1", ceiling: Some(2), is_aiming: true },
     Speed {
         title: "hand-written, one loop (`--api loop-fused`)",
         options: "--workers 1 --api loop-fused",
         ceiling: None,
-        at_least: None,
+        is_aiming: false,
     },
     Speed {
         title: "engine, one task (`--chain all`)",
         options: "--workers 1 --chain all",
         ceiling: Some(4),
-        at_least: Some(OTHERS_ONE_CORE),
+        is_aiming: false,
     },
     Speed {
         title: "engine, default chains, two workers",
         options: "--workers 2",
         ceiling: Some(2),
-        at_least: Some(OTHERS_TWO_CORES),
+        is_aiming: false,
     },
 ];
 
@@ -98,7 +91,7 @@ impl Section for Speeds {
     fn table(&self) -> Table {
         let row = |(speed, measured): (&Speed, &Vec<f64>)| Row {
             ceiling: speed.ceiling.map(|ceiling| self.0[ceiling].clone()),
-            target: speed.at_least.map(Target::AtLeast),
+            target: speed.is_aiming.then_some(Target::OfCeiling(OF_CEILING_MIN)),
             ..Row::new(speed.title, measured, Unit::Whole)
         };
         Table { head: "YSB, M events/s".to_owned(), rows: SPEEDS.iter().zip(&self.0).map(row).collect() }

@@ -36,6 +36,8 @@ pub(super) enum Unit {
 pub(super) enum Target {
     AtLeast(f64),
     AtMost(f64),
+    /// So much of the ceiling, at least.
+    OfCeiling(f64),
 }
 
 impl Row {
@@ -61,8 +63,9 @@ impl Table {
         for Row { title, figures, unit, ceiling: of, target } in &self.rows {
             let sorted = sorted(figures);
             let (middle, least, most) = (median(figures), sorted[0], sorted[sorted.len() - 1]);
-            let ratio = of.as_ref().map_or("-".to_owned(), |of| format!("{:.2}", middle / median(of)));
-            let target = target.map_or("-".to_owned(), |target| target.text(middle, *unit));
+            let ratio = of.as_ref().map(|of| middle / median(of));
+            let target = target.map_or("-".to_owned(), |target| target.text(middle, ratio, *unit));
+            let ratio = ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}"));
             page += &format!(
                 "| {title} | {} | {}..{} |{} {target} |\n",
                 unit.text(middle),
@@ -76,12 +79,15 @@ impl Table {
 }
 
 impl Target {
-    fn text(self, median: f64, unit: Unit) -> String {
-        let (words, bound, is_met) = match self {
-            Target::AtLeast(bound) => ("at least", bound, bound <= median),
-            Target::AtMost(bound) => ("at most", bound, median <= bound),
+    fn text(self, median: f64, of_ceiling: Option<f64>, unit: Unit) -> String {
+        let (words, is_met) = match self {
+            Target::AtLeast(bound) => (format!("at least {}", unit.text(bound)), bound <= median),
+            Target::AtMost(bound) => (format!("at most {}", unit.text(bound)), median <= bound),
+            Target::OfCeiling(bound) => {
+                (format!("at least {bound:.2} of it"), of_ceiling.is_some_and(|ratio| bound <= ratio))
+            }
         };
-        format!("{words} {}{}", unit.text(bound), if is_met { "" } else { ": missed" })
+        format!("{words}{}", if is_met { "" } else { ": missed" })
     }
 }
 
@@ -149,12 +155,17 @@ mod tests {
         check(
             vec![
                 Row::new("loop", &[200.0, 100.0, 900.0], Unit::Whole),
-                Row { ceiling, ..Row::new("engine", &[60.0, 50.0, 70.0], Unit::Whole) },
+                Row {
+                    ceiling: ceiling.clone(),
+                    ..Row::new("engine", &[60.0, 50.0, 70.0], Unit::Whole).aiming(Target::OfCeiling(0.8))
+                },
+                Row { ceiling, ..Row::new("fast", &[170.0], Unit::Whole).aiming(Target::OfCeiling(0.8)) },
             ],
             "| figure | median | least..most | of its ceiling | target |\n\
              |---|---|---|---|---|\n\
              | loop | 200 | 100..900 | - | - |\n\
-             | engine | 60 | 50..70 | 0.30 | - |\n",
+             | engine | 60 | 50..70 | 0.30 | at least 0.80 of it: missed |\n\
+             | fast | 170 | 170..170 | 0.85 | at least 0.80 of it |\n",
         );
     }
 }

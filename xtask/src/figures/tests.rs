@@ -106,12 +106,12 @@ fn the_table_of_speeds() {
 | YSB, M events/s | median | least..most | of its ceiling | target |
 |---|---|---|---|---|
 | hand-written, a loop per operator (`--api loop-blocks`) | 107 | 100..114 | - | - |
-| engine, a task per operator (`--isolate`) | 108 | 101..115 | 1.01 | at least 79 |
+| engine, a task per operator (`--isolate`) | 108 | 101..115 | 1.01 | at least 0.80 of it |
 | hand-written, two chains (`--api loop-chains`) | 109 | 102..116 | - | - |
-| engine, default chains | 110 | 103..117 | 1.01 | at least 79 |
+| engine, default chains | 110 | 103..117 | 1.01 | at least 0.80 of it |
 | hand-written, one loop (`--api loop-fused`) | 111 | 104..118 | - | - |
-| engine, one task (`--chain all`) | 112 | 105..119 | 1.01 | at least 79 |
-| engine, default chains, two workers | 113 | 106..120 | 1.04 | at least 118: missed |
+| engine, one task (`--chain all`) | 112 | 105..119 | 1.01 | - |
+| engine, default chains, two workers | 113 | 106..120 | 1.04 | - |
 
 | choosing tasks, of the time that workers were awake | median | least..most | target |
 |---|---|---|---|
@@ -130,12 +130,12 @@ fn the_table_of_latencies() {
         "\
 | YSB at 1,000 events/s, default chains | median | least..most | target |
 |---|---|---|---|
-| one worker, p50 | 50.0 us | 50.0..50.0 us | at most 100 us |
-| one worker, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
-| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 10.00 % |
-| two workers, p50 | 50.0 us | 50.0..50.0 us | at most 100 us |
-| two workers, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
-| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 10.00 % |
+| one worker, p50 | 50.0 us | 50.0..50.0 us | at most 60.0 us |
+| one worker, p99 | 2000 us | 2000..2000 us | at most 600 us: missed |
+| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 5.00 % |
+| two workers, p50 | 50.0 us | 50.0..50.0 us | at most 60.0 us |
+| two workers, p99 | 2000 us | 2000..2000 us | at most 600 us: missed |
+| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 5.00 % |
 
 | choosing tasks, of the time that workers were awake | median | least..most | target |
 |---|---|---|---|
@@ -152,8 +152,8 @@ fn the_table_of_the_idle_engine() {
         "\
 | 20 YSB queries at 1 event/s each, default chains | median | least..most | target |
 |---|---|---|---|
-| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 1.00 % |
-| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 1.00 % |
+| one worker, CPU, of one core | 0.50 % | 0.50..0.50 % | at most 2.00 % |
+| two workers, CPU, of one core | 1.00 % | 1.00..1.00 % | at most 2.00 % |
 ",
     );
 }
@@ -164,11 +164,11 @@ fn the_table_of_loads() {
     let expected = "\
 | YSB at a share of its speed, default chains, one worker | median | least..most | target |
 |---|---|---|---|
-| at 0.5, p50 | 50.0 us | 50.0..50.0 us | at most 1000 us |
+| at 0.5, p50 | 50.0 us | 50.0..50.0 us | - |
 | at 0.5, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
 | at 0.5, done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
-| at 0.8, p50 | 50.0 us | 50.0..50.0 us | at most 1000 us |
-| at 0.8, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
+| at 0.8, p50 | 50.0 us | 50.0..50.0 us | - |
+| at 0.8, p99 | 2000 us | 2000..2000 us | at most 3000 us |
 | at 0.8, done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
 ";
     assert!(page.starts_with(expected), "{page}");
@@ -182,10 +182,10 @@ fn the_table_of_many_queries() {
 |---|---|---|---|
 | one query | 100 | 100..100 | - |
 | eight queries, in all | 101 | 101..101 | - |
-| eight queries against one | 1.01 | 1.01..1.01 | at least 1.00 |
+| eight queries against one | 1.01 | 1.01..1.01 | at least 0.90 |
 | at 0.95 of that: done of what was offered | 1.00 | 1.00..1.00 | at least 0.99 |
-| at 0.95 of that: the least of a query, in eighths of all | 0.90 | 0.90..0.90 | at least 0.95: missed |
-| at 0.95 of that: the most of a query, in eighths of all | 1.10 | 1.10..1.10 | at most 1.05: missed |
+| at 0.95 of that: the least of a query, in eighths of all | 0.90 | 0.90..0.90 | at least 0.90 |
+| at 0.95 of that: the most of a query, in eighths of all | 1.10 | 1.10..1.10 | at most 1.10 |
 ";
     assert!(page.starts_with(expected), "{page}");
     let expected = [
