@@ -1,16 +1,16 @@
 //! Deterministic simulation of the real engine: its workers, its pool and its clock, driven from one seed.
 //!
 //! ```text
-//!   seed --> setup     workers, bounds of edges, budget          (drawn from hostile sets)
+//!   seed --> setup     workers, policy, bounds of edges, budget  (drawn from hostile sets)
 //!        --> schedule  which worker steps next, when the pool grows, when the clock moves
-//!   test --> queries and events: stop, cancel, an exhausted budget, at given actions
+//!   test --> queries and events: pause, resume, stop, cancel, an exhausted budget, at given actions
 //! ```
 //!
 //! The engine is the one that ships ([`EngineBuilder::build_stepped`](thalweg_runtime::EngineBuilder)); only
 //! threads, clock and entropy are ours. A worker keeps its task between two steps, so that others choose, fail and
 //! stop while a task is out. When every worker is idle the pool serves what it was asked for, then the clock moves
 //! to the next due time; if there is none and a query still runs, it is stuck, and the run fails. So it does if
-//! for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query gets any further.
+//! for [`ACTIONS_WITHOUT_PROGRESS_MAX`] actions no query gets any further, or if a paused query does.
 
 mod setup;
 
@@ -22,6 +22,7 @@ use thalweg_runtime::{
     Engine, Graph, Growth, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step,
     Stepped, Worker,
 };
+use thalweg_scheduling::policy::by_name;
 
 pub use setup::Setup;
 
@@ -48,6 +49,10 @@ pub enum Event {
     Stop(QueryIndex),
     /// The query is cancelled.
     Cancel(QueryIndex),
+    /// The query is paused: once the steps that run now have ended, it stands still.
+    Pause(QueryIndex),
+    /// The query goes on.
+    Resume(QueryIndex),
     /// All of the budget that is free is taken away.
     Exhaust,
     /// What was taken away is given back.
@@ -68,8 +73,21 @@ pub struct Simulation {
     /// Still to come.
     events: Vec<(u64, Event)>,
     withheld: Option<Reservation>,
+    rests: Vec<Rest>,
     actions: u64,
 }
+
+/// A query that is paused.
+struct Rest {
+    query: QueryIndex,
+    /// Workers that may still have a task of it in their hands.
+    running: Vec<usize>,
+    /// How far it had come when the last of them had handed his in.
+    still_at: Option<Signature>,
+}
+
+/// What changes whenever a query gets further: events in, results out, records pending.
+type Signature = (u64, u64, u64);
 
 impl Simulation {
     /// An engine whose setup and schedule follow from `seed`.
@@ -89,6 +107,7 @@ impl Simulation {
             .workers(setup.workers)
             .memory_budget_bytes(setup.memory_budget_bytes)
             .edges(setup.edges)
+            .policy(by_name(setup.policy).expect("a setup names a policy"))
             .clock(engine_clock)
             .entropy(Box::new(entropy_for(seed, "engine")));
         let Stepped { engine, workers, growth } =
@@ -104,6 +123,7 @@ impl Simulation {
             queries: Vec::new(),
             events: Vec::new(),
             withheld: None,
+            rests: Vec::new(),
             actions: 0,
         }
     }
@@ -152,9 +172,7 @@ impl Simulation {
     pub fn run(&mut self) {
         let mut last = (self.actions, self.signature());
         loop {
-            while let Some((_, event)) = self.events.pop_if(|(action, _)| *action <= self.actions) {
-                self.happen(event);
-            }
+            self.happen_due();
             if !self.act() {
                 let Some((_, event)) = self.events.pop() else { break };
                 self.happen(event);
@@ -174,10 +192,15 @@ impl Simulation {
         }
     }
 
-    /// Runs `actions` actions, or fewer if nothing is left to do.
+    /// Runs `actions` actions with the events that fall into them, or fewer if nothing is left to do.
     pub fn run_for(&mut self, actions: u64) {
         let end = self.actions + actions;
-        while self.actions < end && self.act() {}
+        while self.actions < end {
+            self.happen_due();
+            if !self.act() {
+                return;
+            }
+        }
     }
 
     /// How far a query has come.
@@ -196,8 +219,9 @@ impl Simulation {
     /// # Panics
     /// If it still runs, since nobody would ever end the wait, or if its outcome was taken before.
     pub fn outcome(&mut self, query: QueryIndex) -> Result<QueryReport, QueryError> {
+        self.end_rest(query);
         let handle = self.queries[query.0].take().expect("the outcome of this query was taken");
-        assert_ne!(handle.progress().state, QueryState::Running, "`{}` still runs", handle.name());
+        assert!(!is_alive(&handle), "`{}` still runs", handle.name());
         handle.wait()
     }
 
@@ -223,7 +247,41 @@ impl Simulation {
             Step::Busy => self.idle.fill(None),
             Step::Idle(until) => self.idle[index] = Some(until),
         }
+        self.note_stepped(index);
         true
+    }
+
+    /// The worker has handed in what it had. It may have taken a task, but none of a query that is paused.
+    fn note_stepped(&mut self, worker: usize) {
+        for rest in &mut self.rests {
+            rest.running.retain(|&index| index != worker);
+        }
+        self.look_at_rests();
+    }
+
+    /// Takes note of where queries stand that have just come to rest.
+    fn look_at_rests(&mut self) {
+        for rest in 0..self.rests.len() {
+            let Rest { query, ref running, still_at } = self.rests[rest];
+            if running.is_empty() && still_at.is_none() {
+                self.rests[rest].still_at = self.handle(query).map(signature);
+            }
+        }
+    }
+
+    /// A query is about to be woken, to be ended, or looked at for the last time.
+    ///
+    /// # Panics
+    /// If it was paused and has not stood still.
+    fn end_rest(&mut self, query: QueryIndex) {
+        for rest in self.rests.extract_if(.., |rest| rest.query == query) {
+            let now_at = self.queries[query.0].as_ref().map(signature);
+            assert!(
+                rest.still_at.is_none() || rest.still_at == now_at,
+                "a query ran while it was paused: at {:?}, then at {now_at:?}",
+                rest.still_at
+            );
+        }
     }
 
     /// A worker that may have something to do: often the favourite, else any.
@@ -250,9 +308,26 @@ impl Simulation {
         true
     }
 
+    fn happen_due(&mut self) {
+        while let Some((_, event)) = self.events.pop_if(|(action, _)| *action <= self.actions) {
+            self.happen(event);
+        }
+    }
+
     fn happen(&mut self, event: Event) {
+        if let Event::Stop(query) | Event::Cancel(query) | Event::Resume(query) | Event::Pause(query) = event
+        {
+            self.end_rest(query);
+        }
         let handle = |query: QueryIndex| self.queries[query.0].as_ref();
         match event {
+            Event::Pause(query) => {
+                handle(query).into_iter().for_each(QueryHandle::pause);
+                let running = (0..self.workers.len()).filter(|&index| self.idle[index].is_none()).collect();
+                self.rests.push(Rest { query, running, still_at: None });
+                self.look_at_rests();
+            }
+            Event::Resume(query) => handle(query).into_iter().for_each(QueryHandle::resume),
             Event::Stop(query) => handle(query).into_iter().for_each(QueryHandle::stop),
             Event::Cancel(query) => handle(query).into_iter().for_each(QueryHandle::cancel),
             Event::Exhaust => {
@@ -266,19 +341,21 @@ impl Simulation {
         self.idle.fill(None);
     }
 
+    fn handle(&self, query: QueryIndex) -> Option<&QueryHandle> {
+        self.queries[query.0].as_ref()
+    }
+
     fn handles(&self) -> impl Iterator<Item = &QueryHandle> {
         self.queries.iter().flatten()
     }
 
     fn running(&self) -> Vec<&str> {
-        let runs = |handle: &&QueryHandle| handle.progress().state == QueryState::Running;
-        self.handles().filter(runs).map(QueryHandle::name).collect()
+        self.handles().filter(|handle| is_alive(handle)).map(QueryHandle::name).collect()
     }
 
     /// Changes whenever a query gets further.
-    fn signature(&self) -> Vec<(u64, u64, u64)> {
-        let signature = |Progress { events_in, results_out, pending, .. }| (events_in, results_out, pending);
-        self.handles().map(|handle| signature(handle.progress())).collect()
+    fn signature(&self) -> Vec<Signature> {
+        self.handles().map(signature).collect()
     }
 
     fn panic_stuck(&self, why: &str) -> ! {
@@ -286,6 +363,16 @@ impl Simulation {
             self.handles().map(|handle| (handle.name(), handle.progress())).collect();
         panic!("stuck after {} actions: {why}\n{:?}\n{progress:#?}", self.actions, self.setup);
     }
+}
+
+fn signature(handle: &QueryHandle) -> Signature {
+    let Progress { events_in, results_out, pending, .. } = handle.progress();
+    (events_in, results_out, pending)
+}
+
+/// Whether it runs or is paused.
+fn is_alive(handle: &QueryHandle) -> bool {
+    matches!(handle.state(), QueryState::Running | QueryState::Paused)
 }
 
 #[cfg(test)]

@@ -1,9 +1,11 @@
-//! The real engine from a seed: several queries at once on hostile input, hostile bounds, any interleaving, and one
-//! thing that goes wrong. Whatever happens:
+//! The real engine from a seed: several queries at once on hostile input, hostile bounds, any policy and interleaving.
+//! They come one after the other while the first ones run, are paused and resumed, and one thing goes wrong. Whatever
+//! happens:
 //!
 //! * a query that finishes has the oracle's results for the records that its source made, has published, and has
 //!   lost nothing;
 //! * a query that fails was made to, says why and where, and has not published;
+//! * a query that is paused stands still, and its results are none the worse for it;
 //! * nobody else notices;
 //! * at the end every byte is back in the budget and every value was dropped once.
 //!
@@ -15,6 +17,7 @@ use std::sync::Arc;
 
 use thalweg::{Chaining, PlanError, QueryError, QueryReport};
 use thalweg_model::{Entropy, ProcessingTime, Span};
+use thalweg_scheduling::policy;
 use thalweg_testkit::case::{Nyt, NytSource, Parcels, Passing, Readings, Twice, Ysb, YsbPace, verdict};
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
@@ -76,7 +79,8 @@ fn every_seed_keeps_every_promise() {
     assert!(happenings.0.contains_key("finished"), "nothing has finished: {:?}", happenings.0);
     // A hundred seeds miss one of the rarer endings once in some hundred runs; a thousand do not.
     if seed_count >= 1_000 {
-        for what in ["stopped", "CANCELLED", "OPERATOR_PANICKED", "INJECTED", "STATE_LIMIT"] {
+        let endings = ["stopped", "CANCELLED", "OPERATOR_PANICKED", "INJECTED", "STATE_LIMIT"];
+        for what in endings.into_iter().chain(["paused", "submitted late"]).chain(policy::names()) {
             assert!(happenings.0.contains_key(what), "no run was {what}: {:?}", happenings.0);
         }
     }
@@ -88,11 +92,12 @@ fn run(seed: u64, happenings: &mut Happenings) {
     let (mut entrants, mishap) = draw(&mut entropy, simulation.now());
     let names: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     let _told = OnPanic(format!("seed {seed}: {names:?}, {mishap:?}, {:?}", simulation.setup()));
-    for entrant in &mut entrants {
-        submit(entrant, &mut simulation, happenings);
-    }
+    happenings.note(simulation.setup().policy);
+    submit(&mut entrants[0], &mut simulation, happenings);
     let victim = entrants[0].query;
     schedule(&mishap, victim, &mut entropy, &mut simulation);
+    submit_in_time(&mut entrants[1..], &mut entropy, &mut simulation, happenings);
+    let_rest(&entrants, &mut entropy, &mut simulation, happenings);
     simulation.run();
     for entrant in &entrants {
         check_ended(entrant, &mut simulation, &mishap, entrant.query == victim, happenings);
@@ -113,9 +118,9 @@ fn an_engine_dropped_at_any_time_gives_everything_back() {
         let mut entropy = entropy_for(seed, "dropped");
         let mut simulation = Simulation::new(seed);
         let mut entrants = draw(&mut entropy, simulation.now()).0;
-        for entrant in &mut entrants {
-            submit(entrant, &mut simulation, &mut Happenings::default());
-        }
+        let happenings = &mut Happenings::default();
+        submit_in_time(&mut entrants, &mut entropy, &mut simulation, happenings);
+        let_rest(&entrants, &mut entropy, &mut simulation, happenings);
         simulation.run_for(1 << entropy.below(12));
         check_closed(simulation, &entrants);
     });
@@ -225,6 +230,45 @@ fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut H
                 "a refused query holds memory"
             );
             happenings.note(error.code());
+        }
+    }
+}
+
+/// Some at once, some while those before them run, or when they have ended.
+fn submit_in_time(
+    entrants: &mut [Entrant],
+    entropy: &mut dyn Entropy,
+    simulation: &mut Simulation,
+    happenings: &mut Happenings,
+) {
+    for entrant in entrants {
+        if entropy.below(3) == 0 {
+            simulation.run_for(1 << entropy.below(12));
+            happenings.note("submitted late");
+        }
+        submit(entrant, simulation, happenings);
+    }
+}
+
+/// About a third of the queries is paused, and resumed sooner or later; what goes wrong may come first or in between.
+fn let_rest(
+    entrants: &[Entrant],
+    entropy: &mut dyn Entropy,
+    simulation: &mut Simulation,
+    happenings: &mut Happenings,
+) {
+    for query in entrants.iter().filter_map(|entrant| entrant.query) {
+        if entropy.below(3) > 0 {
+            continue;
+        }
+        let mut action = simulation.actions();
+        for _ in 0..1 + entropy.below(2) {
+            let longest = 1 << entropy.below(13);
+            action += entropy.below(longest);
+            simulation.at_action(action, Event::Pause(query));
+            action += entropy.below(longest);
+            simulation.at_action(action, Event::Resume(query));
+            happenings.note("paused");
         }
     }
 }

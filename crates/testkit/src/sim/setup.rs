@@ -2,6 +2,7 @@
 
 use thalweg_model::Entropy;
 use thalweg_runtime::EdgeLimits;
+use thalweg_scheduling::policy::names;
 
 use crate::seed::pick;
 
@@ -10,6 +11,8 @@ use crate::seed::pick;
 pub struct Setup {
     /// Workers.
     pub workers: u64,
+    /// Who runs next, by name.
+    pub policy: &'static str,
     /// Bounds of each edge.
     pub edges: EdgeLimits,
     /// The engine's budget.
@@ -38,6 +41,7 @@ impl Setup {
         };
         Setup {
             workers,
+            policy: pick(entropy, &names()),
             edges,
             memory_budget_bytes: pick(entropy, &[4 << 20, 16 << 20, 256 << 20]),
             grow_one_in: pick(entropy, &[1, 16, 1_000]),

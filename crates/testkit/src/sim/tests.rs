@@ -83,3 +83,49 @@ fn events_happen() {
     let budget = simulation.close();
     assert_eq!((budget.used_bytes(), budget.peak_bytes()), (0, budget.limit_bytes()));
 }
+
+/// A paused query stands still, whatever it has in hand; it ends normally once it is resumed, or by a stop or a cancel
+/// without that. Nothing but an event would ever wake it.
+#[test]
+fn a_paused_query_stands_still_until_it_is_woken() {
+    for seed in 0..20 {
+        for wake in [Event::Resume, Event::Stop, Event::Cancel] {
+            let mut simulation = Simulation::new(seed);
+            let paused = simulation.submit(query(hundred()).0).unwrap();
+            simulation.at_action(seed, Event::Pause(paused));
+            simulation.at_action(1 << 40, wake(paused));
+            simulation.run_for(1_000);
+            let before = simulation.progress(paused);
+            simulation.run_for(100);
+            assert_eq!(simulation.progress(paused), before);
+            let was_done = before.state == QueryState::Finished;
+            assert!(was_done || before.state == QueryState::Paused, "{before:?}");
+            simulation.run();
+            match simulation.outcome(paused) {
+                Ok(report) => {
+                    assert_eq!(report.conservation_error(), None);
+                    assert!(report.events_in == 100 || wake(paused) == Event::Stop(paused));
+                }
+                Err(error) => {
+                    assert!(matches!(error, QueryError::Cancelled));
+                    assert_eq!(wake(paused), Event::Cancel(paused));
+                }
+            }
+        }
+    }
+}
+
+/// The simulation would tell if a paused query ran.
+#[test]
+#[should_panic(expected = "a query ran while it was paused")]
+fn a_paused_query_that_runs_is_told() {
+    let mut simulation = Simulation::new(0);
+    let paused = simulation.submit(query(hundred()).0).unwrap();
+    simulation.happen(Event::Pause(paused));
+    simulation.run_for(100);
+    // Behind the back of the simulation.
+    simulation.queries[0].as_ref().unwrap().resume();
+    simulation.idle.fill(None);
+    simulation.run();
+    let _told = simulation.outcome(paused);
+}
