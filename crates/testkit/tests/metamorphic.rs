@@ -1,5 +1,5 @@
-//! One input, one multiset of results: whatever the records per block, blocks per chunk, workers and chains, on the
-//! engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; each run is held to
+//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers and chains,
+//! on the engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; each run is held to
 //! the workload's reference as well.
 //!
 //! By default every pair of settings meets; `THALWEG_FULL=1` runs the whole product.
@@ -7,6 +7,7 @@
 
 use thalweg::{Chaining, EdgeLimits, Engine};
 use thalweg_model::Span;
+use thalweg_scheduling::policy::{by_name, names};
 use thalweg_testkit::Case;
 use thalweg_testkit::case::{Nyt, NytSource, Ysb, YsbPace, verdict};
 use thalweg_testkit::data::{TAXI_TRIPS, recorded};
@@ -21,6 +22,7 @@ const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::Al
 /// Settings that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Variant {
+    policy: &'static str,
     block_records: u32,
     chunk_blocks: u32,
     workers: u64,
@@ -30,7 +32,8 @@ struct Variant {
 impl Variant {
     /// Those that the environment asks for.
     fn all() -> Vec<Variant> {
-        let levels = [BLOCK_RECORDS.len(), CHUNK_BLOCKS.len(), WORKERS.len(), CHAINING.len()];
+        let policies = names();
+        let levels = [BLOCK_RECORDS.len(), CHUNK_BLOCKS.len(), WORKERS.len(), CHAINING.len(), policies.len()];
         let is_full = std::env::var_os("THALWEG_FULL").is_some();
         let rows = if is_full { full(&levels) } else { covering(&levels) };
         let variant = |row: &Vec<usize>| Variant {
@@ -38,16 +41,18 @@ impl Variant {
             chunk_blocks: CHUNK_BLOCKS[row[1]],
             workers: WORKERS[row[2]],
             chaining: CHAINING[row[3]],
+            policy: policies[row[4]],
         };
         rows.iter().map(variant).collect()
     }
 
     /// Runs the case on an engine of its own; its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
-        let Variant { block_records, chunk_blocks, workers, chaining } = self;
+        let Variant { policy, block_records, chunk_blocks, workers, chaining } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
-        let engine =
-            Engine::builder().workers(workers).edges(edges).build().expect("settings lie in their range");
+        let policy = by_name(policy).expect("it is one of the names");
+        let builder = Engine::builder().workers(workers).edges(edges).policy(policy);
+        let engine = builder.build().expect("settings lie in their range");
         let query = engine.submit(case.graph("query", chaining)).expect("the budget is ample");
         let report = query.wait().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         if let Some(wrong) = verdict(case, &report) {
@@ -58,17 +63,18 @@ impl Variant {
 }
 
 /// Every variant gives the rows of the first.
-fn check(case: impl Case + Send + 'static) {
-    within_bounds("a variant", move || {
-        let mut case = case;
-        let mut first: Option<Vec<String>> = None;
-        for variant in Variant::all() {
+fn check(mut case: impl Case + Send + 'static) {
+    let mut first: Option<Vec<String>> = None;
+    for variant in Variant::all() {
+        let rows;
+        (case, rows) = within_bounds("a variant", move || {
             let rows = variant.run(&mut case);
-            assert!(!rows.is_empty(), "an input without results proves nothing");
-            let expected = first.get_or_insert_with(|| rows.clone());
-            assert_eq!(&rows, expected, "{variant:?}");
-        }
-    });
+            (case, rows)
+        });
+        assert!(!rows.is_empty(), "an input without results proves nothing");
+        let expected = first.get_or_insert_with(|| rows.clone());
+        assert_eq!(&rows, expected, "{variant:?}");
+    }
 }
 
 /// Three windows of ten seconds and a started fourth.
