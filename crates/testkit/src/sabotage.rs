@@ -82,6 +82,11 @@ impl Sabotage {
         self.at.is_some_and(|(_, visit)| self.visits.load(Ordering::Relaxed) >= visit)
     }
 
+    /// Visits to its place so far.
+    pub fn visits(&self) -> u64 {
+        self.visits.load(Ordering::Relaxed)
+    }
+
     /// The place it is set at.
     pub fn place(&self) -> Option<Place> {
         self.at.map(|(place, _)| place)
@@ -165,6 +170,7 @@ mod tests {
         let injected = sabotage.check(Place::Map).unwrap_err();
         assert_eq!(injected.to_string(), "injected: Map breaks at visit 2");
         assert!(sabotage.has_struck() && sabotage.check(Place::Map).is_ok());
+        assert_eq!(sabotage.visits(), 3);
         assert!(Sabotage::default().check(Place::Map).is_ok());
     }
 }
