@@ -14,8 +14,9 @@
 //! 8. [`pairwise`]: few runs in which every pair of settings meets.
 //! 9. [`data`]: where recorded data lie. [`watchdog`]: a test that hangs fails.
 //!
-//! Invariants of this room: no test reads a real clock or sleeps, but for watchdogs, which bound a hang, and
-//! `tests/memory_bound.rs`, which measures. Every random number follows from a seed that a failure prints.
+//! Invariants of this room: no test reads a real clock or sleeps, but for watchdogs, which bound a hang, and four
+//! suites whose subject is time: `tests/memory_bound.rs` and `tests/idle.rs`, which measure, and `tests/sleeping.rs`
+//! and `tests/churn.rs`, whose sources keep a pace. Every random number follows from a seed that a failure prints.
 #![forbid(unsafe_code)]
 
 pub mod case;

@@ -44,8 +44,13 @@ impl<T> Script<T> {
     }
 
     /// The same, and then idle for ever: only a stop ends it.
-    pub fn then_silence(mut self) -> Self {
-        self.beats.push_back(Beat::Pause(u64::MAX));
+    pub fn then_silence(self) -> Self {
+        self.then_pause(u64::MAX)
+    }
+
+    /// The same, and then idle for so many nanoseconds.
+    pub fn then_pause(mut self, pause_ns: u64) -> Self {
+        self.beats.push_back(Beat::Pause(pause_ns));
         self
     }
 
