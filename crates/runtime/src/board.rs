@@ -9,11 +9,12 @@
 //! first and [`NOTHING`] never. Up to 64 tasks a look passes over the leaves, beyond that over the tops and one group.
 //!
 //! The leaves are the truth, written only by the party that holds the task ([`Baton`](thalweg_memory::Baton)). A top
-//! is renewed by whoever changed a leaf under it; two that do so at once may each have missed the other's leaf, so
-//! each looks at the leaves again after it has written, with a fence in between: of two, the later one sees both. So
-//! once all have returned, a top is the least of its group. In between it may be wrong for as long as a `set` takes:
-//! too low, and the look finds less than it hoped for, mends the top and looks on; too high, and a task is seen a
-//! moment later.
+//! is renewed by whoever changed a leaf under it. Who has made a leaf less lowers the top to it, if it is higher. Who has
+//! made the least leaf more looks for the new least and writes it; it may have missed a leaf that became less meanwhile,
+//! so it looks again after it has written. Between a store and the look that follows each side has a fence: so either
+//! the second look sees the leaf that became less, or whoever made it so comes to the top later, and lowers it. Once all
+//! have returned, a top is the least of its group. In between it may be wrong for as long as a `set` takes: too low,
+//! and the look finds less than it hoped for, mends the top and looks on; too high, and a task is seen a moment later.
 
 use thalweg_memory::sync::{AtomicU64, AtomicUsize, Ordering, fence};
 
@@ -90,12 +91,13 @@ impl Board {
 
     /// Brings the change of a leaf to its top.
     fn lift(&self, group: usize, before: u64, word: u64) {
-        // Between our leaf and our look at the top: whoever overwrites it later looks at our leaf (see above).
+        // SeqCst: between our leaf and our look at the top. Whoever overwrites the top later looks at our leaf.
         fence(Ordering::SeqCst);
         let top = self.tops[group].load(Ordering::Relaxed);
-        if word < top {
-            self.tops[group].store(word, Ordering::Relaxed);
-            self.renew(group);
+        if word < before {
+            if word < top {
+                self.tops[group].fetch_min(word, Ordering::Relaxed);
+            }
         } else if before <= top {
             // It may have been the least.
             self.renew(group);
@@ -105,6 +107,7 @@ impl Board {
     /// Makes a top the least of its group, and looks until it is.
     fn renew(&self, group: usize) {
         loop {
+            // SeqCst: between our write, the first time the leaf, then the top, and our look at the leaves.
             fence(Ordering::SeqCst);
             let least = self.least_of(group).word;
             if self.tops[group].load(Ordering::Relaxed) == least {

@@ -652,7 +652,10 @@ impl Turn<'_> {
                 self.put(body);
                 continue;
             }
-            executor.ranks.set(index, NOTHING);
+            if !executor.idle.is_single() {
+                // Others need not try; a single worker ranks it anew before it looks again.
+                executor.ranks.set(index, NOTHING);
+            }
             return Some(self.claim(body));
         }
         None

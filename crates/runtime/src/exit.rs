@@ -234,7 +234,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
     use thalweg_model::VirtualClock;

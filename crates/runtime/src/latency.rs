@@ -81,7 +81,7 @@ pub struct LatencySummary {
     pub max_ns: u64,
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
