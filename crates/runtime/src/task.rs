@@ -71,7 +71,7 @@ pub(crate) struct Reach {
 }
 
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
-/// are exact while the task stands still, and the executor's lock orders a task's runs.
+/// are exact while the task stands still, and its baton orders a task's runs.
 #[derive(Debug)]
 pub(crate) struct Probe {
     /// The input edge and the index of our cursor; none for a source.

@@ -414,7 +414,7 @@ fn a_panic_in_a_drop_leaves_the_worker_alone() {
     assert_eq!(second.wait().unwrap().events_in, 5);
 }
 
-/// Under fcfs nobody starves: a query that has only marks left ends beside one that is always ready to run.
+/// Under the default policy nobody starves: a query that has only marks left ends beside one that is always ready to run.
 #[test]
 fn marks_alone_are_not_starved_by_a_source_at_full_speed() {
     let clock = Arc::new(VirtualClock::default());
