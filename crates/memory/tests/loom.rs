@@ -325,8 +325,13 @@ fn a_baton_forgets_no_work() {
             let shared = Arc::clone(&shared);
             thread::spawn(move || shared.make(place, place == 1))
         });
-        shared.work();
+        // On a thread of its own: in the main thread loom tries no interleaving in which it finds the value ready.
+        let worker = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || shared.work())
+        };
         makers.into_iter().for_each(|maker| maker.join().unwrap());
+        worker.join().unwrap();
         if !shared.baton.is_ready() {
             let done = shared.baton.take_any().expect("nobody holds it any more");
             assert_eq!(*done, 2, "work is left and the value lies idle");
