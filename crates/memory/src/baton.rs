@@ -1,7 +1,7 @@
 //! A baton: a value that one party at a time holds, and that nobody forgets while there is something to do with it.
 //!
 //! ```text
-//!            fill                wake: Some(value)                 put(value, ready)
+//!            fill                call: Some(value)                 put(value, ready)
 //!   EMPTY ----------> IDLE --------------------------> HELD ------------------------> READY
 //!     ^                ^                               |  ^                             |
 //!     |                +-------------------------------+  +-----------------------------+
@@ -11,7 +11,7 @@
 //! ```
 //!
 //! A task of an engine lies in one. Whoever runs it, ranks it or drops it holds the value meanwhile; whoever has made
-//! work for it calls [`Baton::wake`]. If the value is held just then, a note is left, and the holder, who may have
+//! work for it calls [`Baton::call`]. If the value is held just then, a note is left, and the holder, who may have
 //! looked too early to see that work, cannot put the value away as idle before he has looked again.
 //!
 //! * **B6** The word of a baton holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
@@ -20,7 +20,7 @@
 //! *Race closed:* work that is made between the holder's last look and his putting the value away.
 //!
 //! *Why it holds.* All steps are read-modify-writes of one word, so they have one order, and each sees what came before
-//! those that precede it (a chain of read-modify-writes hands Release on). If `wake` comes before the holder's step out
+//! those that precede it (a chain of read-modify-writes hands Release on). If `call` comes before the holder's step out
 //! of HELD, that step fails, with Acquire, and he looks again: he sees the work. If it comes after, it finds the
 //! value idle and takes it, or ready: then whoever takes it sees the work, for the same reason.
 
@@ -31,9 +31,9 @@ use crate::sync::{AtomicPtr, Ordering};
 
 /// Beside an address: there is something to do with the value. Without one: somebody holds it.
 const READY_OR_HELD: usize = 1;
-/// Somebody has called `wake` since the last step.
-const NOTED: usize = 2;
-const TAGS: usize = READY_OR_HELD | NOTED;
+/// Somebody has called `call` since the last step.
+const CALLED: usize = 2;
+const TAGS: usize = READY_OR_HELD | CALLED;
 
 /// A boxed value that one party at a time holds.
 pub struct Baton<T> {
@@ -140,10 +140,10 @@ impl<T> Baton<T> {
     /// Says that there may be something to do with the value now. If it is idle, the caller gets it, to look and put
     /// it back; else whoever holds it, or takes it next, will see what the caller did before.
     #[inline]
-    pub fn wake(&self) -> Option<Box<T>> {
+    pub fn call(&self) -> Option<Box<T>> {
         let into = |word: Word<T>| {
             let is_idle = word.has_value() && !word.is_ready();
-            Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, NOTED) })
+            Some(if is_idle { tagged(null_mut(), READY_OR_HELD) } else { tagged(word.0, CALLED) })
         };
         let before = self.step(into)?;
         // SAFETY: see `own`; only the step from IDLE has swapped an address out.
@@ -153,17 +153,17 @@ impl<T> Baton<T> {
     /// Puts the value back: ready, or idle.
     ///
     /// # Errors
-    /// The value, if it is to be idle and somebody has called [`wake`](Self::wake) since it was taken: look again.
+    /// The value, if it is to be idle and somebody has called [`call`](Self::call) since it was taken: look again.
     ///
     /// # Panics
     /// If nobody holds the value.
     #[inline]
     pub fn put(&self, value: Box<T>, is_ready: bool) -> Result<(), Box<T>> {
         let address = Box::into_raw(value);
-        let mut is_noted = false;
+        let mut is_called = false;
         let before = self.step(|word| {
-            is_noted = !is_ready && word.tags() & NOTED != 0;
-            match (word.is_held(), is_noted, is_ready) {
+            is_called = !is_ready && word.tags() & CALLED != 0;
+            match (word.is_held(), is_called, is_ready) {
                 (false, ..) => None,
                 // The note is taken off before the holder looks again.
                 (true, true, _) => Some(tagged(null_mut(), READY_OR_HELD)),
@@ -171,7 +171,7 @@ impl<T> Baton<T> {
                 (true, false, false) => Some(address),
             }
         });
-        if before.is_some() && !is_noted {
+        if before.is_some() && !is_called {
             return Ok(());
         }
         // SAFETY: it came from a box above, and was not put into the word.
@@ -243,17 +243,17 @@ mod tests {
     #[test]
     fn one_party_at_a_time_holds_the_value() {
         let baton = Baton::default();
-        assert_eq!((baton.take(), baton.take_any(), baton.wake()), (None, None, None), "nothing in it");
+        assert_eq!((baton.take(), baton.take_any(), baton.call()), (None, None, None), "nothing in it");
         baton.fill(seven()).unwrap();
         assert_eq!(baton.fill(Box::new(8)), Err(Box::new(8)));
         assert_eq!(baton.take(), None, "idle");
-        assert_eq!(baton.wake(), Some(seven()), "idle: the caller is to look");
-        assert_eq!((baton.wake(), baton.take_any()), (None, None), "held");
+        assert_eq!(baton.call(), Some(seven()), "idle: the caller is to look");
+        assert_eq!((baton.call(), baton.take_any()), (None, None), "held");
         assert_eq!(baton.put(seven(), false), Err(seven()), "somebody has called meanwhile");
         assert_eq!(baton.put(seven(), false), Ok(()));
         assert_eq!(baton.take_any(), Some(seven()));
         baton.put(seven(), true).unwrap();
-        assert_eq!(baton.wake(), None, "ready");
+        assert_eq!(baton.call(), None, "ready");
         assert!(baton.is_ready());
         assert_eq!(baton.take(), Some(seven()));
         baton.retire();
@@ -266,7 +266,7 @@ mod tests {
         let value = Arc::new(());
         let batons: [Baton<Arc<()>>; 3] = Default::default();
         batons.iter().for_each(|baton| baton.fill(Box::new(Arc::clone(&value))).unwrap());
-        let held = batons[0].wake();
+        let held = batons[0].call();
         batons[1].put(batons[1].take_any().unwrap(), true).unwrap();
         assert_eq!(Arc::strong_count(&value), 4);
         drop(batons);

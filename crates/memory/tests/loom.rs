@@ -303,7 +303,7 @@ fn a_baton_forgets_no_work() {
             self.made[place].store(1, Relaxed);
             fence(SeqCst);
             if !(looks_first && self.baton.is_ready())
-                && let Some(done) = self.baton.wake()
+                && let Some(done) = self.baton.call()
             {
                 self.put(done);
             }

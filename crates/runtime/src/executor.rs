@@ -9,8 +9,8 @@
 //!
 //! A worker that comes back from a run makes work runnable at once: it calls the tasks that read what was written, and
 //! those that had no room and have some now. Then it puts its own task back and takes the one whose published rank is
-//! best. None of this waits for a lock: the ranker is only tried, and if another worker has it, ranks stay as they
-//! were for a moment.
+//! best. None of this waits for a lock, but in one case: the ranker is only tried, and if another worker has it, ranks
+//! stay as they were for a moment; only a worker whose notes are full waits for it.
 //!
 //! Who holds a task (by its [`Baton`]) is the only one that looks at it, ranks it and writes its words on the boards.
 //! A task is ready when it has something to do and could do it. What makes a task ready is
@@ -29,7 +29,7 @@ use thalweg_memory::sync::{
 };
 use thalweg_memory::{Baton, Pool, Reservation};
 use thalweg_model::{Clock, Counts, Fault, ProcessingTime};
-use thalweg_scheduling::{Completion, OperatorId, Policy, Rank};
+use thalweg_scheduling::{Completion, OperatorId, Policy, Rank, Scale};
 
 use crate::board::{Board, Least, NOTHING};
 use crate::error::{PlanError, QueryError};
@@ -39,7 +39,7 @@ use crate::limits;
 use crate::meter::{Meter, Standing};
 use crate::query::{OperatorCounts, QueryShared, TaskOfQuery};
 use crate::ranker::{NewTask, Note, ROUND_NS, Ranker};
-use crate::task::{Probe, Reach, StepReport, Task};
+use crate::task::{Probe, Quantum, Reach, StepReport, Task};
 
 /// Ready tasks that turn out to be held by others before a worker gives up and looks whether to sleep, which it then
 /// does not. There can be no more of them than workers, and each is taken off the board by its holder at once.
@@ -70,6 +70,10 @@ const NOTES_PER_TURN: usize = 2;
 /// quantum that is 8 % of YSB's speed with every operator a task of its own.
 const QUANTA_OF_SOURCES: u32 = 2;
 
+/// Behind a filter a source makes more than it puts out. So many blocks it may make in any case, for the filter may keep
+/// nothing; beyond that, what it makes is what the policy's quantum counts.
+const BLOCKS_MADE: u32 = 8;
+
 /// Nobody's home.
 const HOMELESS: u32 = u32::MAX >> 1;
 
@@ -79,7 +83,7 @@ const SOURCE: u32 = 1 << 31;
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
     batons: Box<[Baton<TaskBody>]>,
-    /// By which worker a task was fed last, or run if it is a [`SOURCE`]. Relaxed: a preference.
+    /// By which worker a task was fed or run last, and whether it is a [`SOURCE`]. Relaxed: a preference.
     homes: Box<[AtomicU32]>,
     /// Since when each worker has been at its run, in ns; `NOTHING` while it sleeps. Relaxed: a hint.
     run_since_ns: Box<[CacheAligned<AtomicU64>]>,
@@ -92,8 +96,12 @@ pub(crate) struct Executor {
     /// Whether a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
+    block_records: u32,
     /// See [`limits::RUN_BYTES`].
     run_bytes: u64,
+    /// Whether workers may take what is hot before what ranks higher: the policy's scores mean amounts, and it asks for
+    /// no literal order.
+    keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
     pub(crate) clock: Arc<dyn Clock>,
@@ -128,7 +136,7 @@ pub(crate) struct TaskBody {
     run_records: u32,
     /// As last ranked.
     word: u64,
-    quantum_records: u32,
+    quantum: Quantum,
     /// Last, so that the query hears of the end of a task when all of it is gone.
     pub(crate) query: TaskOfQuery,
 }
@@ -136,7 +144,7 @@ pub(crate) struct TaskBody {
 /// A task that a worker has been given.
 pub(crate) struct Claim {
     pub(crate) body: Box<TaskBody>,
-    pub(crate) quantum_records: usize,
+    pub(crate) quantum: Quantum,
     /// How far its edges were when it was given.
     reach: Reach,
 }
@@ -166,6 +174,8 @@ pub(crate) struct Bench {
     pub(crate) worker: usize,
     /// What the ranker has not heard yet.
     notes: Vec<Note>,
+    /// Whether it has woken up, and nobody who still sleeps will look soon by itself.
+    leaves_nobody_to_look: bool,
     /// The place of the task that it ran last.
     last: usize,
     /// Since when there was, at each decision, more to do than this worker could take while another slept.
@@ -174,7 +184,13 @@ pub(crate) struct Bench {
 
 impl Bench {
     pub(crate) fn new(worker: usize) -> Self {
-        Bench { worker, notes: Vec::with_capacity(NOTES_MAX), last: 0, left_since: None }
+        Bench {
+            worker,
+            notes: Vec::with_capacity(NOTES_MAX),
+            leaves_nobody_to_look: false,
+            last: 0,
+            left_since: None,
+        }
     }
 }
 
@@ -201,6 +217,7 @@ impl Executor {
         workers: usize,
     ) -> Arc<Self> {
         let places = usize::try_from(limits::TASKS.max).expect("the number of tasks is bounded");
+        let keeps_home = workers > 1 && policy.scale() == Scale::Ratio && policy.conserves_work();
         Arc::new(Executor {
             batons: (0..places).map(|_| Baton::default()).collect(),
             homes: (0..places).map(|_| AtomicU32::new(HOMELESS)).collect(),
@@ -211,7 +228,9 @@ impl Executor {
             next_round_ns: AtomicU64::new(0),
             holds_back: AtomicBool::new(false),
             ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
+            block_records: runs.block_records,
             run_bytes: runs.bytes_max,
+            keeps_home,
             idle: Idle::new(workers),
             pool,
             clock,
@@ -284,7 +303,7 @@ impl Executor {
                 standing_since: now,
                 run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
-                quantum_records: 1,
+                quantum: Quantum { records: 1, made_records: 1 },
                 query: TaskOfQuery(Arc::clone(&query)),
             });
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
@@ -364,9 +383,8 @@ impl Executor {
         };
         self.run_since_ns[bench.worker].store(NOTHING, Ordering::Relaxed);
         let awoken = self.idle.sleep(bench.worker, clock, look);
-        if awoken == (Awoken::TimeUp { is_covered: false }) && self.idle.seems_to_have_sleepers() {
-            // Nobody else has a timer: one of those who sleep looks at the time while this worker runs something.
-            self.idle.wake_one();
+        if let Awoken::FromSleep { is_covered } = awoken {
+            bench.leaves_nobody_to_look = !is_covered;
         }
     }
 
@@ -511,7 +529,7 @@ impl Turn<'_> {
             if is_worth_more && let Some(body) = baton.take() {
                 self.put(body);
             }
-        } else if let Some(body) = baton.wake() {
+        } else if let Some(body) = baton.call() {
             self.put(body);
         }
     }
@@ -589,7 +607,7 @@ impl Turn<'_> {
         self.unused.extend(query.fail(error));
         for operator in query.tasks() {
             let baton = &self.executor.batons[operator.0 as usize];
-            if let Some(body) = baton.take_any().or_else(|| baton.wake()) {
+            if let Some(body) = baton.take_any().or_else(|| baton.call()) {
                 // Of another query, if this task has ended before and its place was given away.
                 self.put(body);
             }
@@ -649,6 +667,7 @@ impl Turn<'_> {
                 continue;
             };
             if !body.query.is_running() || body.query.is_paused() {
+                // `put` looks again behind a fence, as for any task that it puts to rest.
                 self.put(body);
                 continue;
             }
@@ -669,7 +688,7 @@ impl Turn<'_> {
     /// workers would take every block from each other (DESIGN, "Records stay on the core where they were made").
     fn prefer_home(&self, least: Least) -> usize {
         let (executor, Some(bench)) = (self.executor, &self.bench) else { return least.index };
-        if executor.idle.is_single() {
+        if !executor.keeps_home {
             return least.index;
         }
         let home_of = |index: usize| executor.homes[index].load(Ordering::Relaxed);
@@ -695,9 +714,11 @@ impl Turn<'_> {
     fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
+            let records = ranker.quantum(body.operator, self.now);
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
-            let records = ranker.quantum(body.operator, self.now).saturating_mul(quanta);
-            body.quantum_records = records.min(body.run_records);
+            let made_records = self.executor.block_records.saturating_mul(BLOCKS_MADE).max(records);
+            body.quantum =
+                Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
             cost_ns = ranker.cost_ns(body.operator);
         }
         body.note_standing(Standing::Ready, self.now);
@@ -707,19 +728,24 @@ impl Turn<'_> {
             self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
         self.share_work(&body, cost_ns);
-        Claim { quantum_records: body.quantum_records as usize, reach: body.probe.reach(), body }
+        Claim { quantum: body.quantum, reach: body.probe.reach(), body }
     }
 
     /// Wakes a sleeper if more is left to do than waking costs.
     fn share_work(&mut self, taken: &TaskBody, cost_ns: f64) {
         let (executor, now) = (self.executor, self.now);
         let Some(bench) = &mut self.bench else { return };
+        if std::mem::take(&mut bench.leaves_nobody_to_look) && executor.idle.seems_to_have_sleepers() {
+            // One of those who sleep looks at the time while this worker runs something.
+            executor.idle.wake_one();
+        }
         if executor.idle.is_single() || !executor.idle.has_sleepers() || executor.ranks.least().is_none() {
             bench.left_since = None;
             return;
         }
         let left_since = *bench.left_since.get_or_insert(now);
-        let records = taken.probe.pending(now).min(u64::from(taken.quantum_records));
+        let pending = if taken.probe.is_on_demand() { u64::MAX } else { taken.probe.pending(now) };
+        let records = pending.min(u64::from(taken.quantum.records));
         let expected_ns = (cost_ns * records as f64) as u64;
         if WAKE_AFTER_NS <= now.nanos_since(left_since).saturating_add(expected_ns) {
             bench.left_since = None;

@@ -55,10 +55,8 @@ pub(crate) enum Outlook {
 pub(crate) enum Awoken {
     /// There was something to do after all.
     NotAsleep,
-    /// Somebody called.
-    Called,
-    /// The time was up. `is_covered` says whether another sleeper has a timer, too.
-    TimeUp {
+    /// Somebody called, or the time was up. `is_covered` says whether another sleeper looks soon by itself.
+    FromSleep {
         /// See above.
         is_covered: bool,
     },
@@ -124,13 +122,13 @@ impl Idle {
                 sleepers = self.beds[worker].wait_timeout(sleepers, Duration::from_nanos(left_ns));
             }
             let Some(place) = sleepers.iter().position(|sleeper| sleeper.worker == worker) else {
-                return Awoken::Called;
+                return Awoken::FromSleep { is_covered: is_covered(&sleepers, clock.now()) };
             };
-            if until <= clock.now() {
+            let now = clock.now();
+            if until <= now {
                 sleepers.remove(place);
                 self.count(sleepers.len());
-                let is_covered = sleepers.iter().any(|sleeper| sleeper.until != ProcessingTime::NEVER);
-                return Awoken::TimeUp { is_covered };
+                return Awoken::FromSleep { is_covered: is_covered(&sleepers, now) };
             }
         }
     }
@@ -176,6 +174,11 @@ impl Idle {
         }
         self.count(0);
     }
+}
+
+/// Whether one of those who sleep looks soon by itself.
+fn is_covered(sleepers: &[Sleeper], now: ProcessingTime) -> bool {
+    sleepers.iter().any(|sleeper| sleeper.until <= now.plus_nanos(BACKUP_NS))
 }
 
 #[cfg(test)]

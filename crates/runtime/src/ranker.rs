@@ -4,7 +4,7 @@
 //! the ranks as they were, keeps what it has to tell, and tells it when it next gets hold of the ranker.
 //!
 //! Between two rounds only the entry of the operator to be ranked is renewed. A round renews everything; it comes every
-//! [`ROUND_NS`], or so much more seldom that it takes no more than a hundredth of the time. Costs and selectivities are
+//! [`ROUND_NS`], or so much more seldom that it takes no more than half a hundredth of the time. Costs and selectivities are
 //! measured over [`METRICS_NS`] (Enjima, section 4), latency gradients over [`GRADIENT_NS`] (Enjima's program).
 
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::task::Probe;
 pub(crate) const ROUND_NS: u64 = 1_000_000;
 
 /// A round is so many times as long as it takes, at least.
-const ROUND_PER_COST: u64 = 100;
+const ROUND_PER_COST: u64 = 200;
 
 /// Time over which costs and selectivities are averaged: Enjima, section 4, "50 ms".
 const METRICS_NS: u64 = 50_000_000;
@@ -49,6 +49,8 @@ pub(crate) struct Ranker {
     queries: Vec<Option<QueryView>>,
     /// Places of tasks that have ended.
     free: Vec<OperatorId>,
+    /// Whether `snapshot.order` has tasks that have ended, or lacks new ones: renewed in the next round.
+    is_order_old: bool,
     measured_at: ProcessingTime,
     sampled_at: ProcessingTime,
 }
@@ -99,6 +101,7 @@ impl Ranker {
             views: Vec::new(),
             queries: Vec::new(),
             free: Vec::new(),
+            is_order_old: false,
             measured_at: ProcessingTime::ZERO,
             sampled_at: ProcessingTime::ZERO,
         }
@@ -162,7 +165,8 @@ impl Ranker {
                 selectivity: 1.0,
                 last_run_ended: now,
             };
-            self.snapshot.operators[place] = Some(view.state(self.reads, now, false));
+            self.snapshot.operators[place] =
+                Some(view.state(self.reads, self.snapshot.block_records, now, false));
             self.views[place] = Some(view);
         }
         let order: Vec<OperatorId> =
@@ -175,7 +179,7 @@ impl Ranker {
         }
         self.snapshot.queries[place] = Some(QueryState::default());
         self.queries[place] = Some(QueryView { shared, order, tasks_left, gradient: Gradient::default() });
-        self.renew_order();
+        self.is_order_old = true;
         ids
     }
 
@@ -190,7 +194,10 @@ impl Ranker {
     }
 
     fn renew_order(&mut self) {
-        let Ranker { queries, snapshot, .. } = self;
+        let Ranker { queries, snapshot, is_order_old, .. } = self;
+        if !std::mem::take(is_order_old) {
+            return;
+        }
         snapshot.order.clear();
         for query in queries.iter().flatten() {
             let lives = |id: &&OperatorId| snapshot.operators[id.0 as usize].is_some();
@@ -202,7 +209,9 @@ impl Ranker {
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
             Note::Ran(done) => {
-                if let Some(view) = &mut self.views[done.operator.0 as usize] {
+                // The place of a task that has ended may be another's by now.
+                let view = self.views[done.operator.0 as usize].as_mut();
+                if let Some(view) = view.filter(|view| view.query == done.query) {
                     view.last_run_ended = done.ended;
                     self.policy.feedback(&done);
                 }
@@ -227,7 +236,7 @@ impl Ranker {
                 self.snapshot.queries[query] = None;
             }
         }
-        self.renew_order();
+        self.is_order_old = true;
     }
 
     /// The word under which a task that has something to do is published; `None` if it is not to run before a round
@@ -236,7 +245,8 @@ impl Ranker {
         let place = body.operator.0 as usize;
         let view = self.views[place].as_ref().expect("a task that is ranked has not ended");
         self.snapshot.now = now;
-        self.snapshot.operators[place] = Some(view.state(self.reads, now, false));
+        self.snapshot.operators[place] =
+            Some(view.state(self.reads, self.snapshot.block_records, now, false));
         match self.policy.rank(&self.snapshot, body.operator) {
             Some(rank) => Some(rank.word()),
             None => self.policy.conserves_work().then(|| Rank::unranked_word(body.operator.0)),
@@ -272,12 +282,14 @@ impl Ranker {
                 }
             }
         }
+        self.renew_order();
         self.snapshot.now = now;
         self.snapshot.round_end = now.plus_nanos(ROUND_NS);
         for (place, view) in self.views.iter().enumerate() {
             if let Some(view) = view {
                 let operator = OperatorId(place as u32);
-                self.snapshot.operators[place] = Some(view.state(self.reads, now, is_held(operator)));
+                self.snapshot.operators[place] =
+                    Some(view.state(self.reads, self.snapshot.block_records, now, is_held(operator)));
             }
         }
         self.policy.prepare(&self.snapshot);
@@ -292,7 +304,14 @@ impl Ranker {
 }
 
 impl View {
-    fn state(&self, reads: Fields, now: ProcessingTime, is_running: bool) -> OperatorState {
+    fn state(
+        &self,
+        reads: Fields,
+        block_records: u32,
+        now: ProcessingTime,
+        is_running: bool,
+    ) -> OperatorState {
+        let block_records = u64::from(block_records);
         let probe = &self.probe;
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
@@ -302,7 +321,11 @@ impl View {
             is_sink: probe.is_sink(),
             is_on_demand: probe.is_on_demand(),
             is_running,
-            pending: probe.pending(now),
+            pending: if probe.is_on_demand() {
+                probe.pending(now) * block_records
+            } else {
+                probe.pending(now)
+            },
             oldest_pending,
             can_output: probe.can_output(),
             last_run_ended: self.last_run_ended,

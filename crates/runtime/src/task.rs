@@ -28,8 +28,16 @@ pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// When the step began.
     pub(crate) now: ProcessingTime,
-    /// Records it may take.
-    pub(crate) quantum_records: usize,
+    pub(crate) quantum: Quantum,
+}
+
+/// How long a step may be.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Quantum {
+    /// Records that it may take, or put out if it is a source's.
+    pub(crate) records: u32,
+    /// Records that a source may make.
+    pub(crate) made_records: u32,
 }
 
 /// What a step did.

@@ -85,7 +85,7 @@ fn run(
     clock: &dyn Clock,
     started: ProcessingTime,
 ) -> (Outcome, ProcessingTime) {
-    let context = StepContext { clock, now: started, quantum_records: claim.quantum_records };
+    let context = StepContext { clock, now: started, quantum: claim.quantum };
     let body = &mut *claim.body;
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {

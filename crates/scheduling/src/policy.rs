@@ -57,7 +57,7 @@ pub enum Scale {
 ///   round is due:   snapshot: all          -> prepare -> rank each that waits, if EVERY_ROUND -> publish
 ///   run has ended:  feedback               -> snapshot: that operator -> rank it, if ON_RETURN -> publish
 ///   input arrives:  had it none before, or ON_ARRIVAL -> snapshot: that operator -> rank it -> publish
-///   worker free:    takes the least word   -> snapshot: that operator -> quantum -> run
+///   worker free:    takes the least word, or a near one whose records are in its cache -> quantum -> run
 /// ```
 ///
 /// A rank is published as one [word](Rank::word) and compared with others long after it was made: until its operator
@@ -99,11 +99,12 @@ pub trait Policy: Send {
     /// fresh, the rest may be as old as the round. Called up to three times per decision: no loops, no allocation.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// How long `operator` may run. Called when a worker has chosen it, with the same freshness as `rank`.
+    /// How long `operator` may run. Called when a worker has chosen it; `now` is fresh, its entry as old as its rank. If
+    /// another worker has the policy just then, the operator gets what it got last.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum;
 
-    /// Takes note of a run. Called for every run that ends, serially, before its operator is ranked again; other
-    /// runs may have ended in between.
+    /// Takes note of a run. Called serially, once for every run but the last of an operator; late, if another worker
+    /// had the policy when the run ended: then its operator may have been ranked in between, and others have run.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }

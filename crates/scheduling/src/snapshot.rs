@@ -1,7 +1,7 @@
 //! What a policy sees of the engine, and what it is told after a run.
 //!
 //! A unit of rank is a task: one operator, or a chain of them that runs as one loop; it is called operator here,
-//! as in the papers. The fields grow with the policies that read them, and an executor gathers only the groups of
+//! as in the papers. The fields grow with the policies that read them, and an executor need gather only the groups of
 //! [`Fields`] that its policy [reads](crate::Policy::reads); the rest may hold anything.
 //!
 //! ```text
@@ -44,11 +44,12 @@ pub struct OperatorState {
     pub oldest_pending: ProcessingTime,
     /// When its last run ended; before its first run, when it was submitted.
     pub last_run_ended: ProcessingTime,
-    /// Cost: CPU time in nanoseconds per record in; of a source, per record made. Above zero. Before it is measured,
+    /// Cost: nanoseconds per record in that a worker spends on its runs, choosing included: CPU time, where a worker has
+    /// its core for itself. Of a source, per record made. Above zero. Before it is measured,
     /// [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
     pub cost_ns_per_record: f64,
     /// Selectivity: records out per record in, zero or more; of a sink, records delivered per record in; of a source,
-    /// 1. Before it is measured, 1.
+    /// what its chain puts out per record made. Before it is measured, 1.
     pub selectivity: f64,
 }
 

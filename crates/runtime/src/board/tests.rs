@@ -79,4 +79,21 @@ mod model {
             assert_eq!(board.least(), Some(Least { index: 1, word: 3 }));
         });
     }
+
+    /// Two leaves of one group become less at once: the top is the lesser of the two.
+    #[test]
+    fn the_lesser_of_two_is_on_top() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(|| {
+            let board = Arc::new(Board::new(4));
+            board.set(0, 9);
+            board.cover(4);
+            let other = Arc::clone(&board);
+            let lowering = thread::spawn(move || other.set(1, 3));
+            board.set(0, 5);
+            lowering.join().unwrap();
+            assert_eq!(board.least(), Some(Least { index: 1, word: 3 }));
+        });
+    }
 }

@@ -101,7 +101,7 @@ mod model {
             });
             let (idle, baton, made) = &*shared;
             made.store(1, Ordering::Relaxed);
-            if let Some(task) = baton.wake() {
+            if let Some(task) = baton.call() {
                 assert!(baton.put(task, true).is_ok());
             }
             if idle.has_sleepers() {

@@ -33,15 +33,16 @@ where
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let pushed_before = self.tail.exit.pushed();
+        let quantum = context.quantum.records as usize;
         let mut taken = 0;
-        while self.tail.settle(context, &self.probe)? && !self.is_over && taken < context.quantum_records {
+        while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
             let mut output = self.tail.exit.open(context.now);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
             if output.room() == 0 {
                 break;
             }
             // The least of quantum, room, and what the block holds up to the next mark.
-            match self.reader.next(room.min(context.quantum_records - taken)) {
+            match self.reader.next(room.min(quantum - taken)) {
                 Next::Values(run) => {
                     let mut input = EdgeInput { run };
                     let before = input.run.remaining();

@@ -12,10 +12,6 @@ use super::{Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
 
-/// A source's quantum counts what it puts out. Behind a filter it makes more than that; at most so many times the
-/// quantum, since a filter may keep nothing.
-const MADE_PER_QUANTUM: u64 = 4;
-
 /// Polls a source and pushes what it makes through a chain.
 pub(crate) struct SourceTask<S, C, E> {
     source: S,
@@ -46,12 +42,13 @@ where
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         let pushed_before = self.tail.exit.pushed();
-        let quantum = context.quantum_records as u64;
+        let (pushed_max, made_max) =
+            (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
         let mut made = 0;
         while self.tail.settle(context, &self.probe)?
             && !self.is_over
-            && made < quantum * MADE_PER_QUANTUM
-            && self.tail.exit.pushed() - pushed_before < quantum
+            && made < made_max
+            && self.tail.exit.pushed() - pushed_before < pushed_max
         {
             if self.probe.is_stopped() {
                 self.source.finish()?;
@@ -65,7 +62,7 @@ where
                 }
                 let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                 let mut watched = Watched::new(&mut self.tracker, &mut piped);
-                let polled = self.source.poll(context.now, context.quantum_records, &mut watched)?;
+                let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                 (polled, watched.passed, watched.due)
             };
             self.tail.exit.check()?;

@@ -5,7 +5,7 @@
 //! Score      the fewer turns taken, the higher; between equals the lower number, so a cycle goes by number
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    nobody: whoever waits has its turn before anybody has two
+//! Starves    nobody: whoever waits has its turn before anybody has two, but for those that other workers run meanwhile
 //! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
 //!            that have nothing to do. Whoever comes back from that joins the cycle as it stands, with the count of
 //!            the last that was chosen, and does not make up for the turns it missed: so virtual time is kept in
