@@ -24,11 +24,17 @@ use thalweg_testkit::{Case, Seeds};
 
 const CLIENTS: u64 = 8;
 
-/// Queries of all clients of one engine.
+/// Queries of all clients of one engine under the default policy.
 const QUERIES: u64 = 500;
+
+/// The same under any other.
+const QUERIES_OF_OTHERS: u64 = 200;
 
 /// Records of a client's query, at most.
 const RECORDS_MAX: u64 = 300;
+
+/// Events of a client's longest query.
+const LONG_EVENTS: u64 = 100_000;
 
 /// Events per second of the canary.
 const CANARY_RATE_PER_S: u64 = 50_000;
@@ -60,11 +66,6 @@ impl Treatment {
         Treatment::PauseAndCancel,
         Treatment::Forget,
     ];
-
-    /// Whether a query without an end ends so.
-    fn ends_the_query(self) -> bool {
-        !matches!(self, Treatment::Wait | Treatment::PauseAndResume | Treatment::Forget)
-    }
 }
 
 /// Entries of a folder of this process, as the kernel shows it.
@@ -82,12 +83,13 @@ fn queries_come_and_go_and_leave_nothing_behind() {
     // Made once for all; its memory is not the engine's.
     drop(shared_ysb_generator());
     Seeds::from_env("churn").one_in(u64::MAX).each(|seed| {
-        for (place, policy) in names().into_iter().enumerate() {
-            let workers = 2 + (seed + place as u64) % 2;
-            churn(seed, policy, workers, QUERIES);
+        let (first, others) = (names()[0], &names()[1..]);
+        for workers in [2, 3] {
+            churn(seed + workers, first, workers, QUERIES);
         }
-        // The default policy with the other number of workers, too.
-        churn(seed + 1, names()[0], 2 + (seed + 1) % 2, QUERIES);
+        for (place, policy) in (0..).zip(others) {
+            churn(seed + place, policy, 2 + (seed + place) % 2, QUERIES_OF_OTHERS);
+        }
     });
     places_are_used_again();
 }
@@ -132,7 +134,7 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
     let mut cases = Vec::new();
     for _ in 0..queries {
         let treatment = pick(&mut entropy, &Treatment::ALL);
-        let mut case = draw(treatment.ends_the_query(), &mut entropy);
+        let mut case = draw(&mut entropy);
         let chaining = pick(&mut entropy, &CHAINING);
         let query = engine.submit(case.graph("passer-by", chaining)).expect("the budget is ample");
         let is_cancelled = matches!(treatment, Treatment::Cancel | Treatment::PauseAndCancel);
@@ -150,12 +152,11 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
     cases
 }
 
-fn draw(may_be_endless: bool, entropy: &mut dyn Entropy) -> Box<dyn Case + Send> {
-    if may_be_endless && entropy.below(4) == 0 {
-        return Box::new(Ysb::new(u64::MAX, YsbPace::Drained(100_000), Span::from_millis(100)));
-    }
+fn draw(entropy: &mut dyn Entropy) -> Box<dyn Case + Send> {
     let count = entropy.below(RECORDS_MAX) as usize;
-    match entropy.below(4) {
+    match entropy.below(5) {
+        // Long enough to be struck halfway; one without an end would run as long as the checks of others take.
+        4 => Box::new(Ysb::new(LONG_EVENTS, YsbPace::Drained(1_000_000), Span::from_millis(10))),
         0 => Box::new(Readings::draw(count, entropy)),
         1 => Box::new(Parcels::draw(count, entropy)),
         2 => Box::new(Passing::draw(count, entropy)),

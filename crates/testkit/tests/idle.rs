@@ -1,0 +1,63 @@
+//! An engine in which nothing happens uses no processor: its workers sleep until somebody calls, however many they are.
+//! DESIGN 4.2: "nothing ticks while all are parked".
+//!
+//! One test in a process of its own, since it looks at the threads of the process; it measures by the real clock.
+#![forbid(unsafe_code)]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use thalweg::{Chaining, Engine, EventTime, Query, Record, WatermarkStrategy};
+use thalweg_testkit::gather::{Expects, Gather};
+use thalweg_testkit::script::Script;
+use thalweg_testkit::watchdog::within_bounds;
+
+/// How long the engine is watched.
+const WATCHED: Duration = Duration::from_millis(200);
+
+/// Wake-ups of all workers in that time: none, but for those of the start, if the machine is busy.
+const WAKE_UPS_MAX: u64 = 20;
+
+/// Attempts: a busy machine may be late to let everybody fall asleep.
+const ATTEMPTS_MAX: usize = 3;
+
+/// How often threads of the engine have gone to sleep so far.
+fn sleeps() -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").expect("the test runs on Linux");
+    let of_one = |folder: &Path| {
+        let is_ours = fs::read_to_string(folder.join("comm")).ok()?.starts_with("thalweg");
+        let status = fs::read_to_string(folder.join("status")).ok().filter(|_| is_ours)?;
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        Some(line.expect("the kernel tells it").trim().parse::<u64>().expect("a number"))
+    };
+    tasks.filter_map(|entry| of_one(&entry.expect("it can be read").path())).sum()
+}
+
+#[test]
+fn an_idle_engine_does_not_tick() {
+    for workers in 1..=4 {
+        within_bounds("an idle engine", move || {
+            let engine = Engine::builder().workers(workers).build().expect("settings lie in their range");
+            // A query that waits for something that never comes.
+            let query = Query::new("silent");
+            let source = Script::new([Record::new(EventTime::EPOCH, 7)], &Arc::default()).then_silence();
+            let sink = Gather::new(Expects::Anything, &Arc::default());
+            query.source("source", source, WatermarkStrategy::ascending()).sink("sink", sink);
+            let silent = engine.submit(query.plan(Chaining::None).unwrap()).expect("the budget is ample");
+            let mut counts = Vec::new();
+            while counts.len() < ATTEMPTS_MAX && counts.last().is_none_or(|&count| WAKE_UPS_MAX < count) {
+                thread::sleep(WATCHED / 4);
+                let before = sleeps();
+                thread::sleep(WATCHED);
+                counts.push(sleeps() - before);
+            }
+            let is_asleep = counts.last().is_some_and(|&count| count <= WAKE_UPS_MAX);
+            assert!(is_asleep, "{workers} workers woke up {counts:?} times in {WATCHED:?}");
+            silent.stop();
+            silent.wait().expect("it ends");
+        });
+    }
+}
