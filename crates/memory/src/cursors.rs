@@ -4,6 +4,7 @@
 //! each other with every record (Enjima keeps both positions in the block's preamble, where they bounce).
 //! Positions count records since the edge was made: 64 bits do not wrap.
 
+use crate::chunk::ChunkLayout;
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, CacheAligned, Ordering};
 
 /// No chunk is on its way.
@@ -20,6 +21,8 @@ pub struct Cursors {
     pub(crate) readers: Box<[CacheAligned<ReaderLine>]>,
     block_records: u64,
     slot_bytes: u64,
+    chunk_records: u64,
+    chunk_bytes: u64,
     /// Marks that fit before ordinary ones are held back.
     ordinary_marks: u64,
     /// An opaque number of the caller's for the writer. Relaxed: set before the edge is used, by whoever set it up.
@@ -44,7 +47,8 @@ pub(crate) struct WriterLine {
     pub(crate) marks_written: AtomicU64,
     /// Block sequence numbers below this one were recycled. Relaxed: only the edge's own drop reads it.
     pub(crate) recycled: AtomicU64,
-    /// Records that fit into the blocks which the edge owns. Relaxed: a hint for schedulers.
+    /// Records that fit into the blocks which the edge owns; nothing once the edge is gone. Relaxed: a hint for
+    /// schedulers.
     pub(crate) capacity_records: AtomicU64,
     /// The stamp of what was written when the edge was last found empty, and that of the last mark. Relaxed: hints.
     pub(crate) restart_stamp: AtomicU64,
@@ -77,7 +81,7 @@ pub(crate) struct ReaderLine {
 }
 
 impl Cursors {
-    pub(crate) fn new(block_records: u32, slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
+    pub(crate) fn new(layout: ChunkLayout, slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
             marks_written: AtomicU64::new(0),
@@ -99,8 +103,10 @@ impl Cursors {
         Cursors {
             writer: CacheAligned(writer),
             readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
-            block_records: u64::from(block_records),
+            block_records: u64::from(layout.shape.block_records),
             slot_bytes: slot_bytes.max(1) as u64,
+            chunk_records: u64::from(layout.shape.block_records) * u64::from(layout.shape.chunk_blocks),
+            chunk_bytes: layout.chunk_bytes as u64,
             ordinary_marks,
             writer_name: AtomicU64::new(0),
         }
@@ -164,6 +170,16 @@ impl Cursors {
     /// Marks dropped because the ring was full.
     pub fn marks_dropped(&self) -> u64 {
         self.writer.marks_dropped.load(Ordering::Relaxed)
+    }
+
+    /// Chunks that the edge owns; none once both of its ends are gone.
+    pub fn chunks(&self) -> u64 {
+        self.writer.capacity_records.load(Ordering::Relaxed) / self.chunk_records
+    }
+
+    /// Bytes of these chunks.
+    pub fn chunk_bytes(&self) -> u64 {
+        self.chunks() * self.chunk_bytes
     }
 
     /// When the oldest unread record of reader `index` came in, by the stamps given to the writer, to within the

@@ -158,12 +158,7 @@ impl<T: Send + 'static, R: MarkRules> Shared<T, R> {
             chunks.push(pool.chunk(layout)?);
         }
         let shared = Arc::new(Shared {
-            cursors: Arc::new(Cursors::new(
-                options.shape.block_records,
-                size_of::<T>(),
-                readers,
-                ordinary_marks,
-            )),
+            cursors: Arc::new(Cursors::new(layout, size_of::<T>(), readers, ordinary_marks)),
             mode,
             layout,
             chunks_max,
@@ -247,6 +242,7 @@ impl<T, R: MarkRules> Drop for Shared<T, R> {
         // SAFETY: both ends are gone, so nobody else touches anything; by B3 the slots from `from` to `written`
         // are initialised, and their chunks lie in `kept` (B5), which is dropped after this.
         unsafe { self.drop_values(from, written) };
+        self.cursors.writer.capacity_records.store(0, Ordering::Relaxed);
     }
 }
 

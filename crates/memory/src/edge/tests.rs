@@ -412,3 +412,27 @@ fn what_is_forgotten_is_lost_and_never_seen_twice() {
         "the one that was left, and not the lost one"
     );
 }
+
+/// What an edge says it owns is what the budget has paid for, and nothing when it is gone.
+#[test]
+fn cursors_tell_the_chunks_that_are_owned() {
+    let pool = pool();
+    let (mut writer, reader) = edge::<u64, Rules>(&pool, options(2, 3, 4, 1)).unwrap();
+    let cursors = Arc::clone(reader.cursors());
+    let owned = || (cursors.chunks(), cursors.chunk_bytes());
+    let chunk_bytes = pool.budget().used_bytes() as u64 / 2;
+    assert_eq!(owned(), (2, 2 * chunk_bytes));
+    let mut value = 0;
+    while cursors.chunks() < 3 {
+        let mut open = writer.open(0);
+        while open.room() > 0 {
+            open.push(value);
+            value += 1;
+        }
+        drop(open);
+        pool.grow_step();
+    }
+    assert_eq!(owned(), (3, 3 * chunk_bytes));
+    drop((writer, reader));
+    assert_eq!(owned(), (0, 0));
+}
