@@ -15,10 +15,10 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use thalweg::{Clock, Engine, EventTime, QueryState, SystemClock};
-use thalweg_runtime::limits;
+use thalweg_runtime::{limits, system};
 
 use crate::interrupt::Interrupt;
-use crate::{console, failure, options, usage};
+use crate::{console, failure, options};
 use queries::Running;
 use screen::{Frame, Screen};
 use summary::{Cost, Ended};
@@ -53,7 +53,7 @@ pub fn run(args: &DemoArgs) -> Result<bool> {
     let builder = Engine::builder().workers(workers).clock(Arc::<SystemClock>::clone(&clock));
     let engine = builder.build().map_err(|error| failure::of_plan(&error))?;
     let generators = queries::Generators::new(&engine)?;
-    let cpu_before = usage::cpu_seconds();
+    let cpu_before = system::cpu_seconds();
     let started = Instant::now();
     let mut running = generators.submit(&engine, &*clock)?;
     let show = Show { length, screen: Screen::of_stdout(), clock: &*clock };
@@ -61,7 +61,7 @@ pub fn run(args: &DemoArgs) -> Result<bool> {
     let ended = drain(running);
     let seconds = started.elapsed().as_secs_f64();
     let cost =
-        Cost { cpu_s: usage::cpu_seconds() - cpu_before, rss_peak_bytes: usage::rss_peak_bytes(), workers };
+        Cost { cpu_s: system::cpu_seconds() - cpu_before, rss_peak_bytes: system::rss_peak_bytes(), workers };
     console::out(&summary::text(&ended, seconds, &cost))?;
 
     let problems = summary::problems(&ended);

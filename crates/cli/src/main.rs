@@ -1,8 +1,7 @@
 //! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live.
 //!
-//! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`usage`] asks the operating
-//! system what a run has cost, [`show`] writes numbers for people, [`console`] is where all text goes out, and
-//! [`failure`] turns what went wrong into one line and an exit code.
+//! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] writes numbers for people,
+//! [`console`] is where all text goes out, and [`failure`] turns what went wrong into one line and an exit code.
 #![forbid(unsafe_code)]
 
 mod bench;
@@ -12,7 +11,6 @@ mod failure;
 mod interrupt;
 mod options;
 mod show;
-mod usage;
 
 use std::process::ExitCode;
 

@@ -33,6 +33,7 @@ pub mod limits;
 mod meter;
 pub mod query;
 mod ranker;
+pub mod system;
 pub mod task;
 pub mod worker;
 

@@ -6,12 +6,11 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use thalweg::{Engine, Graph, LatencySummary, QueryHandle, QueryReport, QueryState};
-use thalweg_runtime::Latencies;
+use thalweg_runtime::{Latencies, system};
 
 use super::rows::{self, Kept};
 use crate::failure;
 use crate::interrupt::Interrupt;
-use crate::usage;
 
 /// How often a run to its end looks whether it is over: that moment is part of the figures.
 const LOOK: Duration = Duration::from_millis(2);
@@ -67,7 +66,7 @@ pub fn drive(
     until: &Until,
     interrupt: Option<&Interrupt>,
 ) -> Result<Driven> {
-    usage::forget_rss_peak();
+    system::forget_rss_peak();
     let is_one = graphs.len() == 1;
     // The only query needs no name.
     let named = |error: anyhow::Error, query: &str, what: &str| {
@@ -123,7 +122,7 @@ pub fn drive(
     let busy_ns: u64 = reports.iter().map(|report| report.busy_ns).sum();
     Ok(Driven {
         measured: Measured::between(measured),
-        rss_peak_bytes: usage::rss_peak_bytes(),
+        rss_peak_bytes: system::rss_peak_bytes(),
         // Time in steps contains the choice of the task.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
@@ -146,7 +145,7 @@ impl Moment {
         // Latencies first: what is left of them is nothing, of which a summary is made in no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
-        Moment { at: Instant::now(), cpu_s: usage::cpu_seconds(), events, latencies }
+        Moment { at: Instant::now(), cpu_s: system::cpu_seconds(), events, latencies }
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use thalweg::{EventTime, Graph, Query, Record, TumblingWindows, Windowed};
 use thalweg_connectors::{Pace, Paced, RowWriter};
+use thalweg_runtime::system;
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
 use thalweg_workloads::ysb::loops::{self, LoopKind, LoopOptions, LoopStop};
@@ -19,7 +20,6 @@ use super::rows::{Kept, Rows};
 use super::{fit, reserve_cache, stamps_of};
 use crate::failure;
 use crate::interrupt::Interrupt;
-use crate::usage;
 
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -85,15 +85,15 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figur
         start: EventTime::EPOCH,
         generator,
     };
-    usage::forget_rss_peak();
+    system::forget_rss_peak();
     if args.warmup > 0.0 {
         loops::run(options);
     }
-    let cpu_before = usage::cpu_seconds();
+    let cpu_before = system::cpu_seconds();
     let ran =
         loops::run(LoopOptions { stop: LoopStop::After(Duration::from_secs_f64(args.seconds)), ..options });
-    let cpu_s = usage::cpu_seconds() - cpu_before;
-    let rss_peak_bytes = usage::rss_peak_bytes();
+    let cpu_s = system::cpu_seconds() - cpu_before;
+    let rss_peak_bytes = system::rss_peak_bytes();
 
     let cache = generator.cache();
     let mut error = None;

@@ -1,0 +1,144 @@
+//! What the operating system says of the process and its threads: CPU time, memory, page faults.
+//!
+//! Read from `/proc` when somebody asks, never by a step. Where the system does not tell, as outside of Linux, there is
+//! no figure rather than a wrong one.
+
+use std::fs::read_to_string;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What the process has used up to one moment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct ProcessMetrics {
+    /// CPU time of all threads, in nanoseconds.
+    pub cpu_ns: Option<u64>,
+    /// Bytes of memory that it holds now.
+    pub rss_bytes: Option<u64>,
+    /// The most that it held at once since [`forget_rss_peak`].
+    pub rss_peak_bytes: Option<u64>,
+    /// Page faults that were served without reading from a disk.
+    pub page_faults_minor: Option<u64>,
+    /// Page faults that had to read from a disk.
+    pub page_faults_major: Option<u64>,
+}
+
+impl ProcessMetrics {
+    /// Asks the system.
+    pub fn now() -> Self {
+        let status = read_to_string("/proc/self/status").unwrap_or_default();
+        let stat = read_to_string("/proc/self/stat").unwrap_or_default();
+        ProcessMetrics {
+            cpu_ns: Some(cpu_ns()),
+            rss_bytes: status_bytes(&status, "VmRSS:"),
+            rss_peak_bytes: status_bytes(&status, "VmHWM:"),
+            page_faults_minor: stat_field(&stat, 10),
+            page_faults_major: stat_field(&stat, 12),
+        }
+    }
+
+    /// What was used between `earlier` and this; what is held stays as it is now.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        let used = |now: Option<u64>, then: Option<u64>| Some(now?.saturating_sub(then?));
+        ProcessMetrics {
+            cpu_ns: used(self.cpu_ns, earlier.cpu_ns),
+            page_faults_minor: used(self.page_faults_minor, earlier.page_faults_minor),
+            page_faults_major: used(self.page_faults_major, earlier.page_faults_major),
+            ..*self
+        }
+    }
+}
+
+fn cpu_ns() -> u64 {
+    let used = clock_gettime(ClockId::ProcessCPUTime);
+    used.tv_sec.cast_unsigned() * 1_000_000_000 + used.tv_nsec.cast_unsigned()
+}
+
+/// Seconds of CPU time that all threads of the process have used.
+pub fn cpu_seconds() -> f64 {
+    cpu_ns() as f64 / 1e9
+}
+
+/// The most bytes of memory that the process held at once since [`forget_rss_peak`]; 0 where the system does not
+/// tell.
+pub fn rss_peak_bytes() -> u64 {
+    let status = read_to_string("/proc/self/status").unwrap_or_default();
+    status_bytes(&status, "VmHWM:").unwrap_or(0)
+}
+
+/// Lets the peak begin anew at what is held now, so that a run does not answer for the one before it. Where the
+/// system does not allow it, the peak stays that of the whole process.
+pub fn forget_rss_peak() {
+    // 5 is the kernel's word for the peak (proc_pid_clear_refs(5)).
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The number of the thread that calls, as the system counts threads; never 0.
+pub(crate) fn thread_number() -> u32 {
+    rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()
+}
+
+/// Nanoseconds that a thread of this process has run, and that it could have run but waited for a core; none once it
+/// has ended.
+pub(crate) fn thread_times_ns(number: u32) -> Option<(u64, u64)> {
+    parse_schedstat(&read_to_string(format!("/proc/self/task/{number}/schedstat")).ok()?)
+}
+
+/// Time on a core and time in wait for one, both in ns (Linux, "Scheduler Statistics", `/proc/<pid>/schedstat`).
+fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
+    let mut words = text.split_whitespace().map(|word| word.parse().ok());
+    Some((words.next()??, words.next()??))
+}
+
+/// A line of `/proc/self/status`, which counts in kB of 1024 bytes.
+fn status_bytes(status: &str, name: &str) -> Option<u64> {
+    let line = status.lines().find_map(|line| line.strip_prefix(name))?;
+    let kib: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    kib.checked_mul(1024)
+}
+
+/// Field `number` of `/proc/self/stat`, counted from 1 as in proc_pid_stat(5). The second, in parentheses, is the
+/// program's name, which may hold spaces and parentheses of its own: fields are counted from behind its last one.
+fn stat_field(stat: &str, number: usize) -> Option<u64> {
+    let (_, behind_name) = stat.rsplit_once(')')?;
+    behind_name.split_whitespace().nth(number - 3)?.parse().ok()
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_of_proc_are_read_at_the_right_place() {
+        let stat = "12 (a ) (b) R 1 2 3 4 5 6 77 8 99 10 11 12";
+        assert_eq!((stat_field(stat, 10), stat_field(stat, 12)), (Some(77), Some(99)));
+        assert_eq!((stat_field(stat, 3), stat_field("", 10)), (None, None), "a letter; nothing");
+        assert_eq!(parse_schedstat("31 4 1\n"), Some((31, 4)));
+        assert_eq!(parse_schedstat("31"), None);
+        assert_eq!(status_bytes("VmHWM:\t    12 kB\nVmRSS:\t 9 kB\n", "VmRSS:"), Some(9 * 1024));
+        assert_eq!(status_bytes("VmRSS:\t9 pages\n", "VmRSS:"), None);
+    }
+
+    #[test]
+    fn a_process_uses_time_and_memory() {
+        assert!(cpu_seconds() > 0.0);
+        assert!(rss_peak_bytes() > 1 << 16);
+        let before = ProcessMetrics::now();
+        assert!(before.rss_bytes <= before.rss_peak_bytes, "{before:?}");
+        let now = ProcessMetrics::now();
+        assert!(before.cpu_ns <= now.cpu_ns && now.since(&now).cpu_ns == Some(0), "{now:?}");
+        assert!(thread_times_ns(thread_number()).is_some());
+        assert_eq!(thread_times_ns(0), None);
+    }
+
+    /// The peak goes down again once what was held is given back.
+    #[test]
+    fn a_peak_can_be_forgotten() {
+        let held = std::hint::black_box(vec![1u8; 64 << 20]);
+        let peak_bytes = rss_peak_bytes();
+        assert!(peak_bytes == 0 || 64 << 20 <= peak_bytes, "{peak_bytes}");
+        drop(held);
+        forget_rss_peak();
+        assert!(rss_peak_bytes() <= peak_bytes);
+    }
+}
