@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use thalweg_memory::sync::Mutex;
+use thalweg_memory::sync::{AtomicU32, Mutex, Ordering};
 use thalweg_memory::{Budget, Pool};
 use thalweg_model::{Clock, Entropy, SeededEntropy};
 use thalweg_scheduling::{Policy, policy::enjima::Enjima};
@@ -15,7 +15,9 @@ use crate::error::{PlanError, QueryError};
 use crate::executor::{Executor, Runs};
 use crate::graph::Graph;
 use crate::limits::{self, EdgeLimits};
+use crate::metrics::{EngineMetrics, WorkerMetrics};
 use crate::query::QueryHandle;
+use crate::system::{self, ProcessMetrics};
 use crate::worker::{Step, Worker};
 
 /// How an engine is set up.
@@ -100,8 +102,10 @@ impl EngineBuilder {
         for (index, worker) in workers.into_iter().enumerate() {
             let (executor, clock) = (Arc::clone(&engine.executor), Arc::clone(&clock));
             let core = cores.get(index).copied();
+            let number = Arc::clone(&engine.worker_threads[index]);
             let body = move || {
                 cores::settle(core);
+                number.store(system::thread_number(), Ordering::Relaxed);
                 run_worker(worker, &executor, clock.as_ref());
             };
             engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
@@ -124,7 +128,8 @@ impl EngineBuilder {
         let workers = usize::try_from(workers).expect("a bounded number of workers");
         let runs = Runs { block_records: self.edges.block_records, bytes_max };
         let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
-        let workers = (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
+        let workers: Vec<Worker> =
+            (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
         let growth = Growth { pool: Arc::clone(&pool), executor: Arc::clone(&executor) };
         let engine = Engine {
             executor,
@@ -132,6 +137,7 @@ impl EngineBuilder {
             edges: self.edges,
             entropy: Mutex::new(self.entropy),
             threads: Vec::new(),
+            worker_threads: (0..workers.len()).map(|_| Arc::default()).collect(),
         };
         Ok(Stepped { engine, workers, growth })
     }
@@ -197,6 +203,9 @@ pub struct Engine {
     edges: EdgeLimits,
     entropy: Mutex<Box<dyn Entropy>>,
     threads: Vec<JoinHandle<()>>,
+    /// The system's number of each worker's thread; 0 as long as there is none. Relaxed: set once by the thread, for
+    /// reports.
+    worker_threads: Vec<Arc<AtomicU32>>,
 }
 
 impl Engine {
@@ -220,10 +229,41 @@ impl Engine {
         self.pool.budget()
     }
 
+    /// What the engine, its queries and the process have done up to now: those queries that have not ended. Of others
+    /// their [handles](QueryHandle::metrics) tell, and can be [included](EngineMetrics::include).
+    ///
+    /// For a few looks a second, not for every step: it copies names, waits for the policy as
+    /// [`submit`](Self::submit) does, and reads some files of the system.
+    pub fn metrics(&self) -> EngineMetrics {
+        let mut queries: Vec<_> = self.executor.queries().iter().map(|query| query.metrics()).collect();
+        queries.sort_by_key(|query| query.serial);
+        let budget = self.budget();
+        EngineMetrics {
+            at: self.executor.clock.now(),
+            queries_submitted: self.executor.submitted(),
+            scheduling_ns: self.scheduling_ns(),
+            memory_used_bytes: budget.used_bytes() as u64,
+            memory_peak_bytes: budget.peak_bytes() as u64,
+            memory_limit_bytes: budget.limit_bytes() as u64,
+            workers_asleep: self.executor.workers_asleep() as u64,
+            workers: self.worker_threads.iter().map(|thread| worker_metrics(thread)).collect(),
+            process: ProcessMetrics::now(),
+            queries,
+        }
+    }
+
     /// Nanoseconds that workers have spent choosing tasks, sleep apart.
     pub fn scheduling_ns(&self) -> u64 {
         self.executor.scheduling_ns()
     }
+}
+
+fn worker_metrics(thread: &AtomicU32) -> WorkerMetrics {
+    let times = match thread.load(Ordering::Relaxed) {
+        0 => None,
+        number => system::thread_times_ns(number),
+    };
+    WorkerMetrics { cpu_ns: times.map(|(cpu_ns, _)| cpu_ns), wait_ns: times.map(|(_, wait_ns)| wait_ns) }
 }
 
 impl Drop for Engine {

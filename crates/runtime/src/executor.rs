@@ -36,8 +36,8 @@ use crate::error::{PlanError, QueryError};
 use crate::graph::{Built, BuiltTask};
 use crate::idle::{Awoken, Idle, Outlook};
 use crate::limits;
-use crate::meter::{Meter, Standing};
-use crate::query::{OperatorCounts, QueryShared, TaskOfQuery};
+use crate::meter::{Meter, Standing, TaskState};
+use crate::query::{Entry, OperatorCounts, QueryShared, SeenTask, TaskOfQuery};
 use crate::ranker::{NewTask, Note, ROUND_NS, Ranker};
 use crate::task::{Probe, Quantum, Reach, StepReport, Task};
 
@@ -108,6 +108,8 @@ pub(crate) struct Executor {
     is_closed: AtomicBool,
     /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
+    /// Queries that have come in. Relaxed: a counter, raised under the ranker's lock.
+    submitted: AtomicU64,
 }
 
 /// How long runs are.
@@ -130,8 +132,8 @@ pub(crate) struct TaskBody {
     /// Who writes what it reads, and who reads what it writes.
     upstream: Box<[OperatorId]>,
     downstream: Box<[OperatorId]>,
-    standing: Standing,
-    standing_since: ProcessingTime,
+    stands: TaskState,
+    stands_since: ProcessingTime,
     /// The most records that a run takes.
     run_records: u32,
     /// As last ranked.
@@ -236,6 +238,7 @@ impl Executor {
             clock,
             is_closed: AtomicBool::new(false),
             scheduling_ns: AtomicU64::new(0),
+            submitted: AtomicU64::new(0),
         })
     }
 
@@ -249,6 +252,21 @@ impl Executor {
 
     pub(crate) fn scheduling_ns(&self) -> u64 {
         self.scheduling_ns.load(Ordering::Relaxed)
+    }
+
+    /// The queries that run.
+    pub(crate) fn queries(&self) -> Vec<Arc<QueryShared>> {
+        self.ranker.lock().queries().cloned().collect()
+    }
+
+    /// Queries that have come in since the start.
+    pub(crate) fn submitted(&self) -> u64 {
+        self.submitted.load(Ordering::Relaxed)
+    }
+
+    /// Workers that sleep now.
+    pub(crate) fn workers_asleep(&self) -> usize {
+        self.idle.sleeping()
     }
 
     pub(crate) fn is_closed(&self) -> bool {
@@ -270,24 +288,30 @@ impl Executor {
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
         limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
         limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
-        let meters: Vec<(String, Arc<Meter>)> =
-            tasks.iter().map(|task| (task.name.clone(), Arc::default())).collect();
-        let new = |(task, (_, meter)): (&BuiltTask, &(String, Arc<Meter>))| NewTask {
+        let seen = |task: &BuiltTask| SeenTask {
+            name: task.name.clone(),
+            meter: Arc::new(Meter::new(task.operators.clone(), now)),
             probe: Arc::clone(&task.probe),
-            meter: Arc::clone(meter),
+        };
+        let seen: Vec<SeenTask> = tasks.iter().map(seen).collect();
+        let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
+            probe: Arc::clone(&task.probe),
+            meter: Arc::clone(&seen.meter),
             downstream: task.downstream.clone(),
         };
-        let new: Vec<NewTask> = tasks.iter().zip(&meters).map(new).collect();
-        let probes = tasks.iter().map(|task| Arc::clone(&task.probe)).collect();
+        let new: Vec<NewTask> = tasks.iter().zip(&seen).map(new).collect();
+        let meters: Vec<Arc<Meter>> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
         let id = ranker.next_query();
-        let query = QueryShared::new(id, name, edges, delivered, meters.clone(), probes);
+        let serial = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
+        let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock) };
+        let query = QueryShared::new(id, name, entry, edges, delivered, seen);
         let ids = ranker.admit(Arc::clone(&query), new, now);
         query.set_tasks(ids.clone());
         let places = ranker.places();
         self.ranks.cover(places);
         self.dues.cover(places);
-        for ((built, operator), (_, meter)) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask { name, task, probe, upstream, downstream } = built;
+        for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
+            let BuiltTask { name, task, probe, upstream, downstream, .. } = built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
             probe.name_writer(operator.0);
             let body = Box::new(TaskBody {
@@ -299,8 +323,8 @@ impl Executor {
                 state: self.pool.budget().reserve(0).expect("nothing always fits"),
                 upstream: by_id(upstream),
                 downstream: by_id(downstream),
-                standing: Standing::Idle { due: ProcessingTime::NEVER },
-                standing_since: now,
+                stands: TaskState::Idle,
+                stands_since: now,
                 run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum: Quantum { records: 1, made_records: 1 },
@@ -419,7 +443,7 @@ impl Executor {
 
     /// Asks the sources of a query to end.
     pub(crate) fn stop_sources(&self, query: &QueryShared) {
-        query.probes().iter().filter(|probe| probe.is_source()).for_each(|probe| probe.stop());
+        query.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.stop());
         query.set_paused(false);
         self.call_from_outside(query.tasks());
     }
@@ -479,7 +503,7 @@ impl Turn<'_> {
 
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     fn complete(&mut self, done: Done) {
-        let Done { claim: Claim { mut body, reach, .. }, started, outcome } = done;
+        let Done { claim: Claim { body, reach, .. }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
@@ -498,7 +522,6 @@ impl Turn<'_> {
             Outcome::Ran(StepReport { records_in, records_out, ended: false }) => {
                 let (operator, query, ended) = (body.operator, body.query.id, self.now);
                 self.tell(Note::Ran(Completion { operator, query, started, ended, records_in, records_out }));
-                body.standing_since = self.now;
                 self.put(body);
             }
             // Its part is done.
@@ -560,7 +583,7 @@ impl Turn<'_> {
                 fence(Ordering::SeqCst);
                 standing = body.look(self.now);
             }
-            body.note_standing(standing, self.now);
+            body.note_state(standing.into(), self.now);
             let word = match standing {
                 Standing::Ready => self.word(&mut body),
                 Standing::Blocked | Standing::Idle { .. } => None,
@@ -593,12 +616,13 @@ impl Turn<'_> {
     }
 
     /// Ends a task that we hold; it is dropped with the turn.
-    fn bury(&mut self, body: Box<TaskBody>) {
+    fn bury(&mut self, mut body: Box<TaskBody>) {
         let place = body.operator.0 as usize;
         self.executor.ranks.set(place, NOTHING);
         self.executor.dues.set(place, NOTHING);
         self.executor.batons[place].retire();
         self.tell(Note::Ended(body.operator));
+        body.note_ended(self.now);
         self.ended.push(body);
     }
 
@@ -721,7 +745,7 @@ impl Turn<'_> {
                 Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
             cost_ns = ranker.cost_ns(body.operator);
         }
-        body.note_standing(Standing::Ready, self.now);
+        body.note_state(TaskState::Running, self.now);
         self.settle(body.operator);
         if let Some(bench) = &mut self.bench {
             bench.last = body.operator.0 as usize;
@@ -768,10 +792,20 @@ impl TaskBody {
         }
     }
 
-    /// Takes note of how it stands from now on; what was before is counted.
-    fn note_standing(&mut self, standing: Standing, now: ProcessingTime) {
-        self.meter.note_standing(self.standing, now.nanos_since(self.standing_since));
-        (self.standing, self.standing_since) = (standing, now);
+    /// Takes note of how it stands from now on; what was before is counted when it changes.
+    #[inline]
+    fn note_state(&mut self, stands: TaskState, now: ProcessingTime) {
+        if stands != self.stands {
+            self.meter.note_state(self.stands, now.nanos_since(self.stands_since), stands, now);
+            (self.stands, self.stands_since) = (stands, now);
+        }
+    }
+
+    /// Takes note that its part is over, and what it held is on its way out. Where an engine is closed there is no
+    /// instant: then it has ended when it was last heard of.
+    fn note_ended(&mut self, now: ProcessingTime) {
+        self.note_state(TaskState::Ended, now.max(self.stands_since));
+        self.meter.note_held(0);
     }
 
     /// The counts of its operators, for the report of the query.

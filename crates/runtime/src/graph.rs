@@ -56,6 +56,8 @@ struct Opened {
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
+    /// Names of the operators of its chain.
+    pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
     /// Who writes what it reads, by place in the query.
     pub(crate) upstream: Vec<usize>,
@@ -274,9 +276,11 @@ impl Graph {
             let opened = Opened { delivered: Arc::clone(&delivered), probe: Arc::clone(&probe) };
             let mut task = (plan.build)(&opened);
             task.seed(entropy);
+            let mut operators = Vec::new();
+            task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
             let upstream = with(&|(_, output)| output.is_some() && *output == plan.input);
             let downstream = with(&|(input, _)| input.is_some() && *input == plan.output);
-            BuiltTask { name: plan.name, task, probe, upstream, downstream }
+            BuiltTask { name: plan.name, task, operators, probe, upstream, downstream }
         };
         let tasks = self.tasks.into_iter().map(build).collect();
         Ok(Built { name: self.name, tasks, edges, delivered })

@@ -93,6 +93,11 @@ impl Idle {
         self.sleeping.load(Ordering::Relaxed) > 0
     }
 
+    /// How many sleep or are about to, for reports.
+    pub(crate) fn sleeping(&self) -> usize {
+        self.sleeping.load(Ordering::Relaxed)
+    }
+
     /// Sleeps until somebody calls or the time is up, unless `look` finds work.
     pub(crate) fn sleep(
         &self,

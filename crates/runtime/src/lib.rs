@@ -11,7 +11,8 @@
 //!    ranks and due times stand; `ranker`, which asks the policy; `idle`, where workers sleep; `meter` and `gradient`,
 //!    what is measured.
 //! 7. [`query`]: a query while it runs and what is left of it.
-//! 8. [`engine`]: threads around the executor, and the door through which queries come in.
+//! 8. [`metrics`]: what all of them have done, as figures and for Prometheus; [`system`] has those of the process.
+//! 9. [`engine`]: threads around the executor, and the door through which queries come in.
 //!
 //! Invariants of this room: it knows no concrete operator, no file and no SQL. Nothing here runs user code while
 //! it holds a lock of the executor. Every wait ends: with work, with time, or with the end of the engine.
@@ -31,6 +32,7 @@ mod idle;
 pub mod latency;
 pub mod limits;
 mod meter;
+pub mod metrics;
 pub mod query;
 mod ranker;
 pub mod system;
@@ -44,5 +46,8 @@ pub use exit::{Exit, SinkExit};
 pub use graph::{EdgeEntry, EdgeExit, ExitPlan, Graph, SinkPlan};
 pub use latency::{Latencies, LatencySummary};
 pub use limits::{EdgeLimits, Limit};
+pub use meter::TaskState;
+pub use metrics::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerMetrics};
 pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
+pub use system::ProcessMetrics;
 pub use worker::{Step, Worker};

@@ -4,14 +4,16 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use thalweg_memory::Cursors;
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
-use thalweg_model::{Counts, EventTime};
+use thalweg_model::{Clock, Counts, EventTime, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
 use crate::error::QueryError;
 use crate::executor::Executor;
 use crate::exit::Delivered;
+use crate::gradient::LatencySums;
 use crate::latency::{Latencies, LatencySummary};
-use crate::meter::{Meter, read};
+use crate::meter::{Meter, OperatorMeter, Stood, read};
+use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
 use crate::task::Probe;
 
 /// How a query stands.
@@ -31,11 +33,11 @@ pub enum QueryState {
 pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
+    entry: Entry,
     pub(crate) edges: Vec<(String, Arc<Cursors>)>,
     pub(crate) delivered: Arc<Delivered>,
-    /// Names and meters of its tasks.
-    meters: Vec<(String, Arc<Meter>)>,
-    probes: Vec<Arc<Probe>>,
+    /// What can be seen of its tasks, in the order of the graph.
+    seen: Vec<SeenTask>,
     /// Where its tasks are; known before any of them runs.
     tasks: OnceLock<Vec<OperatorId>>,
     /// Whether its tasks rest. Relaxed: who sets it calls the tasks afterwards.
@@ -44,6 +46,21 @@ pub(crate) struct QueryShared {
     is_running: AtomicBool,
     outcome: Mutex<Outcome>,
     ended: Condvar,
+}
+
+/// How a query came in.
+pub(crate) struct Entry {
+    /// It was the first, the second and so on that the engine took.
+    pub(crate) serial: u64,
+    pub(crate) submitted: ProcessingTime,
+    pub(crate) clock: Arc<dyn Clock>,
+}
+
+/// What can be seen of a task by those who do not hold it.
+pub(crate) struct SeenTask {
+    pub(crate) name: String,
+    pub(crate) meter: Arc<Meter>,
+    pub(crate) probe: Arc<Probe>,
 }
 
 struct Outcome {
@@ -135,14 +152,22 @@ impl QueryReport {
     /// The first place where records were lost or came from nowhere, if there is one: an edge not read to its
     /// end, or an operator whose reads are not accounted for.
     pub fn conservation_error(&self) -> Option<String> {
-        for EdgeCounts { edge, written, read, pending, .. } in &self.edges {
-            if written != read || *pending != 0 {
-                return Some(format!("edge `{edge}`: {written} written, {read} read, {pending} pending"));
-            }
-        }
-        let lossy = self.operators.iter().find(|operator| !operator.counts.is_conserved())?;
-        Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
+        conservation_error(self.edges.iter(), self.operators.iter())
     }
+}
+
+/// The first edge that was not read to its end, or operator whose reads are not accounted for.
+pub(crate) fn conservation_error<'a>(
+    mut edges: impl Iterator<Item = &'a EdgeCounts>,
+    mut operators: impl Iterator<Item = &'a OperatorCounts>,
+) -> Option<String> {
+    if let Some(EdgeCounts { edge, written, read, pending, .. }) =
+        edges.find(|edge| edge.written != edge.read || edge.pending != 0)
+    {
+        return Some(format!("edge `{edge}`: {written} written, {read} read, {pending} pending"));
+    }
+    let lossy = operators.find(|operator| !operator.counts.is_conserved())?;
+    Some(format!("operator `{}`: {:?}", lossy.operator, lossy.counts))
 }
 
 /// One task's part in its query: when it is dropped, behind the task itself, the query has one task less.
@@ -165,19 +190,19 @@ impl QueryShared {
     pub(crate) fn new(
         id: QueryId,
         name: String,
+        entry: Entry,
         edges: Vec<(String, Arc<Cursors>)>,
         delivered: Arc<Delivered>,
-        meters: Vec<(String, Arc<Meter>)>,
-        probes: Vec<Arc<Probe>>,
+        seen: Vec<SeenTask>,
     ) -> Arc<Self> {
-        let tasks_left = meters.len();
+        let tasks_left = seen.len();
         Arc::new(QueryShared {
             id,
             name,
+            entry,
             edges,
             delivered,
-            meters,
-            probes,
+            seen,
             tasks: OnceLock::new(),
             is_paused: AtomicBool::new(false),
             is_running: AtomicBool::new(true),
@@ -213,19 +238,51 @@ impl QueryShared {
         self.tasks.get().map_or(&[], Vec::as_slice)
     }
 
-    pub(crate) fn probes(&self) -> &[Arc<Probe>] {
-        &self.probes
+    pub(crate) fn probes(&self) -> impl Iterator<Item = &Arc<Probe>> {
+        self.seen.iter().map(|task| &task.probe)
+    }
+
+    fn state(&self) -> QueryState {
+        let state = self.outcome.lock().state;
+        if state == QueryState::Running && self.is_paused() { QueryState::Paused } else { state }
+    }
+
+    /// What it has done up to now, or to its end.
+    pub(crate) fn metrics(&self) -> QueryMetrics {
+        let Entry { serial, submitted, clock } = &self.entry;
+        // The state first: of a query that has ended all figures are exact, since its last task has let go of the lock
+        // behind the state after its last count.
+        let state = self.state();
+        let ended = || self.seen.iter().filter_map(|task| task.meter.ended()).max();
+        let has_ended = matches!(state, QueryState::Finished | QueryState::Failed);
+        let at = if has_ended { ended() } else { None }.unwrap_or_else(|| clock.now());
+        let LatencySums { sum_ns: latency_sum_ns, count: latency_count } = self.delivered.latency_sums();
+        QueryMetrics {
+            query: self.name.clone(),
+            serial: *serial,
+            state,
+            at,
+            span_ns: at.nanos_since(*submitted),
+            events_in: self.events_in(),
+            results_out: self.delivered.results.load(Ordering::Relaxed),
+            watermark: self.delivered.watermark(),
+            latency: self.delivered.latencies.lock().summary(),
+            latency_sum_ns,
+            latency_count,
+            tasks: self.seen.iter().map(|task| task.metrics(at)).collect(),
+            edges: self.edges.iter().map(edge_metrics).collect(),
+        }
     }
 
     /// The sum of a counter over all tasks.
     fn sum(&self, counter: impl Fn(&Meter) -> &AtomicU64) -> u64 {
-        self.meters.iter().map(|(_, meter)| read(counter(meter))).sum()
+        self.seen.iter().map(|task| read(counter(&task.meter))).sum()
     }
 
     /// Records that its sources have made.
     fn events_in(&self) -> u64 {
-        let sources = self.meters.iter().zip(&self.probes).filter(|(_, probe)| probe.is_source());
-        sources.map(|((_, meter), _)| read(&meter.records_in)).sum()
+        let sources = self.seen.iter().filter(|task| task.probe.is_source());
+        sources.map(|task| read(&task.meter.records_in)).sum()
     }
 
     pub(crate) fn add_operators(&self, operators: Vec<OperatorCounts>) {
@@ -278,14 +335,48 @@ impl QueryShared {
     }
 }
 
-fn edge_counts((edge, cursors): &(String, Arc<Cursors>)) -> EdgeCounts {
-    EdgeCounts {
-        edge: edge.clone(),
-        written: cursors.written(),
-        read: cursors.read(0),
-        pending: cursors.pending(0),
-        marks_dropped: cursors.marks_dropped(),
+impl SeenTask {
+    fn metrics(&self, at: ProcessingTime) -> TaskMetrics {
+        let SeenTask { name, meter, probe } = self;
+        let Stood { state, lasting_ns, waited_ns } = meter.stood(at);
+        let operator = |operator: &OperatorMeter| OperatorCounts {
+            operator: operator.name.clone(),
+            task: name.clone(),
+            counts: operator.counts(),
+        };
+        TaskMetrics {
+            task: name.clone(),
+            is_source: probe.is_source(),
+            is_sink: probe.is_sink(),
+            state,
+            state_ns: lasting_ns,
+            records_in: read(&meter.records_in),
+            records_out: read(&meter.records_out),
+            bad: read(&meter.bad),
+            steps: read(&meter.steps),
+            busy_ns: read(&meter.busy_ns),
+            ready_ns: waited_ns.ready,
+            blocked_ns: waited_ns.blocked,
+            idle_ns: waited_ns.idle,
+            held_bytes: read(&meter.held_bytes),
+            pending: probe.input.as_ref().map_or(0, |(edge, reader)| edge.pending(*reader)),
+            operators: meter.operators.iter().map(operator).collect(),
+        }
     }
+}
+
+fn edge_counts((edge, cursors): &(String, Arc<Cursors>)) -> EdgeCounts {
+    // The reader's cursor first, so that it has not passed what was written; and each cursor once, so that written is
+    // read and pending whatever goes on meanwhile.
+    let read = cursors.read(0);
+    let written = cursors.written();
+    let pending = written.saturating_sub(read);
+    EdgeCounts { edge: edge.clone(), written, read, pending, marks_dropped: cursors.marks_dropped() }
+}
+
+fn edge_metrics(edge: &(String, Arc<Cursors>)) -> EdgeMetrics {
+    let (chunks, chunk_bytes) = (edge.1.chunks(), edge.1.chunk_bytes());
+    EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }
 
 /// A running query, from outside. Dropping the handle leaves the query alone.
@@ -306,14 +397,19 @@ impl QueryHandle {
 
     /// How it stands; cheap enough to be asked often.
     pub fn state(&self) -> QueryState {
-        let state = self.shared.outcome.lock().state;
-        if state == QueryState::Running && self.shared.is_paused() { QueryState::Paused } else { state }
+        self.shared.state()
     }
 
     /// Takes out the latencies that were measured since they were last taken; those to come are counted from zero.
     /// Whoever wants the figures of an interval takes them at both of its ends; whoever wants all merges what was taken.
     pub fn take_latencies(&self) -> Latencies {
         self.shared.take_latencies()
+    }
+
+    /// What each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
+    /// is that of the [interval](QueryMetrics::since) between.
+    pub fn metrics(&self) -> QueryMetrics {
+        self.shared.metrics()
     }
 
     /// How far it has come.

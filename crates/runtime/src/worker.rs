@@ -121,6 +121,7 @@ fn settle_accounts(
     if body.probe.is_source() {
         body.meter.note_bad(body.task.bad_count());
     }
+    body.meter.note_counts(body.task.as_ref());
     if report.ended {
         // Its sink has published; what state is left goes now.
         body.query.add_operators(body.operator_counts());
