@@ -1,5 +1,5 @@
-//! What an engine and its queries have done, as plain figures of one moment: to be looked at, or subtracted from each
-//! other.
+//! What an engine and its queries have done, as plain figures of one moment: to be looked at, subtracted from each
+//! other, or handed to Prometheus.
 //!
 //! [`QueryHandle::metrics`](crate::QueryHandle::metrics) and [`Engine::metrics`](crate::Engine::metrics) take them.
 //! Counters count since the query was submitted. Whoever wants an interval takes figures at both of its ends:
@@ -16,6 +16,10 @@
 //! own. Asking copies names and reads those words. Left out is the cost of each operator inside a chain: operators of a
 //! chain are one loop, and to time them apart they would have to be run apart, through buffers that are not there.
 //! `Chaining::None` makes every operator a task of its own and measures each.
+//!
+//! [`prometheus`] writes them as text; `docs/metrics.md` is generated from its table.
+
+pub mod prometheus;
 
 use thalweg_model::{EventTime, ProcessingTime};
 

@@ -16,6 +16,8 @@ use crate::error::QueryError;
 use crate::graph::SinkPlan;
 use crate::query::QueryState;
 
+mod metrics;
+
 /// Writes what arrives: values, and marks in brackets.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);

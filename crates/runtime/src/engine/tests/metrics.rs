@@ -1,0 +1,175 @@
+//! Metrics of engines that are stepped by hand: exact between any two steps.
+
+use super::*;
+use crate::meter::TaskState;
+use crate::metrics::{EngineMetrics, QueryMetrics, TaskMetrics};
+use crate::query::{EdgeCounts, QueryHandle};
+
+/// Between any two steps, whatever the clock shows. In `sampled_ns` choices were timed apart from the steps.
+fn check(query: &QueryMetrics, sampled_ns: u64) {
+    let stood_ns = |task: &TaskMetrics| {
+        let is_counted_by_its_state = matches!(task.state, TaskState::Running | TaskState::Ended);
+        let lasting_ns = if is_counted_by_its_state { task.state_ns } else { 0 };
+        task.busy_ns + task.ready_ns + task.blocked_ns + task.idle_ns + lasting_ns
+    };
+    if query.state == QueryState::Running {
+        let missing_ns =
+            |task: &TaskMetrics| query.span_ns.checked_sub(stood_ns(task)).expect("none has two");
+        assert_eq!(query.tasks.iter().map(missing_ns).sum::<u64>(), sampled_ns, "{query:?}");
+    }
+    for operator in query.operators() {
+        assert!(operator.counts.is_conserved(), "{operator:?}");
+    }
+    for (place, edge) in query.edges.iter().enumerate() {
+        let ends_live = query.tasks[place..=place + 1].iter().any(|task| task.state != TaskState::Ended);
+        assert_eq!(edge.chunks > 0, ends_live, "{edge:?}");
+        let EdgeCounts { written, read, pending, .. } = edge.counts;
+        assert_eq!(written, read + pending);
+    }
+    for (place, task) in query.tasks.iter().enumerate() {
+        assert_eq!(task.operators[0].counts.read, task.records_in, "{task:?}");
+        if place > 0 {
+            assert_eq!(query.edges[place - 1].counts.read, task.records_in);
+            assert_eq!(query.edges[place - 1].counts.pending, task.pending);
+        }
+        if let Some(edge) = query.edges.get(place) {
+            assert_eq!(edge.counts.written, task.records_out);
+        }
+    }
+    assert_eq!(query.pending(), query.tasks.iter().map(|task| task.pending).sum::<u64>());
+}
+
+/// Counts and times are right at every moment, not only at the end; and an interval is what happened in it.
+#[test]
+fn figures_are_exact_between_any_two_steps() {
+    for edges in [tiny(), EdgeLimits::default()] {
+        let clock = Arc::new(VirtualClock::default());
+        let mut stepped = stepped(edges, &clock);
+        let query = stepped.engine.submit(graph(20..80, 3, &Seen::default())).unwrap();
+        let (mut before, mut sum_of_steps) = (query.metrics(), 0);
+        check(&before, 0);
+        while query.state() == QueryState::Running {
+            clock.advance_to(clock.now().plus_nanos(100));
+            stepped.workers[0].step(clock.as_ref());
+            while stepped.growth.step() {}
+            let metrics = query.metrics();
+            check(&metrics, stepped.engine.scheduling_ns() / 64);
+            let interval = metrics.since(&before);
+            sum_of_steps += interval.tasks.iter().map(|task| task.steps).sum::<u64>();
+            assert!(interval.span_ns <= 100);
+            before = metrics;
+        }
+        assert_eq!(sum_of_steps, before.tasks.iter().map(|task| task.steps).sum::<u64>());
+        assert_eq!((before.conservation_error(), before.events_in), (None, 60));
+        assert_eq!(before.tasks[1].selectivity().map(|ratio| ratio >= 3.0), Some(true));
+        clock.advance_to(clock.now().plus_nanos(1_000_000));
+        assert_eq!(query.metrics(), before, "nothing changes any more");
+        let report = query.wait().unwrap();
+        assert!(report.operators.iter().all(|operator| before.operators().any(|shown| shown == operator)));
+        assert_eq!(report.edges, before.edges.iter().map(|edge| edge.counts.clone()).collect::<Vec<_>>());
+    }
+}
+
+/// Runs a query of one source and one other task to its end, a millisecond late at each of its records.
+fn finish(stepped: &mut Stepped, clock: &VirtualClock, query: &QueryHandle) {
+    while query.state() == QueryState::Running {
+        let due = run(stepped, clock);
+        if due != ProcessingTime::NEVER {
+            clock.advance_to(due.plus_nanos(1_000_000));
+        }
+    }
+}
+
+/// A source with a record a second, and a sink.
+fn slow() -> Graph {
+    let mut graph = Graph::new("slow \"1\"");
+    let (exit, entry) = graph.edge();
+    graph.source("source", Slow { next_s: 1 }, strategy(), Repeat::new(1), exit);
+    graph.operator("sink", entry, Repeat::new(1), SinkPlan(Seen::default()));
+    graph
+}
+
+/// What people and Prometheus read of a small query that has finished. `UPDATE_GOLDEN=1` writes it anew.
+#[test]
+fn the_text_of_a_finished_query() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(EdgeLimits { marks_max: 4, ..tiny() }, &clock);
+    let query = stepped.engine.submit(slow()).unwrap();
+    finish(&mut stepped, &clock, &query);
+    let mut metrics = stepped.engine.metrics();
+    assert_eq!(metrics.queries, [], "it runs no more");
+    metrics.include(query.metrics());
+    metrics.include(query.metrics());
+    assert_eq!(metrics.queries.len(), 1);
+    // That of the process is different every time; the memory of pages that are kept depends on their size.
+    metrics.process = Default::default();
+    let text = metrics.prometheus();
+    crate::metrics::prometheus::tests::parse(&text).unwrap();
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/engine/tests/finished.prom");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, &text).unwrap();
+    }
+    assert_eq!(std::fs::read_to_string(path).unwrap(), text, "run with UPDATE_GOLDEN=1 to renew it");
+}
+
+/// Queries of one name are told apart, a paused one is idle, and of a failed one nothing is held any more.
+#[test]
+fn queries_are_told_apart() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let paused = stepped.engine.submit(slow()).unwrap();
+    let failing = stepped.engine.submit(graph(1..30, 2, &Seen::default())).unwrap();
+    let twin = stepped.engine.submit(slow()).unwrap();
+    paused.pause();
+    run(&mut stepped, &clock);
+    let metrics = stepped.engine.metrics();
+    let shown = |metrics: &EngineMetrics| -> Vec<(u64, QueryState)> {
+        metrics.queries.iter().map(|query| (query.serial, query.state)).collect()
+    };
+    assert_eq!(shown(&metrics), [(1, QueryState::Paused), (3, QueryState::Running)]);
+    assert_eq!((metrics.queries_submitted, metrics.workers.len()), (3, 1));
+    crate::metrics::prometheus::tests::parse(&metrics.prometheus()).unwrap();
+
+    let failed = failing.metrics();
+    assert_eq!((failed.state, failed.conservation_error()), (QueryState::Failed, None));
+    assert!(failed.tasks.iter().all(|task| task.state == TaskState::Ended && task.held_bytes == 0));
+    let mut later = stepped.engine.metrics();
+    later.include(failed);
+    assert_eq!(shown(&later).len(), 3);
+    assert_eq!(later.since(&metrics).queries_submitted, 0);
+
+    clock.advance_to(ProcessingTime::from_nanos(10_000));
+    assert!(
+        paused.metrics().tasks.iter().all(|task| task.idle_ns == 10_000 && task.state == TaskState::Idle)
+    );
+    drop(stepped);
+    let cancelled = twin.metrics();
+    assert_eq!((cancelled.state, cancelled.tasks[0].state), (QueryState::Failed, TaskState::Ended));
+}
+
+/// With threads: looked at from outside while it runs, no count goes back and no operator loses a record for good.
+#[test]
+fn counters_never_go_back_while_workers_run() {
+    let engine = Engine::builder().workers(2).edges(tiny()).build().unwrap();
+    let query = engine.submit(graph(20..20_000, 2, &Seen::default())).unwrap();
+    let mut before = engine.metrics();
+    while query.state() == QueryState::Running {
+        let mut now = engine.metrics();
+        now.include(query.metrics());
+        crate::metrics::prometheus::tests::parse(&now.prometheus()).unwrap();
+        for (now, then) in now.queries.iter().zip(&before.queries) {
+            for (now, then) in now.tasks.iter().zip(&then.tasks) {
+                let times = |task: &TaskMetrics| {
+                    [task.busy_ns, task.ready_ns, task.blocked_ns, task.idle_ns, task.records_in, task.steps]
+                };
+                assert!(
+                    times(now).iter().zip(times(then)).all(|(now, then)| then <= *now),
+                    "{then:?} {now:?}"
+                );
+            }
+        }
+        before = now;
+    }
+    assert_eq!(query.metrics().conservation_error(), None);
+    assert_eq!(engine.metrics().workers.len(), 2);
+}

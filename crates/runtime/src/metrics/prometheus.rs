@@ -1,0 +1,517 @@
+//! Metrics as text that Prometheus and its kin read: the text format, version 0.0.4 (Prometheus, "Exposition formats",
+//! section "Text-based format"), to be sent as [`CONTENT_TYPE`].
+//!
+//! One table says everything of a metric: its name, kind, unit, meaning, and where its samples come from. The text and
+//! `docs/metrics.md` are both made from it. Written by hand, and not by the crate prometheus-client, because that one
+//! (0.25) writes no summaries, which latencies are; wants a registry of collectors that own what they show, where there
+//! is one snapshot to be walked once; and leaves what must be escaped in HELP lines to its caller.
+//!
+//! All names begin with `thalweg_`, those of the process, too: the program around the engine may have its own.
+//! Time is in seconds and memory in bytes, as is the custom there, though the engine counts nanoseconds.
+
+use std::fmt::{self, Display, Write};
+
+use thalweg_model::EventTime;
+
+use super::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerMetrics};
+use crate::query::{OperatorCounts, QueryState};
+
+/// What to call the text in an HTTP answer.
+pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// A metric.
+struct Metric {
+    name: &'static str,
+    kind: Kind,
+    unit: &'static str,
+    help: &'static str,
+    of: Of,
+}
+
+/// What Prometheus calls the type of a metric.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Counter,
+    Gauge,
+    Summary,
+}
+
+/// What a metric is told of, and how: a sample for each, or none where nothing is known.
+#[derive(Clone, Copy)]
+enum Of {
+    Engine(fn(&EngineMetrics) -> Option<Value>),
+    Worker(fn(&WorkerMetrics) -> Option<Value>),
+    Query(fn(&QueryMetrics) -> Option<Value>),
+    /// One sample for each state, of which one is 1.
+    QueryState,
+    Latency,
+    Task(fn(&TaskMetrics) -> Option<Value>),
+    Operator(fn(&OperatorCounts) -> Option<Value>),
+    Edge(fn(&EdgeMetrics) -> Option<Value>),
+}
+
+/// The value of a sample.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Value {
+    Whole(u64),
+    /// Shown in seconds, to the last nanosecond.
+    Nanos(u64),
+    /// Shown in seconds since 1970; the end of all time as infinity.
+    Instant(EventTime),
+}
+
+fn whole(count: u64) -> Option<Value> {
+    Some(Value::Whole(count))
+}
+
+fn nanos(nanos: u64) -> Option<Value> {
+    Some(Value::Nanos(nanos))
+}
+
+const fn counter(name: &'static str, unit: &'static str, help: &'static str, of: Of) -> Metric {
+    Metric { name, kind: Kind::Counter, unit, help, of }
+}
+
+const fn gauge(name: &'static str, unit: &'static str, help: &'static str, of: Of) -> Metric {
+    Metric { name, kind: Kind::Gauge, unit, help, of }
+}
+
+const fn summary(name: &'static str, unit: &'static str, help: &'static str, of: Of) -> Metric {
+    Metric { name, kind: Kind::Summary, unit, help, of }
+}
+
+/// Every metric, in the order of the text.
+const ALL: [Metric; 40] = [
+    counter(
+        "thalweg_queries_submitted_total",
+        "queries",
+        "Queries that the engine took",
+        Of::Engine(|engine| whole(engine.queries_submitted)),
+    ),
+    counter(
+        "thalweg_scheduling_seconds_total",
+        "seconds",
+        "Time that workers spent choosing tasks, estimated from one choice in 64",
+        Of::Engine(|engine| nanos(engine.scheduling_ns)),
+    ),
+    gauge(
+        "thalweg_memory_used_bytes",
+        "bytes",
+        "Bytes of the memory budget in use",
+        Of::Engine(|engine| whole(engine.memory_used_bytes)),
+    ),
+    gauge(
+        "thalweg_memory_peak_bytes",
+        "bytes",
+        "The most bytes of the memory budget that were ever in use",
+        Of::Engine(|engine| whole(engine.memory_peak_bytes)),
+    ),
+    gauge(
+        "thalweg_memory_limit_bytes",
+        "bytes",
+        "The memory budget",
+        Of::Engine(|engine| whole(engine.memory_limit_bytes)),
+    ),
+    gauge(
+        "thalweg_workers_asleep",
+        "workers",
+        "Workers that sleep because there is nothing to do",
+        Of::Engine(|engine| whole(engine.workers_asleep)),
+    ),
+    counter(
+        "thalweg_worker_cpu_seconds_total",
+        "seconds",
+        "CPU time of a worker's thread",
+        Of::Worker(|worker| worker.cpu_ns.map(Value::Nanos)),
+    ),
+    counter(
+        "thalweg_worker_wait_seconds_total",
+        "seconds",
+        "Time in which a worker's thread could have run, but the system had no core for it",
+        Of::Worker(|worker| worker.wait_ns.map(Value::Nanos)),
+    ),
+    counter(
+        "thalweg_process_cpu_seconds_total",
+        "seconds",
+        "CPU time of all threads of the process",
+        Of::Engine(|engine| engine.process.cpu_ns.map(Value::Nanos)),
+    ),
+    gauge(
+        "thalweg_process_resident_bytes",
+        "bytes",
+        "Memory that the process holds",
+        Of::Engine(|engine| engine.process.rss_bytes.map(Value::Whole)),
+    ),
+    gauge(
+        "thalweg_process_resident_peak_bytes",
+        "bytes",
+        "The most memory that the process held",
+        Of::Engine(|engine| engine.process.rss_peak_bytes.map(Value::Whole)),
+    ),
+    counter(
+        "thalweg_process_page_faults_minor_total",
+        "faults",
+        "Page faults that were served without reading from a disk",
+        Of::Engine(|engine| engine.process.page_faults_minor.map(Value::Whole)),
+    ),
+    counter(
+        "thalweg_process_page_faults_major_total",
+        "faults",
+        "Page faults that had to read from a disk",
+        Of::Engine(|engine| engine.process.page_faults_major.map(Value::Whole)),
+    ),
+    gauge(
+        "thalweg_query_state",
+        "0 or 1",
+        "How the query stands: 1 for its state, 0 for the others",
+        Of::QueryState,
+    ),
+    counter(
+        "thalweg_query_events_in_total",
+        "records",
+        "Records that its sources made",
+        Of::Query(|query| whole(query.events_in)),
+    ),
+    counter(
+        "thalweg_query_results_out_total",
+        "records",
+        "Records that its sinks wrote",
+        Of::Query(|query| whole(query.results_out)),
+    ),
+    gauge(
+        "thalweg_query_watermark_seconds",
+        "seconds since 1970",
+        "The least of the last watermarks that its sinks have seen, in event time; +Inf when its streams have ended",
+        Of::Query(|query| query.watermark.map(Value::Instant)),
+    ),
+    summary(
+        "thalweg_query_latency_seconds",
+        "seconds",
+        "From when a record should have been sent until its results were at the sink; quantiles since they were last taken by a handle, sum and count since the start",
+        Of::Latency,
+    ),
+    counter(
+        "thalweg_task_records_in_total",
+        "records",
+        "Records taken from the edge; of a source: made",
+        Of::Task(|task| whole(task.records_in)),
+    ),
+    counter(
+        "thalweg_task_records_out_total",
+        "records",
+        "Records put out, to the edge or the sink",
+        Of::Task(|task| whole(task.records_out)),
+    ),
+    counter(
+        "thalweg_task_records_bad_total",
+        "records",
+        "Input that was not understood",
+        Of::Task(|task| whole(task.bad)),
+    ),
+    counter(
+        "thalweg_task_steps_total",
+        "steps",
+        "Steps that workers ran",
+        Of::Task(|task| whole(task.steps)),
+    ),
+    counter(
+        "thalweg_task_busy_seconds_total",
+        "seconds",
+        "Time that workers spent in its steps; per record taken, this is its cost",
+        Of::Task(|task| nanos(task.busy_ns)),
+    ),
+    counter(
+        "thalweg_task_ready_seconds_total",
+        "seconds",
+        "Time in which it had something to do, could do it, and waited for a worker",
+        Of::Task(|task| nanos(task.ready_ns)),
+    ),
+    counter(
+        "thalweg_task_blocked_seconds_total",
+        "seconds",
+        "Time in which it had something to do, but no room for what would come of it: somebody downstream is slow",
+        Of::Task(|task| nanos(task.blocked_ns)),
+    ),
+    counter(
+        "thalweg_task_idle_seconds_total",
+        "seconds",
+        "Time in which it had nothing to do, or its query was paused",
+        Of::Task(|task| nanos(task.idle_ns)),
+    ),
+    gauge(
+        "thalweg_task_running_seconds",
+        "seconds",
+        "How long the step that runs now has taken so far; 0 if none runs",
+        Of::Task(|task| nanos(task.running_ns())),
+    ),
+    gauge(
+        "thalweg_task_records_pending",
+        "records",
+        "Records that wait on its edge",
+        Of::Task(|task| whole(task.pending)),
+    ),
+    gauge(
+        "thalweg_task_held_bytes",
+        "bytes",
+        "State and buffers beyond blocks",
+        Of::Task(|task| whole(task.held_bytes)),
+    ),
+    counter(
+        "thalweg_operator_records_read_total",
+        "records",
+        "Records taken: the sum of those forwarded, folded, filtered and late",
+        Of::Operator(|operator| whole(operator.counts.read)),
+    ),
+    counter(
+        "thalweg_operator_records_forwarded_total",
+        "records",
+        "Records handed on, changed or not",
+        Of::Operator(|operator| whole(operator.counts.forwarded)),
+    ),
+    counter(
+        "thalweg_operator_records_folded_total",
+        "records",
+        "Records that went into state",
+        Of::Operator(|operator| whole(operator.counts.folded)),
+    ),
+    counter(
+        "thalweg_operator_records_filtered_total",
+        "records",
+        "Records dropped because the query says so",
+        Of::Operator(|operator| whole(operator.counts.filtered)),
+    ),
+    counter(
+        "thalweg_operator_records_late_total",
+        "records",
+        "Records dropped because all their windows had closed",
+        Of::Operator(|operator| whole(operator.counts.late)),
+    ),
+    counter(
+        "thalweg_edge_records_written_total",
+        "records",
+        "Records written: the sum of those read and those pending",
+        Of::Edge(|edge| whole(edge.counts.written)),
+    ),
+    counter(
+        "thalweg_edge_records_read_total",
+        "records",
+        "Records read",
+        Of::Edge(|edge| whole(edge.counts.read)),
+    ),
+    gauge(
+        "thalweg_edge_records_pending",
+        "records",
+        "Records written and not read yet",
+        Of::Edge(|edge| whole(edge.counts.pending)),
+    ),
+    counter(
+        "thalweg_edge_marks_dropped_total",
+        "marks",
+        "Latency markers dropped because too many marks were on their way",
+        Of::Edge(|edge| whole(edge.counts.marks_dropped)),
+    ),
+    gauge("thalweg_edge_chunks", "chunks", "Chunks that the edge owns", Of::Edge(|edge| whole(edge.chunks))),
+    gauge(
+        "thalweg_edge_chunk_bytes",
+        "bytes",
+        "Bytes of these chunks",
+        Of::Edge(|edge| whole(edge.chunk_bytes)),
+    ),
+];
+
+impl EngineMetrics {
+    /// The figures in the text format of Prometheus, version 0.0.4. Every metric of the table has its lines of HELP and
+    /// TYPE, also if nothing is there to be told of.
+    pub fn prometheus(&self) -> String {
+        let mut text = String::new();
+        self.write_prometheus(&mut text).expect("a string takes all that is written");
+        text
+    }
+
+    /// As [`prometheus`](Self::prometheus), to a writer.
+    ///
+    /// # Errors
+    /// Those of `text`.
+    pub fn write_prometheus(&self, text: &mut impl Write) -> fmt::Result {
+        for Metric { name, kind, help, of, .. } in ALL {
+            writeln!(text, "# HELP {name} {}", Escaped { text: help, escapes_quotes: false })?;
+            writeln!(text, "# TYPE {name} {kind}")?;
+            let mut sample = |suffix: &str, labels: &[Label<'_>], value: Option<Value>| match value {
+                Some(value) => writeln!(text, "{name}{suffix}{} {value}", Labels(labels)),
+                None => Ok(()),
+            };
+            match of {
+                Of::Engine(value) => sample("", &[], value(self))?,
+                Of::Worker(value) => {
+                    for (index, worker) in self.workers.iter().enumerate() {
+                        sample("", &[("worker", &index)], value(worker))?;
+                    }
+                }
+                Of::Query(_) | Of::QueryState | Of::Latency | Of::Task(_) | Of::Operator(_) | Of::Edge(_) => {
+                    for query in &self.queries {
+                        query.sample(of, &mut sample)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl QueryMetrics {
+    fn sample(
+        &self,
+        of: Of,
+        sample: &mut impl FnMut(&str, &[Label<'_>], Option<Value>) -> fmt::Result,
+    ) -> fmt::Result {
+        // Two queries may have one name, but every sample needs labels of its own.
+        let (query, serial): (Label<'_>, Label<'_>) = (("query", &self.query), ("serial", &self.serial));
+        match of {
+            Of::Engine(_) | Of::Worker(_) => (),
+            Of::Query(value) => sample("", &[query, serial], value(self))?,
+            Of::QueryState => {
+                for (name, state) in STATES {
+                    let is_state = whole(u64::from(state == self.state));
+                    sample("", &[query, serial, ("state", &name)], is_state)?;
+                }
+            }
+            Of::Latency => {
+                let quantiles = self.latency.map(|latency| {
+                    let quantiles = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns];
+                    ["0.5", "0.9", "0.99", "0.999"].into_iter().zip(quantiles)
+                });
+                for (quantile, ns) in quantiles.into_iter().flatten() {
+                    sample("", &[query, serial, ("quantile", &quantile)], nanos(ns))?;
+                }
+                sample("_sum", &[query, serial], nanos(self.latency_sum_ns))?;
+                sample("_count", &[query, serial], whole(self.latency_count))?;
+            }
+            Of::Task(value) => {
+                for task in &self.tasks {
+                    sample("", &[query, serial, ("task", &task.task)], value(task))?;
+                }
+            }
+            Of::Operator(value) => {
+                for operator in self.operators() {
+                    let labels = [query, serial, ("task", &operator.task), ("operator", &operator.operator)];
+                    sample("", &labels, value(operator))?;
+                }
+            }
+            Of::Edge(value) => {
+                for edge in &self.edges {
+                    sample("", &[query, serial, ("edge", &edge.counts.edge)], value(edge))?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+const STATES: [(&str, QueryState); 4] = [
+    ("running", QueryState::Running),
+    ("paused", QueryState::Paused),
+    ("finished", QueryState::Finished),
+    ("failed", QueryState::Failed),
+];
+
+impl Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Counter => "counter",
+            Kind::Gauge => "gauge",
+            Kind::Summary => "summary",
+        })
+    }
+}
+
+/// What follows the point, without the zeros at its end; nothing if nothing is left.
+fn write_fraction(f: &mut fmt::Formatter<'_>, fraction: u64, digits: usize) -> fmt::Result {
+    let digits = format!("{fraction:0digits$}");
+    match digits.trim_end_matches('0') {
+        "" => Ok(()),
+        digits => write!(f, ".{digits}"),
+    }
+}
+
+impl Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Value::Whole(count) => count.fmt(f),
+            Value::Nanos(nanos) => {
+                write!(f, "{}", nanos / 1_000_000_000)?;
+                write_fraction(f, nanos % 1_000_000_000, 9)
+            }
+            Value::Instant(EventTime::MAX) => f.write_str("+Inf"),
+            Value::Instant(instant) => {
+                let micros = instant.as_micros();
+                let sign = if micros < 0 { "-" } else { "" };
+                write!(f, "{sign}{}", micros.unsigned_abs() / 1_000_000)?;
+                write_fraction(f, micros.unsigned_abs() % 1_000_000, 6)
+            }
+        }
+    }
+}
+
+/// Name and value of a label.
+type Label<'a> = (&'a str, &'a dyn Display);
+
+/// The labels of a sample in braces; nothing if there are none.
+struct Labels<'a>(&'a [Label<'a>]);
+
+impl Display for Labels<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, (name, value)) in self.0.iter().enumerate() {
+            let before = if place == 0 { '{' } else { ',' };
+            write!(f, "{before}{name}=\"{}\"", Escaped { text: value, escapes_quotes: true })?;
+        }
+        f.write_str(if self.0.is_empty() { "" } else { "}" })
+    }
+}
+
+/// Text in which a backslash and the end of a line are escaped and, in a label, quotes.
+struct Escaped<T> {
+    text: T,
+    escapes_quotes: bool,
+}
+
+impl<T: Display> Display for Escaped<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        struct Escape<'a, 'b> {
+            to: &'a mut fmt::Formatter<'b>,
+            escapes_quotes: bool,
+        }
+        impl Write for Escape<'_, '_> {
+            fn write_str(&mut self, text: &str) -> fmt::Result {
+                text.chars().try_for_each(|letter| match letter {
+                    '\\' => self.to.write_str("\\\\"),
+                    '\n' => self.to.write_str("\\n"),
+                    '"' if self.escapes_quotes => self.to.write_str("\\\""),
+                    other => self.to.write_char(other),
+                })
+            }
+        }
+        write!(Escape { to: f, escapes_quotes: self.escapes_quotes }, "{}", self.text)
+    }
+}
+
+/// The table as Markdown.
+pub fn table() -> String {
+    let mut page = String::from("| name | type | unit | labels | meaning |\n|---|---|---|---|---|\n");
+    for Metric { name, kind, unit, help, of } in ALL {
+        let labels = match of {
+            Of::Engine(_) => "",
+            Of::Worker(_) => "`worker`",
+            Of::Query(_) => "`query`, `serial`",
+            Of::QueryState => "`query`, `serial`, `state`",
+            Of::Latency => "`query`, `serial`, `quantile`",
+            Of::Task(_) => "`query`, `serial`, `task`",
+            Of::Operator(_) => "`query`, `serial`, `task`, `operator`",
+            Of::Edge(_) => "`query`, `serial`, `edge`",
+        };
+        page += &format!("| `{name}` | {kind} | {unit} | {labels} | {help} |\n");
+    }
+    page
+}
+
+#[cfg(all(test, not(loom)))]
+pub(crate) mod tests;
