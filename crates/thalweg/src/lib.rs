@@ -76,6 +76,7 @@ pub use thalweg_model::{
 };
 pub use thalweg_operators::{Count, DuplicateKey, Table};
 pub use thalweg_runtime::{
-    EdgeCounts, EdgeLimits, Engine, EngineBuilder, Graph, LatencySummary, OperatorCounts, PlanError,
-    Progress, QueryError, QueryHandle, QueryReport, QueryState, Step, Stepped, SystemClock,
+    EdgeCounts, EdgeLimits, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Graph, LatencySummary,
+    OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle, QueryMetrics, QueryReport,
+    QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState, WorkerMetrics,
 };
