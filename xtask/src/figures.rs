@@ -3,7 +3,7 @@
 //! Machines drift, so everything runs interleaved: a round measures each side of each table once, and what counts are
 //! the medians over the rounds. Every run checks its own results; one wrong result ends the whole.
 //!
-//! - [`bench`]: runs the program, once for each side and round;
+//! - [`mod@bench`]: runs the program, once for each side and round;
 //! - [`table`]: medians and spreads beside their targets, as Markdown;
 //! - [`speeds`], [`latency`], [`idle`], [`load`], [`queries`]: a section each, which is a table with its sides;
 //! - [`scheduling`]: of every run of the engine, the time that went into choosing tasks.
