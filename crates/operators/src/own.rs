@@ -107,8 +107,14 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
         let Own { operator, is_running, .. } = self;
         run(is_running, true, || {
             let mut input = Beside { neighbour: input, is_running };
-            operator.process(&mut input, &mut Beside { neighbour: output, is_running });
+            let given = input.remaining();
+            let mut output = Beside { neighbour: output, is_running };
+            operator.process(&mut input, &mut output);
             let left = input.remaining();
+            assert!(
+                left < given || given == 0 || operator.is_stalled() || output.room() == 0,
+                "an operator with room takes a record, or says that it is stalled (O3); {left} are left of {given}"
+            );
             assert!(
                 P::EXPANDS || left == 0,
                 "an operator that does not expand takes all records it is given (O2); {left} are left"

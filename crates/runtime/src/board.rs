@@ -84,6 +84,9 @@ impl Board {
             return;
         }
         leaf.store(word, Ordering::Relaxed);
+        // SeqCst: between our leaf and our look at what others write: the number of groups, and the top. Who begins to
+        // keep tops (`cover`) or overwrites one looks at the leaves behind a fence, and sees ours, or we see his.
+        fence(Ordering::SeqCst);
         if self.groups() > 1 {
             self.lift(index / GROUP, before, word);
         }
@@ -91,8 +94,6 @@ impl Board {
 
     /// Brings the change of a leaf to its top.
     fn lift(&self, group: usize, before: u64, word: u64) {
-        // SeqCst: between our leaf and our look at the top. Whoever overwrites the top later looks at our leaf.
-        fence(Ordering::SeqCst);
         let top = self.tops[group].load(Ordering::Relaxed);
         if word < before {
             if word < top {
@@ -115,6 +116,27 @@ impl Board {
             }
             self.tops[group].store(least, Ordering::Relaxed);
         }
+    }
+
+    /// Visits the places of all words up to `word`; answers the least of the others.
+    pub(crate) fn visit_up_to(&self, word: u64, mut visit: impl FnMut(usize)) -> u64 {
+        let mut next = NOTHING;
+        for group in 0..self.groups() {
+            let top = self.tops[group].load(Ordering::Relaxed);
+            if self.groups() > 1 && word < top {
+                next = next.min(top);
+                continue;
+            }
+            for index in group * GROUP..(group + 1) * GROUP {
+                let found = self.get(index);
+                if found <= word {
+                    visit(index);
+                } else {
+                    next = next.min(found);
+                }
+            }
+        }
+        next
     }
 
     #[inline]

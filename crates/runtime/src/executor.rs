@@ -26,6 +26,7 @@
 mod body;
 mod turn;
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
@@ -170,10 +171,14 @@ impl Executor {
 
     /// Adds the tasks of a query, which may run from now on.
     pub(crate) fn submit(&self, built: Built) -> Result<Arc<QueryShared>, PlanError> {
-        let Built { name, tasks, edges, delivered } = built;
         if self.is_closed() {
             return Err(PlanError::EngineClosed);
         }
+        self.guarded(|| self.admit(built))
+    }
+
+    fn admit(&self, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+        let Built { name, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
         // Again, now that nobody can close the engine before the query is in.
@@ -307,6 +312,15 @@ impl Executor {
         }
     }
 
+    /// Runs on somebody else's thread what may ask the policy or the clock. If one of them panics, the engine closes,
+    /// as when a worker dies of it, and the panic goes on.
+    fn guarded<T>(&self, act: impl FnOnce() -> T) -> T {
+        catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
+            self.close(|| QueryError::WorkerDied);
+            resume_unwind(payload)
+        })
+    }
+
     fn outside(&self, now: ProcessingTime) -> Turn<'_> {
         let ranker = Some(self.ranker.lock());
         Turn { executor: self, ranker, bench: None, now, ended: Vec::new(), unused: Vec::new() }
@@ -323,9 +337,11 @@ impl Executor {
     fn call_from_outside(&self, operators: &[OperatorId]) {
         // SeqCst: what has happened comes before the looks at the batons, as a run's publications do.
         fence(Ordering::SeqCst);
-        let mut turn = self.outside(self.clock.now());
-        operators.iter().for_each(|&operator| turn.call(operator));
-        turn.end();
+        self.guarded(|| {
+            let mut turn = self.outside(self.clock.now());
+            operators.iter().for_each(|&operator| turn.call(operator));
+            turn.end();
+        });
         self.rouse();
     }
 
@@ -351,19 +367,25 @@ impl Executor {
 
     /// Ends a query with an error. Tasks that run now are dropped when their step ends.
     pub(crate) fn fail_query(&self, query: &QueryShared, error: QueryError) {
-        let mut turn = self.outside(self.clock.now());
-        turn.fail(query, error);
-        turn.end();
+        self.guarded(|| {
+            let mut turn = self.outside(self.clock.now());
+            turn.fail(query, error);
+            turn.end();
+        });
+        // While we held a task of another query, in the place of one of this, a worker may have missed it.
+        self.rouse();
     }
 
-    /// Fails every query, wakes every worker for the last time, and takes no more queries.
+    /// Fails every query, wakes every worker for the last time, and takes no more queries. Asks neither the clock nor the
+    /// policy, either of which may be what a worker has died of.
     pub(crate) fn close(&self, reason: impl Fn() -> QueryError) {
-        // Not asking the clock, which may be what a worker has died of. Nothing is ranked any more.
         let mut turn = self.outside(ProcessingTime::ZERO);
-        self.is_closed.store(true, Ordering::Relaxed);
         let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
         let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
-        queries.iter().for_each(|query| turn.fail(query, reason()));
+        // First all fail: from then on no task is ranked, and whoever lets go of one ends it.
+        queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
+        self.is_closed.store(true, Ordering::Relaxed);
+        queries.iter().for_each(|query| turn.bury_tasks(query));
         turn.end();
         self.idle.wake_all();
     }

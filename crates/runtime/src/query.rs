@@ -68,6 +68,8 @@ struct Outcome {
     /// Tasks that are not dropped yet. Only when the last is gone, and with it every sink, has the query ended: whoever
     /// waits for that may write the same file next.
     tasks_left: usize,
+    /// Tasks whose stream has ended. Only when that is all of them has the query finished.
+    tasks_ended: usize,
     error: Option<QueryError>,
     /// Filled as tasks end.
     operators: Vec<OperatorCounts>,
@@ -209,6 +211,7 @@ impl QueryShared {
             outcome: Mutex::new(Outcome {
                 state: QueryState::Running,
                 tasks_left,
+                tasks_ended: 0,
                 error: None,
                 operators: Vec::new(),
             }),
@@ -285,8 +288,11 @@ impl QueryShared {
         sources.map(|task| read(&task.meter.records_in)).sum()
     }
 
-    pub(crate) fn add_operators(&self, operators: Vec<OperatorCounts>) {
-        self.outcome.lock().operators.extend(operators);
+    /// Takes note that the stream of a task has ended, and of what its operators did.
+    pub(crate) fn add_ended(&self, operators: Vec<OperatorCounts>) {
+        let mut outcome = self.outcome.lock();
+        outcome.tasks_ended += 1;
+        outcome.operators.extend(operators);
     }
 
     /// Makes the query fail, unless it fails already: the first reason counts, a later one is handed back. It has
@@ -306,6 +312,10 @@ impl QueryShared {
         let mut outcome = self.outcome.lock();
         outcome.tasks_left -= 1;
         if outcome.tasks_left == 0 {
+            if outcome.error.is_none() && outcome.tasks_ended < self.seen.len() {
+                // A task is gone before its stream: with the worker that had it in hand.
+                outcome.error = Some(QueryError::WorkerDied);
+            }
             outcome.state = if outcome.error.is_some() { QueryState::Failed } else { QueryState::Finished };
             self.is_running.store(false, Ordering::Relaxed);
             self.ended.notify_all();
@@ -457,7 +467,8 @@ impl QueryHandle {
         }
     }
 
-    /// Waits until the query has ended and all of its sinks are gone.
+    /// Waits until the query has ended and all of its sinks are gone. Its place among the engine's queries and tasks is free
+    /// a moment later.
     ///
     /// # Errors
     /// What ended it, if its streams did not.

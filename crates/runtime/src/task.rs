@@ -212,7 +212,9 @@ impl Probe {
     pub(crate) fn note_poll(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
-        self.spacing_ns.store(spacing_ns.unwrap_or(UNKNOWN_SPACING), Ordering::Relaxed);
+        // Of records that are due all at once, one a nanosecond is enough.
+        self.spacing_ns
+            .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
     }
 
     /// Takes note that something is not through in a step that began at `now`, or that all is.

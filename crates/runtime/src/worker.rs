@@ -124,7 +124,7 @@ fn settle_accounts(
     body.meter.note_counts(body.task.as_ref());
     if report.ended {
         // Its sink has published; what state is left goes now.
-        body.query.add_operators(body.operator_counts());
+        body.query.add_ended(body.operator_counts());
         return Ok(());
     }
     let held_bytes = body.task.held_bytes();

@@ -75,7 +75,8 @@ pub trait Policy: Send {
     /// The snapshot fields it reads. Asked once.
     fn reads(&self) -> Fields;
 
-    /// When its ranks must be renewed. Asked once.
+    /// When its ranks must be renewed, at least; the worker pool renews them in every round and on every return in any
+    /// case. Asked once.
     fn refresh(&self) -> Refresh;
 
     /// What its scores mean. Asked once.

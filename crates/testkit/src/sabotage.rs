@@ -67,7 +67,7 @@ impl Place {
 #[derive(Debug, Default)]
 pub struct Sabotage {
     at: Option<(Place, u64)>,
-    /// Visits to that place. Relaxed: a counter of its own; tasks are ordered by the executor's lock.
+    /// Visits to that place. Relaxed: a counter of its own; the runs of a task are ordered by its baton.
     visits: AtomicU64,
 }
 

@@ -45,6 +45,20 @@ mod plain {
     }
 
     #[test]
+    fn words_up_to_one_are_visited_and_the_next_is_told() {
+        let board = Board::new(300);
+        board.cover(300);
+        [(1, 5), (2, 3), (70, 1), (299, 9)].into_iter().for_each(|(index, word)| board.set(index, word));
+        let visited = |word| {
+            let mut places = Vec::new();
+            (board.visit_up_to(word, |place| places.push(place)), places)
+        };
+        assert_eq!(visited(0), (1, vec![]));
+        assert_eq!(visited(3), (5, vec![2, 70]));
+        assert_eq!(visited(9), (NOTHING, vec![1, 2, 70, 299]));
+    }
+
+    #[test]
     fn the_least_of_a_neighbourhood_can_be_chosen() {
         let board = Board::new(100);
         board.cover(100);
@@ -77,6 +91,21 @@ mod model {
             board.set(0, NOTHING);
             lowering.join().unwrap();
             assert_eq!(board.least(), Some(Least { index: 1, word: 3 }));
+        });
+    }
+
+    /// A leaf changes while another party begins to keep tops: afterwards its top knows it.
+    #[test]
+    fn covering_more_misses_no_leaf() {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(|| {
+            let board = Arc::new(Board::new(4));
+            let other = Arc::clone(&board);
+            let covering = thread::spawn(move || other.cover(4));
+            board.set(0, 5);
+            covering.join().unwrap();
+            assert_eq!(board.least(), Some(Least { index: 0, word: 5 }));
         });
     }
 

@@ -16,8 +16,8 @@ use crate::query::QueryShared;
 use crate::ranker::{Note, ROUND_NS, Ranker};
 use crate::task::{Quantum, StepReport};
 
-/// Ready tasks that turn out to be held by others before a worker gives up and looks whether to sleep, which it then
-/// does not. There can be no more of them than workers, and each is taken off the board by its holder at once.
+/// Ready tasks that turn out to be held by others before a worker gives up for this time. It then looks whether to sleep,
+/// at the batons themselves, and does not while one is ready.
 const MISSES_MAX: usize = 8;
 
 /// Two ranks whose words agree above so many bits are near: class, sign, exponent and the first three bits of the
@@ -220,7 +220,15 @@ impl Turn<'_> {
 
     /// Makes a query fail, and ends those of its tasks that nobody holds; the others end when they are put back.
     pub(super) fn fail(&mut self, query: &QueryShared, error: QueryError) {
-        self.unused.extend(query.fail(error));
+        match query.fail(error) {
+            None => self.bury_tasks(query),
+            // It has ended, or somebody else ends it.
+            unused => self.unused.extend(unused),
+        }
+    }
+
+    /// Ends those tasks of a query that has failed which nobody holds.
+    pub(super) fn bury_tasks(&mut self, query: &QueryShared) {
         for operator in query.tasks() {
             let baton = &self.executor.batons[operator.0 as usize];
             if let Some(body) = baton.take_any().or_else(|| baton.call()) {
@@ -236,13 +244,10 @@ impl Turn<'_> {
         next_due_ns.store(NOTHING, Ordering::Relaxed);
         // SeqCst: see `wait_for`.
         fence(Ordering::SeqCst);
-        for place in 0..dues.covered() {
-            let due_ns = dues.get(place);
-            if due_ns <= self.now.as_nanos() {
-                self.call(OperatorId(place as u32));
-            } else if due_ns != NOTHING {
-                next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
-            }
+        let now_ns = self.now.as_nanos();
+        let next_ns = dues.visit_up_to(now_ns, |place| self.call(OperatorId(place as u32)));
+        if next_ns != NOTHING {
+            next_due_ns.fetch_min(next_ns, Ordering::Relaxed);
         }
     }
 
