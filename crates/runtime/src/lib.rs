@@ -51,3 +51,6 @@ pub use metrics::{EdgeMetrics, EngineMetrics, QueryMetrics, TaskMetrics, WorkerM
 pub use query::{EdgeCounts, OperatorCounts, Progress, QueryHandle, QueryReport, QueryState};
 pub use system::ProcessMetrics;
 pub use worker::{Step, Worker};
+
+/// Policies: what [`EngineBuilder::policy`] takes, and what a policy of one's own is made of.
+pub use thalweg_scheduling as scheduling;

@@ -75,6 +75,7 @@ pub use thalweg_model::{
     Windowed, source,
 };
 pub use thalweg_operators::{Count, DuplicateKey, Table};
+pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
     EdgeCounts, EdgeLimits, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Graph, LatencySummary,
     OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle, QueryMetrics, QueryReport,
