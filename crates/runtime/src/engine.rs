@@ -26,6 +26,7 @@ pub struct EngineBuilder {
     memory_budget_bytes: u64,
     edges: EdgeLimits,
     run_bytes: u64,
+    source_grain_ns: u64,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
@@ -41,6 +42,7 @@ impl Default for EngineBuilder {
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
             run_bytes: limits::RUN_BYTES.default,
+            source_grain_ns: limits::SOURCE_GRAIN_NS.default,
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
@@ -68,6 +70,12 @@ impl EngineBuilder {
     /// Bytes of records that one run may take at most, whatever the policy allows: [`limits::RUN_BYTES`].
     pub fn run_bytes(self, run_bytes: u64) -> Self {
         EngineBuilder { run_bytes, ..self }
+    }
+
+    /// Nanoseconds for which a source that has caught up with its pace is left alone: the price of latency at high rates
+    /// in CPU time. [`limits::SOURCE_GRAIN_NS`].
+    pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
+        EngineBuilder { source_grain_ns, ..self }
     }
 
     /// Who runs next.
@@ -123,10 +131,11 @@ impl EngineBuilder {
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
         self.edges.check()?;
         let bytes_max = limits::RUN_BYTES.check(self.run_bytes)?;
+        let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         let pool = Pool::new(budget);
         let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let runs = Runs { block_records: self.edges.block_records, bytes_max };
+        let runs = Runs { block_records: self.edges.block_records, bytes_max, source_grain_ns };
         let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
         let workers: Vec<Worker> =
             (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();

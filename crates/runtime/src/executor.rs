@@ -78,6 +78,8 @@ pub(crate) struct Executor {
     block_records: u32,
     /// See [`limits::RUN_BYTES`].
     run_bytes: u64,
+    /// See [`limits::SOURCE_GRAIN_NS`].
+    source_grain_ns: u64,
     /// Whether workers may take what is hot before what ranks higher: the policy's scores mean amounts, and it asks for
     /// no literal order.
     keeps_home: bool,
@@ -97,6 +99,8 @@ pub(crate) struct Runs {
     pub(crate) block_records: u32,
     /// See [`limits::RUN_BYTES`].
     pub(crate) bytes_max: u64,
+    /// See [`limits::SOURCE_GRAIN_NS`].
+    pub(crate) source_grain_ns: u64,
 }
 
 /// What a worker that looks for work finds.
@@ -128,8 +132,9 @@ impl Executor {
             ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
             block_records: runs.block_records,
             run_bytes: runs.bytes_max,
+            source_grain_ns: runs.source_grain_ns,
             keeps_home,
-            idle: Idle::new(workers),
+            idle: Idle::new(workers, runs.source_grain_ns),
             pool,
             clock,
             is_closed: AtomicBool::new(false),
@@ -163,6 +168,10 @@ impl Executor {
     /// Workers that sleep now.
     pub(crate) fn workers_asleep(&self) -> usize {
         self.idle.sleeping()
+    }
+
+    pub(crate) fn source_grain_ns(&self) -> u64 {
+        self.source_grain_ns
     }
 
     pub(crate) fn is_closed(&self) -> bool {

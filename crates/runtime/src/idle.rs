@@ -19,14 +19,12 @@ use thalweg_model::{Clock, ProcessingTime};
 /// and a thousand wake-ups a second are half a percent of a core.
 pub(crate) const BACKUP_NS: u64 = 1_000_000;
 
-/// The shortest sleep for a source. Ours: at 1 M records/s a source is due every microsecond, and a worker that woke for
-/// each would spend half a core on waking; so it comes twenty thousand times a second at most, and finds fifty.
-const GRAIN_NS: u64 = 50_000;
-
 /// The sleepers of an engine.
 #[derive(Debug)]
 pub(crate) struct Idle {
     workers: usize,
+    /// The shortest sleep for a source, so that one wake-up serves all that become due about then.
+    grain_ns: u64,
     /// How many sleep or are about to. Written under the lock; read without it by those who make work, behind a fence.
     sleeping: AtomicUsize,
     sleepers: Mutex<Vec<Sleeper>>,
@@ -63,9 +61,10 @@ pub(crate) enum Awoken {
 }
 
 impl Idle {
-    pub(crate) fn new(workers: usize) -> Self {
+    pub(crate) fn new(workers: usize, grain_ns: u64) -> Self {
         Idle {
             workers,
+            grain_ns,
             sleeping: AtomicUsize::new(0),
             sleepers: Mutex::new(Vec::with_capacity(workers)),
             beds: (0..workers).map(|_| Condvar::new()).collect(),
@@ -141,7 +140,7 @@ impl Idle {
     /// When one who falls asleep now has to wake: for the next source, if nobody else does; a little later, if only
     /// one other does; not at all, if two do.
     fn alarm(&self, sleepers: &[Sleeper], now: ProcessingTime, due: ProcessingTime) -> ProcessingTime {
-        let due = due.max(now.plus_nanos(GRAIN_NS));
+        let due = due.max(now.plus_nanos(self.grain_ns));
         let by = |instant: ProcessingTime| sleepers.iter().filter(|sleeper| sleeper.until <= instant).count();
         let late = |instant: ProcessingTime| {
             if instant == ProcessingTime::NEVER { instant } else { instant.plus_nanos(BACKUP_NS) }

@@ -105,6 +105,16 @@ pub const RUN_BYTES: Limit = Limit {
     reason: "who runs next finds what was written in a second-level cache of 1 MiB; at least one record",
 };
 
+/// How long a source that has caught up with its pace is left alone, and how long a worker sleeps for one, at least.
+pub const SOURCE_GRAIN_NS: Limit = Limit {
+    name: "source_grain_ns",
+    unit: "ns",
+    default: 50_000,
+    min: 0,
+    max: 1_000_000_000,
+    reason: "at 5 M records/s a source is due every 200 ns: a worker that came for each would use a whole core, and one that comes every 50 us a tenth; with 0 it comes for each, and latency at such rates is 1 us instead of 40",
+};
+
 /// Queries that run at once.
 pub const QUERIES: Limit = Limit {
     name: "queries",
@@ -146,7 +156,7 @@ pub const TASKS_PER_QUERY: Limit = Limit {
 };
 
 /// The whole table.
-pub const ALL: [&Limit; 11] = [
+pub const ALL: [&Limit; 12] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -154,6 +164,7 @@ pub const ALL: [&Limit; 11] = [
     &MEMORY_BUDGET_BYTES,
     &WORKERS,
     &RUN_BYTES,
+    &SOURCE_GRAIN_NS,
     &QUERIES,
     &TASKS_PER_QUERY,
     &TASKS,

@@ -29,6 +29,8 @@ pub(crate) struct StepContext<'a> {
     /// When the step began.
     pub(crate) now: ProcessingTime,
     pub(crate) quantum: Quantum,
+    /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
+    pub(crate) source_grain_ns: u64,
 }
 
 /// How long a step may be.
@@ -86,8 +88,10 @@ pub(crate) struct Probe {
     pub(crate) input: Option<(Arc<Cursors>, usize)>,
     /// The output edge; none for a sink.
     pub(crate) output: Option<Arc<Cursors>>,
-    /// For a source: when it can be polled again, in ns; zero for at once.
+    /// For a source: when its next record is due, in ns; zero for at once.
     due_ns: AtomicU64,
+    /// For a source: when it is to be polled again, in ns; not before `due_ns`.
+    poll_ns: AtomicU64,
     /// For a source: when it was last polled, in ns.
     polled_ns: AtomicU64,
     /// For a source: how far apart its records are due from `due_ns` on, in ns.
@@ -111,6 +115,7 @@ impl Probe {
             input,
             output,
             due_ns: AtomicU64::new(0),
+            poll_ns: AtomicU64::new(0),
             polled_ns: AtomicU64::new(0),
             spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
             stop: AtomicBool::new(false),
@@ -171,10 +176,10 @@ impl Probe {
 
     /// Records that a source has not been asked for although they are due, as far as can be told.
     fn due_count(&self, now: ProcessingTime) -> u64 {
-        let due = self.due();
-        if now < due {
+        if now < self.due() {
             return 0;
         }
+        let due = ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed));
         // On demand: as many as one likes, of which one is sure.
         let late_ns = if due == ProcessingTime::ZERO { 0 } else { now.nanos_since(due) };
         late_ns / self.spacing_ns.load(Ordering::Relaxed) + 1
@@ -190,17 +195,17 @@ impl Probe {
             Some((edge, _)) => ProcessingTime::from_nanos(edge.mark_stamp()),
             // What is due at a given time has waited since; what is made on demand, since the last poll.
             None if self.is_on_demand() => ProcessingTime::from_nanos(self.polled_ns.load(Ordering::Relaxed)),
-            None => self.due(),
+            None => ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed)),
         };
         arrived.min(unsettled).min(now)
     }
 
-    /// When a source can be polled again; `ZERO` for at once.
+    /// When a source is to be polled again; `ZERO` for at once.
     pub(crate) fn due(&self) -> ProcessingTime {
         if self.is_stopped() {
             return ProcessingTime::ZERO;
         }
-        ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed))
+        ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
     }
 
     /// Whether it is a source that makes records whenever it is polled.
@@ -208,10 +213,25 @@ impl Probe {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
-    /// Takes note of a poll at `now` of a source that can be polled again at `due`.
-    pub(crate) fn note_poll(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
+    /// Takes note of a poll at `now` of a source that can make more at once.
+    pub(crate) fn note_poll(&self, now: ProcessingTime) {
+        self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
+        self.due_ns.store(0, Ordering::Relaxed);
+        self.poll_ns.store(0, Ordering::Relaxed);
+    }
+
+    /// Takes note of a poll at `now` of a source whose next record is due at `due`, and the others `spacing_ns` apart
+    /// from then on: it is polled again when that is due, but not before `grain_ns` have passed.
+    pub(crate) fn note_caught_up(
+        &self,
+        now: ProcessingTime,
+        due: ProcessingTime,
+        spacing_ns: Option<u64>,
+        grain_ns: u64,
+    ) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
+        self.poll_ns.store(due.max(now.plus_nanos(grain_ns)).as_nanos(), Ordering::Relaxed);
         // Of records that are due all at once, one a nanosecond is enough.
         self.spacing_ns
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);

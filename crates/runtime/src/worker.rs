@@ -85,7 +85,12 @@ fn run(
     clock: &dyn Clock,
     started: ProcessingTime,
 ) -> (Outcome, ProcessingTime) {
-    let context = StepContext { clock, now: started, quantum: claim.quantum };
+    let context = StepContext {
+        clock,
+        now: started,
+        quantum: claim.quantum,
+        source_grain_ns: executor.source_grain_ns(),
+    };
     let body = &mut *claim.body;
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {

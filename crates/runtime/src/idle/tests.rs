@@ -16,7 +16,7 @@ mod plain {
     fn check(workers: usize, sleepers: &[ProcessingTime], due: ProcessingTime, expected: ProcessingTime) {
         let sleepers: Vec<Sleeper> =
             sleepers.iter().enumerate().map(|(worker, &until)| Sleeper { worker, until }).collect();
-        assert_eq!(Idle::new(workers).alarm(&sleepers, at(1_000), due), expected);
+        assert_eq!(Idle::new(workers, 50_000).alarm(&sleepers, at(1_000), due), expected);
     }
 
     #[test]
@@ -49,7 +49,7 @@ mod plain {
 
     #[test]
     fn nobody_sleeps_while_there_is_work() {
-        let (idle, clock) = (Idle::new(1), VirtualClock::starting_at(at(5)));
+        let (idle, clock) = (Idle::new(1, 50_000), VirtualClock::starting_at(at(5)));
         assert_eq!(idle.sleep(0, &clock, |_| Outlook::Work), Awoken::NotAsleep);
         assert_eq!(idle.sleep(0, &clock, Outlook::Nothing), Awoken::NotAsleep);
         assert!(!idle.has_sleepers());
@@ -77,7 +77,7 @@ mod model {
     #[test]
     fn no_wake_up_is_lost() {
         model(|| {
-            let shared = Arc::new((Idle::new(2), Baton::<u32>::default(), AtomicU32::new(0)));
+            let shared = Arc::new((Idle::new(2, 0), Baton::<u32>::default(), AtomicU32::new(0)));
             shared.1.fill(Box::new(0)).unwrap();
             let other = Arc::clone(&shared);
             let sleeper = thread::spawn(move || {

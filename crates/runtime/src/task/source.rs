@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source, SourceStatus,
+    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, Source, SourceStatus,
     WatermarkStrategy, WatermarkTracker,
 };
 
@@ -76,12 +76,17 @@ where
             match polled.status {
                 SourceStatus::Ended => self.end(),
                 SourceStatus::IdleUntil(due) => {
-                    self.probe.note_poll(context.now, due, self.source.spacing_ns());
+                    self.probe.note_caught_up(
+                        context.now,
+                        due,
+                        self.source.spacing_ns(),
+                        context.source_grain_ns,
+                    );
                     self.tail.settle(context, &self.probe)?;
                     break;
                 }
                 SourceStatus::Ready => {
-                    self.probe.note_poll(context.now, ProcessingTime::ZERO, None);
+                    self.probe.note_poll(context.now);
                     // Nothing made although there was room: whatever it waits for, it is not us.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;
