@@ -1,0 +1,527 @@
+//! What breaks outside the queries. Whatever panics in a policy or a clock, on whichever thread, or however a worker
+//! goes: every query ends with an error, nobody hangs, and nobody is told of success. And what one query or its handle
+//! does that is odd, a source's spacing of nothing, a cancel of a query that has ended, an operator that takes nothing,
+//! harms no other query.
+//!
+//! On the engine as it ships, with threads, where a thread matters. A test that fails may do so by its watchdog.
+#![forbid(unsafe_code)]
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use thalweg::source::Given;
+use thalweg::{
+    Chaining, Clock, Counts, EdgeLimits, Engine, EngineBuilder, EventTime, Fault, Generate, Graph, Input,
+    Operator, Output, PlanError, Polled, ProcessingTime, Query, QueryError, QueryHandle, QueryState, Record,
+    Sink, Source, StateError, StateReader, StateWriter, Step, Stepped, SystemClock, TaskState, VirtualClock,
+    WatermarkStrategy,
+};
+use thalweg_connectors::{Discard, Pace, Paced};
+use thalweg_memory::sync::{AtomicBool, Ordering};
+use thalweg_scheduling::policy::fcfs::Fcfs;
+use thalweg_scheduling::{Completion, Fields, OperatorId, Policy, Quantum, Rank, Refresh, Scale, Snapshot};
+use thalweg_testkit::gather::{Expects, Gather};
+use thalweg_testkit::sabotage::{INJECTED, quiet_injected_panics};
+use thalweg_testkit::script::Script;
+use thalweg_testkit::watchdog::within_bounds;
+
+const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
+
+/// Engines whose queries that have ended are cancelled, rounds of that in each, and cancels in a round: in half a second
+/// a task that is taken by mistake is sure to be missed by its worker once.
+const STALE_CANCELS: (usize, usize, usize) = (4, 250, 1_000);
+
+/// What the engine asks of code that is not a query's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Call {
+    Prepare,
+    Rank,
+    Quantum,
+    Feedback,
+    Now,
+}
+
+/// Which threads ask.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Worker,
+    Memory,
+    /// Whoever submits, or has a handle.
+    Caller,
+}
+
+impl Side {
+    fn is_here() -> Self {
+        match thread::current().name() {
+            Some("thalweg-memory") => Side::Memory,
+            Some(name) if name.starts_with("thalweg-worker") => Side::Worker,
+            _ => Side::Caller,
+        }
+    }
+}
+
+/// First come, first served, and whatever `on` does at each call.
+struct Watched<F> {
+    policy: Fcfs,
+    on: F,
+}
+
+impl<F: Fn(Call) + Send> Policy for Watched<F> {
+    fn name(&self) -> &'static str {
+        "watched"
+    }
+
+    fn reads(&self) -> Fields {
+        self.policy.reads()
+    }
+
+    fn refresh(&self) -> Refresh {
+        self.policy.refresh()
+    }
+
+    fn scale(&self) -> Scale {
+        self.policy.scale()
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        (self.on)(Call::Prepare);
+        self.policy.prepare(snapshot);
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        (self.on)(Call::Rank);
+        self.policy.rank(snapshot, operator)
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        (self.on)(Call::Quantum);
+        self.policy.quantum(snapshot, operator)
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        (self.on)(Call::Feedback);
+        self.policy.feedback(done);
+    }
+}
+
+/// Panics at every such call on such a thread, once it is armed and until it is disarmed.
+struct Bomb {
+    call: Call,
+    /// On all of them, if there is none.
+    side: Option<Side>,
+    /// Relaxed, as below: flags on their own.
+    is_armed: AtomicBool,
+    has_struck: AtomicBool,
+}
+
+impl Bomb {
+    fn new(call: Call, side: impl Into<Option<Side>>) -> Arc<Self> {
+        quiet_injected_panics();
+        let (is_armed, has_struck) = (AtomicBool::new(false), AtomicBool::new(false));
+        Arc::new(Bomb { call, side: side.into(), is_armed, has_struck })
+    }
+
+    fn arm(&self, is_armed: bool) {
+        self.is_armed.store(is_armed, Ordering::Relaxed);
+    }
+
+    fn has_struck(&self) -> bool {
+        self.has_struck.load(Ordering::Relaxed)
+    }
+
+    fn visit(&self, call: Call) {
+        let is_there = self.side.is_none_or(|side| side == Side::is_here());
+        if is_there && call == self.call && self.is_armed.load(Ordering::Relaxed) {
+            self.has_struck.store(true, Ordering::Relaxed);
+            panic!("{INJECTED} {call:?} breaks on a {:?} thread", Side::is_here());
+        }
+    }
+
+    /// An engine to be set up whose policy and whose clock it is in.
+    fn builder(self: &Arc<Self>) -> EngineBuilder {
+        let bomb = Arc::clone(self);
+        let policy = Watched { policy: Fcfs::default(), on: move |call| bomb.visit(call) };
+        let clock = Ticking { clock: SystemClock::default(), bomb: Arc::clone(self) };
+        Engine::builder().policy(Box::new(policy)).clock(Arc::new(clock))
+    }
+}
+
+/// The system's clock with a bomb in it.
+struct Ticking {
+    clock: SystemClock,
+    bomb: Arc<Bomb>,
+}
+
+impl Clock for Ticking {
+    fn now(&self) -> ProcessingTime {
+        self.bomb.visit(Call::Now);
+        self.clock.now()
+    }
+}
+
+/// 0, 1, 2 and so on.
+struct Indices;
+
+impl Generate for Indices {
+    type Item = i64;
+
+    fn value(&self, index: u64, _event_time: EventTime) -> i64 {
+        index.cast_signed()
+    }
+
+    fn cache_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// As fast as it is taken, for ever: a query that reads it can never have finished.
+fn endless() -> Paced<Indices> {
+    let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::EPOCH };
+    Paced::new(Arc::new(Indices), pace).expect("the rate lies in its range")
+}
+
+fn records(values: std::ops::Range<i64>) -> Vec<Record<i64>> {
+    values.map(|value| Record::new(EventTime::from_micros(value), value)).collect()
+}
+
+/// A source through a map to a sink.
+fn graph<S: Source<Item = i64> + 'static, K: Sink<i64> + 'static>(
+    source: S,
+    sink: K,
+    chaining: Chaining,
+) -> Graph {
+    let query = Query::new("query");
+    query.source("source", source, WatermarkStrategy::ascending()).map(|value| value).sink("sink", sink);
+    query.plan(chaining).expect("the stream ends in a sink")
+}
+
+fn submit_endless(engine: &Engine, chaining: Chaining) -> QueryHandle {
+    engine.submit(graph(endless(), Discard::new(), chaining)).expect("the budget is ample")
+}
+
+/// Waits by looking: for something that is sure to come while the engine's threads run.
+fn spin_until(mut is_there: impl FnMut() -> bool) {
+    while !is_there() {
+        thread::yield_now();
+    }
+}
+
+fn wait_for_more(query: &QueryHandle) {
+    let before = query.progress().events_in;
+    spin_until(|| query.progress().events_in > before);
+}
+
+/// A query that has finished, whose place is free.
+fn finished(engine: &Engine) -> QueryHandle {
+    let query =
+        engine.submit(graph(Given::new(records(0..1)), Discard::new(), Chaining::All)).expect("it fits");
+    spin_until(|| query.state() == QueryState::Finished);
+    query
+}
+
+/// An engine that is broken takes no more queries.
+fn check_closed(engine: &Engine, bomb: &Bomb) {
+    bomb.arm(false);
+    // The query may have ended a moment before the engine is closed.
+    let refusal = |graph: Graph| engine.submit(graph).err();
+    spin_until(|| refusal(graph(endless(), Discard::new(), Chaining::All)) == Some(PlanError::EngineClosed));
+}
+
+/// Whatever a worker dies of, it may have a task in hand, even the last one of its query: that is gone with it, and
+/// has not ended.
+#[test]
+fn a_worker_that_dies_is_no_success() {
+    for call in [Call::Feedback, Call::Quantum, Call::Rank, Call::Prepare, Call::Now] {
+        for chaining in CHAINING {
+            for workers in [1, 2] {
+                within_bounds(&format!("a worker that dies of {call:?}"), move || {
+                    let bomb = Bomb::new(call, Side::Worker);
+                    let engine = bomb.builder().workers(workers).build().unwrap();
+                    let query = submit_endless(&engine, chaining);
+                    wait_for_more(&query);
+                    bomb.arm(true);
+                    let outcome = query.wait().map(|report| report.events_in).map_err(|error| error.code());
+                    assert_eq!(outcome, Err("WORKER_DIED"), "{call:?}, {chaining:?}, {workers} workers");
+                    check_closed(&engine, &bomb);
+                });
+            }
+        }
+    }
+}
+
+/// A worker that is let go between two steps, with the only task of a query in hand.
+#[test]
+fn a_worker_that_is_dropped_is_no_success() {
+    within_bounds("a query whose worker was dropped", || {
+        let Stepped { engine, mut workers, growth: _growth } =
+            Engine::builder().run_bytes(1).build_stepped().unwrap();
+        let sink = Gather::new(Expects::Anything, &Arc::default());
+        let seen = sink.gathered();
+        let query = engine.submit(graph(Given::new(records(0..1_000)), sink, Chaining::All)).unwrap();
+        assert_eq!(workers[0].step(&VirtualClock::default()), Step::Busy);
+        drop(workers);
+        let outcome = query.wait().map(|report| report.events_in);
+        assert!(outcome.is_err(), "{outcome:?} of 1000 records, and success");
+        assert!(!seen.is_published());
+    });
+}
+
+/// Takes nothing until the bomb has struck: all edges before it fill up, and grow.
+struct Waits(Arc<Bomb>);
+
+impl Sink<i64> for Waits {
+    fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+        spin_until(|| self.0.has_struck());
+        Ok(())
+    }
+}
+
+/// The thread that makes chunks tells writers that they have room, and ranks them: what breaks there must not leave
+/// them without room for ever.
+#[test]
+fn a_panic_on_the_memory_thread_hangs_nobody() {
+    for call in [Call::Rank, Call::Now] {
+        within_bounds(&format!("a query whose edge grows while {call:?} breaks"), move || {
+            let bomb = Bomb::new(call, Side::Memory);
+            let edges =
+                EdgeLimits { block_records: 16, chunk_blocks: 1, chunks_max: 64, ..EdgeLimits::default() };
+            let engine = bomb.builder().workers(2).edges(edges).build().unwrap();
+            bomb.arm(true);
+            let graph = graph(endless(), Waits(Arc::clone(&bomb)), Chaining::None);
+            let query = engine.submit(graph).unwrap();
+            assert!(query.wait().is_err(), "it is endless");
+            check_closed(&engine, &bomb);
+        });
+    }
+}
+
+/// A policy that panics where a caller's thread ranks: `act` may unwind or come back, with a query or without. If the
+/// bomb has struck, the engine is broken, and every query ends at once; if not, they go on until the engine is dropped.
+fn check_on_callers_thread(
+    what: &'static str,
+    act: impl Fn(&Engine, &[QueryHandle], &Bomb) -> Option<QueryHandle> + Send + 'static,
+) {
+    within_bounds(what, move || {
+        let bomb = Bomb::new(Call::Rank, Side::Caller);
+        let engine = bomb.builder().build().unwrap();
+        // The second one has the place of the first.
+        let mut queries = vec![finished(&engine)];
+        queries.extend(CHAINING.map(|chaining| submit_endless(&engine, chaining)));
+        queries[1..].iter().for_each(wait_for_more);
+        bomb.arm(true);
+        let acted = catch_unwind(AssertUnwindSafe(|| act(&engine, &queries, &bomb)));
+        queries.extend(acted.ok().flatten());
+        let mut queries = queries.into_iter();
+        let before = queries.next().map(QueryHandle::wait);
+        assert!(matches!(before, Some(Ok(_))), "{what}: it had finished before");
+        let check_failed = |query: QueryHandle| {
+            let outcome = query.wait().map(|report| report.events_in);
+            assert!(outcome.is_err(), "{what}: an endless query has finished: {outcome:?}");
+        };
+        if bomb.has_struck() {
+            queries.for_each(check_failed);
+            check_closed(&engine, &bomb);
+        } else {
+            drop(engine);
+            queries.for_each(check_failed);
+        }
+    });
+}
+
+#[test]
+fn a_panic_in_resume_hangs_nobody() {
+    check_on_callers_thread("resume", |_, queries, bomb| {
+        // A task that is held just then is ranked by its holder.
+        spin_until(|| {
+            let _panicked = catch_unwind(AssertUnwindSafe(|| {
+                queries[1].pause();
+                queries[1].resume();
+            }));
+            bomb.has_struck()
+        });
+        None
+    });
+}
+
+#[test]
+fn a_panic_in_submit_hangs_nobody() {
+    for chaining in CHAINING {
+        check_on_callers_thread("submit", move |engine, _, bomb| {
+            let submitted =
+                catch_unwind(AssertUnwindSafe(|| engine.submit(graph(endless(), Discard::new(), chaining))));
+            assert!(bomb.has_struck(), "a query that comes in is ranked");
+            submitted.ok()?.ok()
+        });
+    }
+}
+
+#[test]
+fn a_panic_in_cancel_hangs_nobody() {
+    check_on_callers_thread("cancel", |_, queries, bomb| {
+        // One that has ended, and one that runs: neither has anything of another to rank, but if it did, it breaks.
+        for _ in 0..1_000 {
+            let _panicked = catch_unwind(AssertUnwindSafe(|| queries[0].cancel()));
+        }
+        let _panicked = catch_unwind(AssertUnwindSafe(|| queries[3].cancel()));
+        let others = [1, 2].map(|index| queries[index].state());
+        assert!(bomb.has_struck() || others == [QueryState::Running; 2], "{others:?}: they are others");
+        None
+    });
+}
+
+/// Nothing is ranked for an engine that closes, for the policy may be what it closes of. The first task of the first
+/// query has ended; its place is a task's of the second, which has not failed yet when the first one does.
+#[test]
+fn closing_ranks_nothing() {
+    within_bounds("a query of an engine whose policy goes on panicking", || {
+        let bomb = Bomb::new(Call::Rank, None);
+        let engine = bomb.builder().build().unwrap();
+        let query = Query::new("first");
+        let strategy = WatermarkStrategy::ascending;
+        query.source("short", Given::new(records(0..1)), strategy()).sink("short end", Discard::new());
+        query.source("long", endless(), strategy()).sink("long end", Discard::new());
+        let first = engine.submit(query.plan(Chaining::All).unwrap()).unwrap();
+        spin_until(|| first.metrics().tasks.iter().any(|task| task.state == TaskState::Ended));
+        let query = Query::new("second");
+        for (name, end) in [("one", "end"), ("two", "other end"), ("three", "last end")] {
+            query.source(name, endless(), strategy()).sink(end, Discard::new());
+        }
+        let second = engine.submit(query.plan(Chaining::All).unwrap()).unwrap();
+        wait_for_more(&second);
+        bomb.arm(true);
+        for query in [first, second] {
+            let outcome = query.wait().map(|report| report.events_in).map_err(|error| error.code());
+            assert_eq!(outcome, Err("WORKER_DIED"));
+        }
+        // Closes once more, while the policy still panics.
+        drop(engine);
+    });
+}
+
+/// A handle outlives its query, whose place is another's then. Callers' threads take their time to rank here: if a
+/// cancel did, and took the task for it, its worker would find nothing to do, and sleep.
+#[test]
+fn cancelling_a_query_that_has_ended_stalls_nobody() {
+    let (engines, rounds, cancels) = STALE_CANCELS;
+    for _ in 0..engines {
+        within_bounds("a query in the place of one that is cancelled", move || {
+            let on = |call| {
+                if call == Call::Rank && Side::is_here() == Side::Caller {
+                    (0..1_000).for_each(|_| std::hint::spin_loop());
+                }
+            };
+            let policy = Watched { policy: Fcfs::default(), on };
+            let engine = Engine::builder().policy(Box::new(policy)).build().unwrap();
+            let ended = finished(&engine);
+            let runs = submit_endless(&engine, Chaining::All);
+            wait_for_more(&runs);
+            for _ in 0..rounds {
+                (0..cancels).for_each(|_| ended.cancel());
+                wait_for_more(&runs);
+            }
+            assert_eq!(runs.state(), QueryState::Running);
+            assert!(ended.wait().is_ok(), "it had finished before");
+        });
+    }
+}
+
+/// A script whose records are due all at once, as it says.
+struct AllAtOnce(Script<i64>);
+
+impl Source for AllAtOnce {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        self.0.poll(now, limit, output)
+    }
+
+    fn spacing_ns(&self) -> Option<u64> {
+        Some(0)
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.0.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.0.load(state)
+    }
+}
+
+/// How many records of a source are due is counted from their spacing, which may be nothing.
+#[test]
+fn a_spacing_of_nothing_takes_no_engine_down() {
+    for chaining in CHAINING {
+        within_bounds("a source without spacing", move || {
+            let engine = Engine::builder().build().unwrap();
+            let neighbour = submit_endless(&engine, chaining);
+            let source = AllAtOnce(Script::new(records(0..100), &Arc::default()).then_pause(1_000));
+            let query = engine.submit(graph(source, Discard::new(), chaining)).unwrap();
+            let outcome = query.wait().map(|report| report.results_out).map_err(|error| error.code());
+            assert_eq!(outcome, Ok(100), "{chaining:?}");
+            wait_for_more(&neighbour);
+            neighbour.stop();
+            assert!(neighbour.wait().is_ok(), "{chaining:?}: the neighbour goes on");
+        });
+    }
+}
+
+/// May emit more than it takes, as it says, and takes nothing.
+struct TakesNothing;
+
+impl Operator<i64> for TakesNothing {
+    type Out = i64;
+    const EXPANDS: bool = true;
+
+    fn process<I: Input<i64>, O: Output<i64>>(&mut self, _input: &mut I, _output: &mut O) {}
+
+    fn process_one<O: Output<i64>>(&mut self, record: Record<i64>, output: &mut O) {
+        output.push(record);
+    }
+
+    fn note_read(&mut self, _count: u64) {}
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each("takes nothing", Counts::default());
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        None
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// An operator that expands leaves records behind when it is stalled, or has no room. One that leaves them for no
+/// reason would be called again for ever, within a step; it is told, as are others that break their rules.
+#[test]
+fn an_operator_that_takes_nothing_is_named() {
+    // Chained to its source, it is handed one record at a time, and cannot refuse.
+    for chaining in [Chaining::None, Chaining::Default] {
+        within_bounds("an operator that takes nothing", move || {
+            let engine = Engine::builder().build().unwrap();
+            let query = Query::new("refuses");
+            query
+                .source("source", Given::new(records(0..100)), WatermarkStrategy::ascending())
+                .process(TakesNothing)
+                .name("refusal")
+                .sink("sink", Discard::new());
+            let query = engine.submit(query.plan(chaining).unwrap()).unwrap();
+            let error = query.wait().expect_err("it breaks a rule");
+            let QueryError::Panicked { operator, message } = &error else { panic!("{chaining:?}: {error}") };
+            assert_eq!(operator, "refusal", "{chaining:?}: {message}");
+        });
+    }
+}
