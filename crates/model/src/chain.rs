@@ -11,6 +11,7 @@ use crate::entropy::Entropy;
 use crate::mark::Mark;
 use crate::operator::{Counts, Flow, Input, Operator, Output};
 use crate::record::Record;
+use crate::staged::{Held, Stages};
 use crate::state::{StateError, StateReader, StateWriter};
 
 /// Two operators, the second fed by the first.
@@ -142,6 +143,22 @@ where
         } else {
             self.first.process(input, &mut piped);
         }
+    }
+
+    /// Only of a chain that does not expand: what found no room behind it would have to wait in between.
+    fn process_staged<I: Input<In>, O: Output<Self::Out>>(
+        &mut self,
+        input: &mut I,
+        output: &mut O,
+        stages: &mut Stages<'_>,
+        place: usize,
+    ) {
+        if Self::EXPANDS {
+            return self.process(input, output);
+        }
+        let mut held = Held::new(input.remaining());
+        stages.measure(place, input, |input| self.first.process(input, &mut held));
+        self.second.process_staged(&mut held.into_input(), output, stages, place + 1);
     }
 
     #[inline(always)]

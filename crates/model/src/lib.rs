@@ -7,7 +7,7 @@
 //! 2. [`record`] and [`mark`]: what travels on an edge, and what travels beside it.
 //! 3. [`watermark`]: when a source may promise that event time has passed.
 //! 4. [`window`]: which span of event time a record falls into.
-//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out.
+//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`staged`], to measure them.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
 //! 7. [`state`]: how operators write down what they hold.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
@@ -29,6 +29,7 @@ pub mod operator;
 pub mod record;
 pub mod sink;
 pub mod source;
+pub mod staged;
 pub mod state;
 pub mod time;
 pub mod watermark;

@@ -25,6 +25,7 @@ use std::cell::Cell;
 use crate::entropy::Entropy;
 use crate::mark::Mark;
 use crate::record::Record;
+use crate::staged::Stages;
 use crate::state::{StateError, StateReader, StateWriter};
 
 /// Records handed to an operator, taken by value in order.
@@ -140,6 +141,18 @@ pub trait Operator<In>: Send {
 
     /// Takes records from `input` and pushes what they become.
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);
+
+    /// Does what [`process`](Operator::process) does, and measures it; a chain runs one operator after the other for it.
+    /// `place` says which of the operators of the whole chain this is, or begins with.
+    fn process_staged<I: Input<In>, O: Output<Self::Out>>(
+        &mut self,
+        input: &mut I,
+        output: &mut O,
+        stages: &mut Stages<'_>,
+        place: usize,
+    ) {
+        stages.measure(place, input, |input| self.process(input, output));
+    }
 
     /// Takes one record from a neighbour of the same chain; `output` has room. It is not counted as read: the
     /// neighbour reports a whole batch at once by [`note_read`](Operator::note_read), outside its loop.

@@ -27,6 +27,7 @@ pub struct EngineBuilder {
     edges: EdgeLimits,
     run_bytes: u64,
     source_grain_ns: u64,
+    measured_steps: u64,
     policy: Box<dyn Policy>,
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
@@ -43,6 +44,7 @@ impl Default for EngineBuilder {
             edges: EdgeLimits::default(),
             run_bytes: limits::RUN_BYTES.default,
             source_grain_ns: limits::SOURCE_GRAIN_NS.default,
+            measured_steps: limits::MEASURED_STEPS.default,
             policy: Box::new(Enjima::default()),
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
@@ -76,6 +78,11 @@ impl EngineBuilder {
     /// in CPU time. [`limits::SOURCE_GRAIN_NS`].
     pub fn source_grain_ns(self, source_grain_ns: u64) -> Self {
         EngineBuilder { source_grain_ns, ..self }
+    }
+
+    /// One step in so many is run operator by operator, and each of them measured: [`limits::MEASURED_STEPS`].
+    pub fn measured_steps(self, measured_steps: u64) -> Self {
+        EngineBuilder { measured_steps, ..self }
     }
 
     /// Who runs next.
@@ -131,11 +138,14 @@ impl EngineBuilder {
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
         self.edges.check()?;
         let bytes_max = limits::RUN_BYTES.check(self.run_bytes)?;
+        let measured_steps = u32::try_from(limits::MEASURED_STEPS.check(self.measured_steps)?);
+        let measured_steps = measured_steps.expect("a bounded number of steps");
         let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         let pool = Pool::new(budget);
         let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let runs = Runs { block_records: self.edges.block_records, bytes_max, source_grain_ns };
+        let runs =
+            Runs { block_records: self.edges.block_records, bytes_max, source_grain_ns, measured_steps };
         let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
         let workers: Vec<Worker> =
             (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();

@@ -80,6 +80,8 @@ pub(crate) struct Executor {
     run_bytes: u64,
     /// See [`limits::SOURCE_GRAIN_NS`].
     source_grain_ns: u64,
+    /// See [`limits::MEASURED_STEPS`].
+    measured_steps: u32,
     /// Whether workers may take what is hot before what ranks higher: the policy's scores mean amounts, and it asks for
     /// no literal order.
     keeps_home: bool,
@@ -101,6 +103,8 @@ pub(crate) struct Runs {
     pub(crate) bytes_max: u64,
     /// See [`limits::SOURCE_GRAIN_NS`].
     pub(crate) source_grain_ns: u64,
+    /// See [`limits::MEASURED_STEPS`].
+    pub(crate) measured_steps: u32,
 }
 
 /// What a worker that looks for work finds.
@@ -133,6 +137,7 @@ impl Executor {
             block_records: runs.block_records,
             run_bytes: runs.bytes_max,
             source_grain_ns: runs.source_grain_ns,
+            measured_steps: runs.measured_steps,
             keeps_home,
             idle: Idle::new(workers, runs.source_grain_ns),
             pool,
@@ -168,6 +173,11 @@ impl Executor {
     /// Workers that sleep now.
     pub(crate) fn workers_asleep(&self) -> usize {
         self.idle.sleeping()
+    }
+
+    /// Whether the step with this number is one in which operators are measured.
+    pub(crate) fn is_measured(&self, step: u32) -> bool {
+        self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
     }
 
     pub(crate) fn source_grain_ns(&self) -> u64 {

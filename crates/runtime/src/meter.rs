@@ -14,6 +14,7 @@
 //! has passed. The writer runs nothing of users' and waits for nobody in between, so a reader does not wait long.
 
 use thalweg_memory::sync::{AtomicU64, Ordering, fence, thread};
+use thalweg_model::staged::{Stage, Stages};
 use thalweg_model::{Counts, ProcessingTime};
 
 use crate::task::{StepReport, Task};
@@ -126,6 +127,9 @@ pub(crate) struct OperatorMeter {
     folded: AtomicU64,
     filtered: AtomicU64,
     late: AtomicU64,
+    /// In the steps in which it was measured: nanoseconds that it took, and records that it took in.
+    staged_ns: AtomicU64,
+    staged_records: AtomicU64,
 }
 
 /// Adds to a counter that has one writer.
@@ -182,6 +186,14 @@ impl Meter {
                 operator.set(counts);
             }
         });
+    }
+
+    /// Takes note of what each operator took in a step in which that was measured.
+    pub(crate) fn note_stages(&self, stages: &Stages<'_>) {
+        for (operator, stage) in self.operators.iter().zip(stages.spent()) {
+            add(&operator.staged_ns, stage.nanos);
+            add(&operator.staged_records, stage.records);
+        }
     }
 
     /// Takes note that the task was in a state for so long, and is in another now.
@@ -254,6 +266,8 @@ impl OperatorMeter {
             folded: AtomicU64::new(0),
             filtered: AtomicU64::new(0),
             late: AtomicU64::new(0),
+            staged_ns: AtomicU64::new(0),
+            staged_records: AtomicU64::new(0),
         }
     }
 
@@ -263,6 +277,11 @@ impl OperatorMeter {
         self.folded.store(counts.folded, Ordering::Relaxed);
         self.filtered.store(counts.filtered, Ordering::Relaxed);
         self.late.store(counts.late, Ordering::Relaxed);
+    }
+
+    /// What it took in the steps in which that was measured.
+    pub(crate) fn staged(&self) -> Stage {
+        Stage { nanos: read(&self.staged_ns), records: read(&self.staged_records) }
     }
 
     pub(crate) fn counts(&self) -> Counts {

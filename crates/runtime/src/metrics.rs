@@ -13,14 +13,15 @@
 //! are exact and agree.
 //!
 //! *What they cost.* A step stores a few words that nobody else writes; no lock, no locked instruction, no clock of its
-//! own. Asking copies names and reads those words. Left out is the cost of each operator inside a chain: operators of a
-//! chain are one loop, and to time them apart they would have to be run apart, through buffers that are not there.
-//! `Chaining::None` makes every operator a task of its own and measures each.
+//! own. Asking copies names and reads those words. Operators of a chain are one
+//! loop, which no clock can take apart; so one step in 256 runs them one after the other, holds what they hand on in
+//! between, and measures each ([`TaskMetrics::stages`]; [`limits::MEASURED_STEPS`](crate::limits::MEASURED_STEPS)).
 //!
 //! [`prometheus`] writes them as text; `docs/metrics.md` is generated from its table.
 
 pub mod prometheus;
 
+use thalweg_model::staged::Stage;
 use thalweg_model::{EventTime, ProcessingTime};
 
 use crate::latency::LatencySummary;
@@ -95,6 +96,9 @@ pub struct TaskMetrics {
     /// Each operator of its chain, in order; of a window, a join or a function without a name the one that it was
     /// given. A source that hands its records on unchanged has none.
     pub operators: Vec<OperatorCounts>,
+    /// What each of them took in the steps in which the chain was run operator by operator: one step in 256, but for
+    /// chains with an operator that expands.
+    pub stages: Vec<Stage>,
 }
 
 /// What went over an edge, and what it takes.
@@ -220,6 +224,7 @@ impl TaskMetrics {
     /// What was done between `earlier` and this.
     fn since(&self, earlier: &Self) -> Self {
         let operators = self.operators.iter().zip(&earlier.operators);
+        let stages = self.stages.iter().zip(&earlier.stages);
         TaskMetrics {
             records_in: self.records_in.saturating_sub(earlier.records_in),
             records_out: self.records_out.saturating_sub(earlier.records_out),
@@ -230,6 +235,7 @@ impl TaskMetrics {
             blocked_ns: self.blocked_ns.saturating_sub(earlier.blocked_ns),
             idle_ns: self.idle_ns.saturating_sub(earlier.idle_ns),
             operators: operators.map(|(now, then)| now.since(then)).collect(),
+            stages: stages.map(stage_since).collect(),
             ..self.clone()
         }
     }
@@ -244,10 +250,20 @@ impl TaskMetrics {
         ratio(self.busy_ns, self.records_in)
     }
 
+    /// Nanoseconds per record that the operator at `place` of the chain took when it was measured by itself; none if it
+    /// never was, or took no record then. Together with its neighbours, in one loop, it takes less.
+    pub fn stage_cost_ns_per_record(&self, place: usize) -> Option<f64> {
+        self.stages.get(place).and_then(|stage| ratio(stage.nanos, stage.records))
+    }
+
     /// Records put out per record taken; none if none was taken.
     pub fn selectivity(&self) -> Option<f64> {
         ratio(self.records_out, self.records_in)
     }
+}
+
+fn stage_since((now, then): (&Stage, &Stage)) -> Stage {
+    Stage { nanos: now.nanos.saturating_sub(then.nanos), records: now.records.saturating_sub(then.records) }
 }
 
 impl OperatorCounts {

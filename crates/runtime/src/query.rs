@@ -371,6 +371,7 @@ impl SeenTask {
             held_bytes: read(&meter.held_bytes),
             pending: probe.input.as_ref().map_or(0, |(edge, reader)| edge.pending(*reader)),
             operators: meter.operators.iter().map(operator).collect(),
+            stages: meter.operators.iter().map(OperatorMeter::staged).collect(),
         }
     }
 }

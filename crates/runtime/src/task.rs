@@ -23,6 +23,8 @@ use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
 use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
 
+use crate::meter::Meter;
+
 /// What a task needs of the world for one step.
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
@@ -31,6 +33,8 @@ pub(crate) struct StepContext<'a> {
     pub(crate) quantum: Quantum,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
+    /// In a step in which every operator of the chain is measured: where to write down what each took.
+    pub(crate) measured: Option<&'a Meter>,
 }
 
 /// How long a step may be.

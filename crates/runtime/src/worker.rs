@@ -54,7 +54,8 @@ impl Worker {
                     self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
                     started = chosen;
                 }
-                let (outcome, ended) = run(&mut claim, &self.executor, clock, started);
+                let is_measured = self.executor.is_measured(self.steps);
+                let (outcome, ended) = run(&mut claim, &self.executor, clock, started, is_measured);
                 (Some(Done { claim, started, outcome }), ended)
             }
             None => (None, clock.now()),
@@ -84,12 +85,15 @@ fn run(
     executor: &Executor,
     clock: &dyn Clock,
     started: ProcessingTime,
+    is_measured: bool,
 ) -> (Outcome, ProcessingTime) {
+    let meter = is_measured.then(|| Arc::clone(&claim.body.meter));
     let context = StepContext {
         clock,
         now: started,
         quantum: claim.quantum,
         source_grain_ns: executor.source_grain_ns(),
+        measured: meter.as_deref(),
     };
     let body = &mut *claim.body;
     // Counting runs code of users' sources, operators and sinks, too.

@@ -17,6 +17,8 @@ use thalweg_testkit::watchdog::within_bounds;
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
 const WORKERS: [u64; 4] = [1, 2, 3, 8];
+/// No step is run operator by operator, one in two, every one.
+const MEASURED_STEPS: [u64; 3] = [0, 2, 1];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
 /// Settings that no result may depend on.
@@ -27,13 +29,21 @@ struct Variant {
     chunk_blocks: u32,
     workers: u64,
     chaining: Chaining,
+    measured_steps: u64,
 }
 
 impl Variant {
     /// Those that the environment asks for.
     fn all() -> Vec<Variant> {
         let policies = names();
-        let levels = [BLOCK_RECORDS.len(), CHUNK_BLOCKS.len(), WORKERS.len(), CHAINING.len(), policies.len()];
+        let levels = [
+            BLOCK_RECORDS.len(),
+            CHUNK_BLOCKS.len(),
+            WORKERS.len(),
+            CHAINING.len(),
+            policies.len(),
+            MEASURED_STEPS.len(),
+        ];
         let is_full = std::env::var_os("THALWEG_FULL").is_some();
         let rows = if is_full { full(&levels) } else { covering(&levels) };
         let variant = |row: &Vec<usize>| Variant {
@@ -42,16 +52,18 @@ impl Variant {
             workers: WORKERS[row[2]],
             chaining: CHAINING[row[3]],
             policy: policies[row[4]],
+            measured_steps: MEASURED_STEPS[row[5]],
         };
         rows.iter().map(variant).collect()
     }
 
     /// Runs the case on an engine of its own; its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
-        let Variant { policy, block_records, chunk_blocks, workers, chaining } = self;
+        let Variant { policy, block_records, chunk_blocks, workers, chaining, measured_steps } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
         let policy = by_name(policy).expect("it is one of the names");
         let builder = Engine::builder().workers(workers).edges(edges).policy(policy);
+        let builder = builder.measured_steps(measured_steps);
         let engine = builder.build().expect("settings lie in their range");
         let query = engine.submit(case.graph("query", chaining)).expect("the budget is ample");
         let report = query.wait().unwrap_or_else(|error| panic!("{self:?}: {error}"));

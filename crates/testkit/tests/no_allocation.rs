@@ -26,7 +26,9 @@ const STEP_NS: u64 = 1_000;
 fn check(chaining: Chaining) {
     let clock = Arc::new(VirtualClock::default());
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    let builder = Engine::builder().clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
+    // In a step in which operators are measured, what they hand on is held in between, and allocated for that.
+    let builder = Engine::builder().measured_steps(0);
+    let builder = builder.clock(engine_clock).entropy(Box::new(SeededEntropy::new(0)));
     let Stepped { engine, mut workers, growth } =
         builder.build_stepped().expect("defaults lie in their range");
     // 20,000 events to a window: several windows in the steps that are counted, chained or not.

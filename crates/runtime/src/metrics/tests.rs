@@ -31,6 +31,7 @@ fn query(scale: u64) -> QueryMetrics {
         held_bytes: 64 * scale,
         pending: scale,
         operators,
+        stages: vec![Stage { nanos: 9 * scale, records: 3 * scale }],
     };
     let counts = EdgeCounts {
         edge: "e".to_owned(),
@@ -76,6 +77,7 @@ fn ratios_are_of_the_interval_or_of_nothing() {
     assert_eq!((interval.bad(), interval.busy_ns(), interval.pending()), (4, 400, 3));
     let task = &interval.tasks[0];
     assert_eq!((task.cost_ns_per_record(), task.selectivity()), (Some(20.0), Some(0.5)));
+    assert_eq!((task.stage_cost_ns_per_record(0), task.stage_cost_ns_per_record(1)), (Some(3.0), None));
     let nothing = query(3).since(&query(3));
     assert_eq!((nothing.throughput_per_s(), nothing.latency_ns_mean()), (None, None));
     assert_eq!((nothing.tasks[0].cost_ns_per_record(), nothing.tasks[0].selectivity()), (None, None));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_memory::Next;
+use thalweg_model::staged::Stages;
 use thalweg_model::{Counts, Entropy, Fault, Mark, Operator, Output};
 
 use super::tail::Tail;
@@ -32,39 +33,10 @@ where
     E: Exit<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let pushed_before = self.tail.exit.pushed();
-        let quantum = context.quantum.records as usize;
-        let mut taken = 0;
-        while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
-            let mut output = self.tail.exit.open(context.now);
-            let room = if C::EXPANDS { usize::MAX } else { output.room() };
-            if output.room() == 0 {
-                break;
-            }
-            // The least of quantum, room, and what the block holds up to the next mark.
-            match self.reader.next(room.min(quantum - taken)) {
-                Next::Values(run) => {
-                    let mut input = EdgeInput { run };
-                    let before = input.run.remaining();
-                    self.tail.chain.process(&mut input, &mut output);
-                    taken += before - input.run.remaining();
-                    drop((input, output));
-                    self.tail.exit.check()?;
-                }
-                Next::Mark(mark) => {
-                    drop(output);
-                    self.is_over = mark == Mark::End;
-                    self.tail.mark(mark);
-                }
-                Next::Empty => break,
-            }
+        match context.measured {
+            None => self.run::<false>(context),
+            Some(_) => self.run::<true>(context),
         }
-        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
-        Ok(StepReport {
-            records_in: taken as u64,
-            records_out: self.tail.exit.pushed() - pushed_before,
-            ended,
-        })
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -85,5 +57,57 @@ where
 
     fn faulted(&self) -> Option<&str> {
         self.tail.chain.faulted()
+    }
+}
+
+impl<T, C, E> OperatorTask<T, C, E>
+where
+    T: Send + 'static,
+    C: Operator<T>,
+    E: Exit<C::Out>,
+{
+    /// A step, operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
+    fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        let mut stages = Stages::new(context.clock);
+        let pushed_before = self.tail.exit.pushed();
+        let quantum = context.quantum.records as usize;
+        let mut taken = 0;
+        while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
+            let mut output = self.tail.exit.open(context.now);
+            let room = if C::EXPANDS { usize::MAX } else { output.room() };
+            if output.room() == 0 {
+                break;
+            }
+            // The least of quantum, room, and what the block holds up to the next mark.
+            match self.reader.next(room.min(quantum - taken)) {
+                Next::Values(run) => {
+                    let mut input = EdgeInput { run };
+                    let before = input.run.remaining();
+                    if MEASURED {
+                        self.tail.chain.process_staged(&mut input, &mut output, &mut stages, 0);
+                    } else {
+                        self.tail.chain.process(&mut input, &mut output);
+                    }
+                    taken += before - input.run.remaining();
+                    drop((input, output));
+                    self.tail.exit.check()?;
+                }
+                Next::Mark(mark) => {
+                    drop(output);
+                    self.is_over = mark == Mark::End;
+                    self.tail.mark(mark);
+                }
+                Next::Empty => break,
+            }
+        }
+        if let Some(meter) = context.measured {
+            meter.note_stages(&stages);
+        }
+        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        Ok(StepReport {
+            records_in: taken as u64,
+            records_out: self.tail.exit.pushed() - pushed_before,
+            ended,
+        })
     }
 }

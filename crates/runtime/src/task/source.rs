@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
     Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, Source, SourceStatus,
     WatermarkStrategy, WatermarkTracker,
@@ -11,6 +12,9 @@ use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
+
+/// Records that a source makes at a time in a step in which operators are measured.
+const HELD_RECORDS_MAX: usize = 1 << 10;
 
 /// Polls a source and pushes what it makes through a chain.
 pub(crate) struct SourceTask<S, C, E> {
@@ -41,6 +45,42 @@ where
     E: Exit<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        match context.measured {
+            Some(_) if !C::EXPANDS => self.run::<true>(context),
+            _ => self.run::<false>(context),
+        }
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.tail.chain.seed(entropy);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.source.bad_count()
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.tail.chain.visit_counts(each);
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.tail.chain.faulted()
+    }
+}
+
+impl<S, C, E> SourceTask<S, C, E>
+where
+    S: Source,
+    C: Operator<S::Item>,
+    E: Exit<C::Out>,
+{
+    /// A step, operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
+    fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.exit.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
@@ -60,10 +100,20 @@ where
                 if output.room() == 0 {
                     break;
                 }
-                let mut piped = Piped::new(&mut self.tail.chain, &mut output);
-                let mut watched = Watched::new(&mut self.tracker, &mut piped);
-                let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
-                (polled, watched.passed, watched.due)
+                if MEASURED {
+                    // What does not expand needs no more room than it takes records.
+                    let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
+                    let mut watched = Watched::new(&mut self.tracker, &mut held);
+                    let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
+                    let (passed, due) = (watched.passed, watched.due);
+                    self.tail.chain.process_staged(&mut held.into_input(), &mut output, &mut stages, 0);
+                    (polled, passed, due)
+                } else {
+                    let mut piped = Piped::new(&mut self.tail.chain, &mut output);
+                    let mut watched = Watched::new(&mut self.tracker, &mut piped);
+                    let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
+                    (polled, watched.passed, watched.due)
+                }
             };
             self.tail.exit.check()?;
             made += passed;
@@ -94,28 +144,11 @@ where
                 }
             }
         }
+        if let Some(meter) = context.measured {
+            meter.note_stages(&stages);
+        }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         Ok(StepReport { records_in: made, records_out: self.tail.exit.pushed() - pushed_before, ended })
-    }
-
-    fn seed(&mut self, entropy: &mut dyn Entropy) {
-        self.tail.chain.seed(entropy);
-    }
-
-    fn held_bytes(&self) -> usize {
-        self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
-    }
-
-    fn bad_count(&self) -> u64 {
-        self.source.bad_count()
-    }
-
-    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        self.tail.chain.visit_counts(each);
-    }
-
-    fn faulted(&self) -> Option<&str> {
-        self.tail.chain.faulted()
     }
 }
 

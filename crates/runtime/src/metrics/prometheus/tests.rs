@@ -163,6 +163,7 @@ fn metrics(name: &str) -> EngineMetrics {
         held_bytes: 64,
         pending: 2,
         operators,
+        stages: Vec::new(),
     };
     let counts = EdgeCounts { edge: name.to_owned(), written: 11, read: 9, pending: 2, marks_dropped: 1 };
     let mut latencies = Latencies::new();

@@ -1,0 +1,134 @@
+//! Running a chain stage by stage: what its operators hand on is held in between, so that a clock can tell what each of
+//! them takes. One loop over all of them, as they otherwise run, cannot be taken apart by a clock.
+//!
+//! For measuring a step in many: what is held is allocated, and goes over memory once more.
+
+use crate::clock::Clock;
+use crate::operator::{Input, Output};
+use crate::record::Record;
+
+/// Operators of a chain that are told apart; of a longer one the others are not measured.
+pub const STAGES_MAX: usize = 16;
+
+/// What one operator of a chain took.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Stage {
+    /// Nanoseconds.
+    pub nanos: u64,
+    /// Records that it took in.
+    pub records: u64,
+}
+
+/// What each operator of a chain took, in order.
+pub struct Stages<'a> {
+    clock: &'a dyn Clock,
+    spent: [Stage; STAGES_MAX],
+}
+
+impl<'a> Stages<'a> {
+    /// Nothing measured yet.
+    pub fn new(clock: &'a dyn Clock) -> Self {
+        Stages { clock, spent: [Stage::default(); STAGES_MAX] }
+    }
+
+    /// What was measured, by place in the chain.
+    pub fn spent(&self) -> &[Stage] {
+        &self.spent
+    }
+
+    /// Runs the operator at `place` on `input`, and measures it.
+    pub fn measure<T, I: Input<T>>(&mut self, place: usize, input: &mut I, run: impl FnOnce(&mut I)) {
+        let (given, began) = (input.remaining(), self.clock.now());
+        run(input);
+        if let Some(stage) = self.spent.get_mut(place) {
+            stage.nanos += self.clock.now().nanos_since(began);
+            stage.records += (given - input.remaining()) as u64;
+        }
+    }
+}
+
+/// Records held between two stages: an output for the one, then an input for the other.
+#[derive(Debug)]
+pub struct Held<T> {
+    records: Vec<Record<T>>,
+    room: usize,
+}
+
+impl<T> Held<T> {
+    /// Room for so many.
+    pub fn new(room: usize) -> Self {
+        Held { records: Vec::with_capacity(room), room }
+    }
+
+    /// What was pushed, to be taken.
+    pub fn into_input(self) -> HeldInput<T> {
+        HeldInput(self.records.into_iter())
+    }
+}
+
+impl<T> Output<T> for Held<T> {
+    fn room(&self) -> usize {
+        self.room - self.records.len()
+    }
+
+    fn push(&mut self, record: Record<T>) {
+        self.records.push(record);
+    }
+}
+
+/// Records that were held, as an input.
+#[derive(Debug)]
+pub struct HeldInput<T>(std::vec::IntoIter<Record<T>>);
+
+impl<T> Input<T> for HeldInput<T> {
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        look(&self.0.as_slice()[offset])
+    }
+
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+        self.0.by_ref().take(count).for_each(each);
+    }
+
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+        let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
+        for (offset, record) in self.0.by_ref().take(count).enumerate() {
+            if selection.next_if_eq(&offset).is_some() {
+                each(record);
+            }
+        }
+        assert!(selection.peek().is_none(), "a selection rises within its run");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::EventTime;
+
+    fn held(values: std::ops::Range<i64>) -> HeldInput<i64> {
+        let mut held = Held::new(10);
+        values.for_each(|value| held.push(Record::new(EventTime::EPOCH, value)));
+        held.into_input()
+    }
+
+    #[test]
+    fn what_was_pushed_is_taken_in_order() {
+        let mut held_back = Held::<i64>::new(1);
+        assert_eq!(held_back.room(), 1);
+        held_back.push(Record::new(EventTime::EPOCH, 7));
+        assert_eq!(held_back.room(), 0);
+        let mut input = held(0..10);
+        let mut taken = Vec::new();
+        assert_eq!(input.inspect(3, |record| record.value), 3);
+        input.take_each(2, |record| taken.push(record.value));
+        input.take_selected(5, &[0, 4], |record| taken.push(record.value));
+        assert_eq!((taken, input.remaining()), (vec![0, 1, 2, 6], 3));
+        assert_eq!(input.take().map(|record| record.value), Some(7));
+    }
+}
