@@ -377,3 +377,6 @@ fn upstream_first(downstream: &[Vec<usize>]) -> Vec<usize> {
     }
     order
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;
