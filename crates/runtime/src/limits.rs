@@ -115,14 +115,14 @@ pub const SOURCE_GRAIN_NS: Limit = Limit {
     reason: "at 5 M records/s a source is due every 200 ns: a worker that came for each would use a whole core, and one that comes every 50 us a tenth; with 0 it comes for each, and latency at such rates is 1 us instead of 40",
 };
 
-/// One step in so many is run operator by operator, and each of them measured; none with 0.
+/// The first block of one step in so many is run operator by operator, and each of them measured; of none with 0.
 pub const MEASURED_STEPS: Limit = Limit {
     name: "measured_steps",
     unit: "steps",
     default: 256,
     min: 0,
     max: 1 << 30,
-    reason: "such a step allocates what its operators hand on, and takes that once more through memory: with one in 256 YSB's default chains lose 2 percent, with none nothing is known of what an operator inside a chain takes",
+    reason: "that block's records are held between operators, in memory allocated for it; with none nothing is known of what an operator inside a chain takes",
 };
 
 /// Queries that run at once.

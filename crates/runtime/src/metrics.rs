@@ -13,9 +13,9 @@
 //! are exact and agree.
 //!
 //! *What they cost.* A step stores a few words that nobody else writes; no lock, no locked instruction, no clock of its
-//! own. Asking copies names and reads those words. Operators of a chain are one
-//! loop, which no clock can take apart; so one step in 256 runs them one after the other, holds what they hand on in
-//! between, and measures each ([`TaskMetrics::stages`]; [`limits::MEASURED_STEPS`](crate::limits::MEASURED_STEPS)).
+//! own. Asking copies names and reads those words. Operators of a chain are one loop, which no clock can take apart; so
+//! of one step in 256 they take the first block one after the other, what they hand on is held in between, and each is
+//! measured ([`TaskMetrics::stages`]; [`limits::MEASURED_STEPS`](crate::limits::MEASURED_STEPS)).
 //!
 //! [`prometheus`] writes them as text; `docs/metrics.md` is generated from its table.
 
@@ -96,8 +96,8 @@ pub struct TaskMetrics {
     /// Each operator of its chain, in order; of a window, a join or a function without a name the one that it was
     /// given. A source that hands its records on unchanged has none.
     pub operators: Vec<OperatorCounts>,
-    /// What each of them took in the steps in which the chain was run operator by operator: one step in 256, but for
-    /// chains with an operator that expands.
+    /// What each of them took on the blocks that the chain took operator by operator: the first of one step in 256,
+    /// but for chains with an operator that expands.
     pub stages: Vec<Stage>,
 }
 

@@ -1,5 +1,5 @@
-//! What each operator of a chain takes is told, although they run as one loop: in some steps they run one after the
-//! other, and are measured. Counts and results are those of any other run (`metamorphic.rs`).
+//! What each operator of a chain takes is told, although they run as one loop: the first block of some steps they
+//! take one after the other, and are measured. Counts and results are those of any other run (`metamorphic.rs`).
 #![forbid(unsafe_code)]
 
 use thalweg::{Chaining, Engine};
@@ -41,7 +41,7 @@ fn every_operator_of_a_chain_is_measured_by_itself() {
     }
     let all = measured(1, Chaining::All);
     assert_eq!((all.len(), all[0].len()), (1, 4));
-    assert_eq!(all[0][0], 30_000, "every record was made in a step that was measured");
+    assert!(all[0].iter().all(|&records| records > 0), "{all:?}");
 }
 
 #[test]

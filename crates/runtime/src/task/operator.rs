@@ -66,9 +66,9 @@ where
     C: Operator<T>,
     E: Exit<C::Out>,
 {
-    /// A step, operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
+    /// A step, its first run operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let mut stages = Stages::new(context.clock);
+        let (mut stages, mut is_measured) = (Stages::new(context.clock), false);
         let pushed_before = self.tail.exit.pushed();
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
@@ -83,7 +83,8 @@ where
                 Next::Values(run) => {
                     let mut input = EdgeInput { run };
                     let before = input.run.remaining();
-                    if MEASURED {
+                    if MEASURED && !is_measured {
+                        is_measured = true;
                         self.tail.chain.process_staged(&mut input, &mut output, &mut stages, 0);
                     } else {
                         self.tail.chain.process(&mut input, &mut output);

@@ -78,9 +78,9 @@ where
     C: Operator<S::Item>,
     E: Exit<C::Out>,
 {
-    /// A step, operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
+    /// A step, its first poll operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let mut stages = Stages::new(context.clock);
+        let (mut stages, mut is_measured) = (Stages::new(context.clock), false);
         let pushed_before = self.tail.exit.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
@@ -100,7 +100,8 @@ where
                 if output.room() == 0 {
                     break;
                 }
-                if MEASURED {
+                if MEASURED && !is_measured {
+                    is_measured = true;
                     // What does not expand needs no more room than it takes records.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held);
