@@ -5,9 +5,10 @@
 //!   publishes it, then looks whether anybody sleeps. Between the two steps each side has a fence, so at least one of
 //!   them sees the other: no wake-up is lost.
 //! * Of those who sleep, one wakes by itself when the next source is due, and one a little later, should the first be
-//!   held up; nobody else has a timer, and with no source due nobody has: an idle engine does not tick.
+//!   held up. While somebody is awake, one who sleeps looks once a millisecond whether work is left lying. Nobody else
+//!   has a timer; with no source due and nobody awake nobody has: an idle engine does not tick.
 //!
-//! Choosing a task takes no lock; sleeping and waking take one.
+//! Sleeping and waking take a lock; asking whether anybody sleeps takes none.
 
 use std::time::Duration;
 

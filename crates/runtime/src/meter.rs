@@ -17,6 +17,7 @@ use thalweg_memory::sync::{AtomicU64, Ordering, fence, thread};
 use thalweg_model::staged::{Stage, Stages};
 use thalweg_model::{Counts, ProcessingTime};
 
+use crate::query::OperatorCounts;
 use crate::task::{StepReport, Task};
 
 /// How a task stands between two runs.
@@ -188,6 +189,16 @@ impl Meter {
         });
     }
 
+    /// The counts of each operator of the task called `task`, as of the last step that ended.
+    pub(crate) fn operator_counts(&self, task: &str) -> Vec<OperatorCounts> {
+        let counts = |operator: &OperatorMeter| OperatorCounts {
+            operator: operator.name.clone(),
+            task: task.to_owned(),
+            counts: operator.counts(),
+        };
+        self.operators.iter().map(counts).collect()
+    }
+
     /// Takes note of what each operator took in a step in which that was measured.
     pub(crate) fn note_stages(&self, stages: &Stages<'_>) {
         for (operator, stage) in self.operators.iter().zip(stages.spent()) {
@@ -284,7 +295,7 @@ impl OperatorMeter {
         Stage { nanos: read(&self.staged_ns), records: read(&self.staged_records) }
     }
 
-    pub(crate) fn counts(&self) -> Counts {
+    fn counts(&self) -> Counts {
         Counts {
             read: read(&self.read),
             forwarded: read(&self.forwarded),

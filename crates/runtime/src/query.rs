@@ -349,11 +349,6 @@ impl SeenTask {
     fn metrics(&self, at: ProcessingTime) -> TaskMetrics {
         let SeenTask { name, meter, probe } = self;
         let Stood { state, lasting_ns, waited_ns } = meter.stood(at);
-        let operator = |operator: &OperatorMeter| OperatorCounts {
-            operator: operator.name.clone(),
-            task: name.clone(),
-            counts: operator.counts(),
-        };
         TaskMetrics {
             task: name.clone(),
             is_source: probe.is_source(),
@@ -370,7 +365,7 @@ impl SeenTask {
             idle_ns: waited_ns.idle,
             held_bytes: read(&meter.held_bytes),
             pending: probe.input.as_ref().map_or(0, |(edge, reader)| edge.pending(*reader)),
-            operators: meter.operators.iter().map(operator).collect(),
+            operators: meter.operator_counts(name),
             stages: meter.operators.iter().map(OperatorMeter::staged).collect(),
         }
     }

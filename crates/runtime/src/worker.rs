@@ -133,7 +133,7 @@ fn settle_accounts(
     body.meter.note_counts(body.task.as_ref());
     if report.ended {
         // Its sink has published; what state is left goes now.
-        body.query.add_ended(body.operator_counts());
+        body.query.add_ended(body.meter.operator_counts(&body.name));
         return Ok(());
     }
     let held_bytes = body.task.held_bytes();

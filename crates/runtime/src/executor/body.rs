@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thalweg_memory::Reservation;
-use thalweg_model::{Counts, Fault, ProcessingTime};
+use thalweg_model::{Fault, ProcessingTime};
 use thalweg_scheduling::OperatorId;
 
 use crate::error::QueryError;
 use crate::meter::{Meter, Standing, TaskState};
-use crate::query::{OperatorCounts, TaskOfQuery};
+use crate::query::TaskOfQuery;
 use crate::task::{Probe, Quantum, Reach, StepReport, Task};
 
 /// A task with all that the worker which runs it needs.
@@ -85,15 +85,6 @@ impl TaskBody {
     pub(super) fn note_ended(&mut self, now: ProcessingTime) {
         self.note_state(TaskState::Ended, now.max(self.stands_since));
         self.meter.note_held(0);
-    }
-
-    /// The counts of its operators, for the report of the query.
-    pub(crate) fn operator_counts(&self) -> Vec<OperatorCounts> {
-        let mut operators = Vec::new();
-        self.task.visit_counts(&mut |operator: &str, counts: Counts| {
-            operators.push(OperatorCounts { operator: operator.to_owned(), task: self.name.clone(), counts });
-        });
-        operators
     }
 
     pub(crate) fn connector_error(&self, fault: Fault) -> QueryError {
