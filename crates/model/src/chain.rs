@@ -7,6 +7,7 @@
 //! before such an operator hands it records one at a time, and none while it has a rest of an emission. So each
 //! keeps at most the rest of one emission, whatever is chained, and no buffer stands between two of them.
 
+use crate::allowance::Allowance;
 use crate::entropy::Entropy;
 use crate::mark::Mark;
 use crate::operator::{Counts, Flow, Input, Operator, Output};
@@ -101,19 +102,23 @@ where
 }
 
 impl<A, B> Then<A, B> {
-    /// Gives the second a mark that the first is done with.
+    /// Gives the second what it sees of a mark that the first is done with.
     fn mark_second<In, O>(&mut self, mark: Mark, output: &mut O) -> Flow
     where
         A: Operator<In>,
         B: Operator<A::Out>,
         O: Output<B::Out>,
     {
+        let Some(seen) = self.first.forward(mark) else {
+            self.held_up = None;
+            return Flow::Done;
+        };
         if self.second.is_stalled() {
             // What the first emitted for this mark is not through yet.
             self.held_up = Some((Place::First, mark));
             return Flow::More;
         }
-        let flow = self.second.on_mark(mark, output);
+        let flow = self.second.on_mark(seen, output);
         self.held_up = if flow == Flow::More { Some((Place::Second, mark)) } else { None };
         flow
     }
@@ -200,6 +205,15 @@ where
             Some((_, mark)) => self.mark_second::<In, O>(mark, output),
             None => Flow::Done,
         }
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        self.first.forward(mark).and_then(|mark| self.second.forward(mark))
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.first.fund(allowance);
+        self.second.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

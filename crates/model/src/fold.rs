@@ -9,7 +9,7 @@ use crate::state::State;
 /// a relative tolerance of 1e-9.) So partial state of several workers can be merged.
 pub trait Fold<V>: Send + Sync + 'static {
     /// What is kept per key and window.
-    type Accumulator: State;
+    type Accumulator: State + Clone;
     /// What comes out.
     type Result: Send + 'static;
 
@@ -21,6 +21,27 @@ pub trait Fold<V>: Send + Sync + 'static {
 
     /// Takes in all that `other` has taken in.
     fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
+
+    /// Whether [`unmerge`](Fold::unmerge) takes away what was merged, leaving no trace: sliding windows then take away
+    /// what leaves them instead of merging all that stays.
+    const INVERTS: bool = false;
+
+    /// Takes away all that `other` has taken in, which was merged into `accumulator` before. Called only if
+    /// [`INVERTS`](Fold::INVERTS) says so.
+    fn unmerge(&self, accumulator: &mut Self::Accumulator, other: &Self::Accumulator) {
+        let _ = (accumulator, other);
+        unreachable!("only an aggregate that says that it inverts is asked to");
+    }
+
+    /// Whether accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) tells.
+    const HOLDS: bool = false;
+
+    /// Bytes that an accumulator holds beyond itself, counted as state. Asked before and after a value is folded, so
+    /// it must be cheap; only if [`HOLDS`](Fold::HOLDS) says so.
+    fn held_bytes(&self, accumulator: &Self::Accumulator) -> usize {
+        let _ = accumulator;
+        0
+    }
 
     /// The result of all that was taken in.
     fn finish(&self, accumulator: Self::Accumulator) -> Self::Result;

@@ -7,9 +7,10 @@
 //! 2. [`record`] and [`mark`]: what travels on an edge, and what travels beside it.
 //! 3. [`watermark`]: when a source may promise that event time has passed.
 //! 4. [`window`]: which span of event time a record falls into.
-//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`staged`], to measure them.
+//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams come
+//!    together or part; [`staged`], to measure them.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
-//! 7. [`state`]: how operators write down what they hold.
+//! 7. [`state`] and [`allowance`]: how operators write down what they hold, and what they may hold.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
 //! 9. [`fault`]: how the world misbehaves, with a code that the command line and the dashboard share.
 //!
@@ -17,9 +18,11 @@
 //! is laid out. Times carry their unit in their type; a bare `i64` is never a time.
 #![forbid(unsafe_code)]
 
+pub mod allowance;
 pub mod chain;
 pub mod clock;
 pub mod disk;
+pub mod either;
 pub mod entropy;
 pub mod fault;
 pub mod fold;
@@ -35,8 +38,10 @@ pub mod time;
 pub mod watermark;
 pub mod window;
 
+pub use allowance::{Allowance, Lender};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};
+pub use either::Either;
 pub use entropy::{Entropy, SeededEntropy};
 pub use fault::{Coded, Fault};
 pub use fold::Fold;
@@ -48,4 +53,4 @@ pub use source::{Generate, Polled, Source, SourceStatus};
 pub use state::{State, StateError, StateReader, StateWriter};
 pub use time::{EventTime, ProcessingTime, Span};
 pub use watermark::{WatermarkStrategy, WatermarkTracker};
-pub use window::{TumblingWindows, Window, WindowError, Windowed};
+pub use window::{Firing, TumblingWindows, Window, WindowError, Windowed};

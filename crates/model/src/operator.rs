@@ -16,12 +16,14 @@
 //! * O3. An operator with `EXPANDS == true` keeps the rest of an emission that found no room, says so by
 //!   [`Operator::is_stalled`], takes nothing more meanwhile, and goes on in `resume`.
 //! * O4. `on_mark` and `resume` answer [`Flow::More`] when room ran out before they were done; the caller
-//!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on.
-//! * O5. Watermarks given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of
+//!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
+//!   [`Operator::forward`] gives it.
+//! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of
 //!   `EventTime::MAX`.
 
 use std::cell::Cell;
 
+use crate::allowance::Allowance;
 use crate::entropy::Entropy;
 use crate::mark::Mark;
 use crate::record::Record;
@@ -176,6 +178,17 @@ pub trait Operator<In>: Send {
     fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
         let _ = output;
         Flow::Done
+    }
+
+    /// What those behind it see of a mark, once all that it made the operator emit is through; none if the mark ends
+    /// here. The same mark gets the same answer, and watermarks do not go back by it.
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        Some(mark)
+    }
+
+    /// Before the first record: takes the allowance that its state is paid from.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
     }
 
     /// Before the first record: draws what randomness it needs, such as seeds of its hash tables.

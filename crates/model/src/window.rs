@@ -31,8 +31,18 @@ impl Window {
     }
 }
 
+/// Whether a result is the one that its window fired on time, or takes the place of that.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+pub enum Firing {
+    /// The watermark has reached the end of the window.
+    #[default]
+    OnTime,
+    /// Records came late, but within the allowed lateness: this result replaces the last one of its key and window.
+    Update,
+}
+
 /// A result of one key in one window.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Windowed<K, V> {
     /// The window that the result belongs to.
     pub window: Window,
@@ -40,6 +50,15 @@ pub struct Windowed<K, V> {
     pub key: K,
     /// The aggregate of the key's records in the window.
     pub value: V,
+    /// Whether it is the first or replaces one.
+    pub firing: Firing,
+}
+
+impl<K, V> Windowed<K, V> {
+    /// The result that a window fires on time.
+    pub const fn on_time(window: Window, key: K, value: V) -> Self {
+        Windowed { window, key, value, firing: Firing::OnTime }
+    }
 }
 
 /// Why windows cannot be cut as asked.

@@ -5,13 +5,15 @@
 //! one load and one comparison; and an emission that ran out of room goes on at a slot number. docs/performance.md has
 //! the figures.
 //!
-//! At most half of the slots are in use, so that a probe is short. Nothing is removed but by draining the table
-//! from its start, so there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide:
+//! At most half of the slots are in use, so that a probe is short. Removing an entry moves those behind it forward, so
+//! there are no tombstones. The hash is seeded, so that keys cannot be chosen to collide:
 //! [`key_hash`] says how.
 
 mod key_hash;
 
 use std::hash::Hash;
+
+use thalweg_model::Allowance;
 
 pub(crate) use key_hash::KeyHash;
 
@@ -29,12 +31,15 @@ pub(crate) struct KeyTable<K, A> {
     hash: KeyHash,
     /// A key's home is its hash shifted right by this: the upper bits, as many as number the slots.
     shift: u32,
+    allowance: Allowance,
+    /// The entry that there was no memory for; the query is about to fail.
+    refused: Option<(K, A)>,
 }
 
 impl<K: Eq + Hash, A> KeyTable<K, A> {
-    /// An empty table.
-    pub(crate) fn new(hash: KeyHash) -> Self {
-        KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0 }
+    /// An empty table, paid from `allowance`.
+    pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
+        KeyTable { slots: Vec::new(), len: 0, drained: 0, hash, shift: 0, allowance, refused: None }
     }
 
     /// Entries in the table.
@@ -77,6 +82,46 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         change(self.insert(place, key, create()))
     }
 
+    /// The value of `key`, to be changed.
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut A> {
+        let place = self.place_of(key)?;
+        self.slots[place].as_mut().map(|(_, value)| value)
+    }
+
+    /// Takes the value of `key` out.
+    pub(crate) fn remove(&mut self, key: &K) -> Option<A> {
+        debug_assert!(self.drained == 0, "nothing is removed from a table that is being drained");
+        let mut hole = self.place_of(key)?;
+        let (_, removed) = self.slots[hole].take()?;
+        self.len -= 1;
+        // Knuth, "The Art of Computer Programming", volume 3, section 6.4, algorithm R: an entry behind the hole moves
+        // into it unless its home lies behind the hole.
+        let mask = self.slots.len() - 1;
+        let mut place = (hole + 1) & mask;
+        while let Some((key, _)) = &self.slots[place] {
+            let from_home = place.wrapping_sub(self.home(key)) & mask;
+            if from_home >= place.wrapping_sub(hole) & mask {
+                self.slots[hole] = self.slots[place].take();
+                hole = place;
+            }
+            place = (place + 1) & mask;
+        }
+        Some(removed)
+    }
+
+    fn place_of(&self, key: &K) -> Option<usize> {
+        let mask = self.slots.len().wrapping_sub(1);
+        let mut place = self.home(key);
+        while let Some(Some((found, _))) = self.slots.get(place) {
+            if found == key {
+                return Some(place);
+            }
+            place = (place + 1) & mask;
+        }
+        None
+    }
+
     /// Takes some entry out; the table is empty when there is none. Until then nothing may be inserted.
     pub(crate) fn drain_one(&mut self) -> Option<(K, A)> {
         while self.len > 0 {
@@ -106,25 +151,31 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
     #[inline(never)]
     fn insert(&mut self, place: usize, key: K, value: A) -> &mut A {
         debug_assert!(self.drained == 0, "a table that is being drained takes nothing");
-        self.len += 1;
-        let place = if self.len * 2 > self.slots.len() {
-            self.grow();
+        let place = if (self.len + 1) * 2 <= self.slots.len() {
+            place
+        } else if self.grow() {
             self.empty_slot(&key)
         } else {
-            place
+            return &mut self.refused.insert((key, value)).1;
         };
+        self.len += 1;
         let (_, value) = self.slots[place].insert((key, value));
         value
     }
 
-    fn grow(&mut self) {
+    /// Doubles the slots, unless there is no memory for it: for a moment old and new ones are there.
+    fn grow(&mut self) -> bool {
         let doubled = (self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2);
+        if !self.allowance.ask(doubled * size_of::<Option<(K, A)>>()) {
+            return false;
+        }
         self.shift = u64::BITS - doubled.ilog2();
         let old = std::mem::replace(&mut self.slots, (0..doubled).map(|_| None).collect());
         for (key, value) in old.into_iter().flatten() {
             let place = self.empty_slot(&key);
             self.slots[place] = Some((key, value));
         }
+        true
     }
 
     /// The slot for a key that is not in the table.
@@ -166,14 +217,16 @@ impl<'a, K: Eq + Hash, A> Look<'a, K, A> {
 #[cfg(test)]
 mod tests {
     use std::collections::HashMap;
+    use std::sync::{Arc, Mutex};
 
     use proptest::prelude::*;
+    use thalweg_model::Lender;
 
     use super::*;
 
     #[test]
     fn an_empty_table_finds_nothing() {
-        let mut table = KeyTable::<u64, u64>::new(KeyHash::new(0));
+        let mut table = KeyTable::<u64, u64>::new(KeyHash::new(0), Allowance::default());
         assert_eq!(table.drain_one(), None);
         assert_eq!((table.look().get(&1), table.len(), table.bytes()), (None, 0, 0));
     }
@@ -181,7 +234,7 @@ mod tests {
     /// Grown once, a table that was drained holds as many entries again without growing.
     #[test]
     fn slots_are_used_again() {
-        let mut table = KeyTable::new(KeyHash::new(7));
+        let mut table = KeyTable::new(KeyHash::new(7), Allowance::default());
         for round in 0..3u64 {
             (0..100u64).for_each(|key| table.update(key * 1_000, || 0, |value| *value += round));
             assert_eq!((table.len(), table.slots.len()), (100, 256));
@@ -194,17 +247,40 @@ mod tests {
     }
 
     proptest! {
+        /// Every fourth step takes a key out.
         #[test]
         fn equals_the_standard_map(keys in proptest::collection::vec(0..300u16, 0..2_000), seed: u64) {
-            let (mut table, mut oracle) = (KeyTable::new(KeyHash::new(seed)), HashMap::new());
-            for key in keys {
-                table.update(key, || 0u32, |value| *value += 1);
-                *oracle.entry(key).or_insert(0u32) += 1;
+            let mut table = KeyTable::new(KeyHash::new(seed), Allowance::default());
+            let mut oracle = HashMap::new();
+            for (step, key) in keys.into_iter().enumerate() {
+                if step % 4 == 3 {
+                    prop_assert_eq!(table.remove(&key), oracle.remove(&key));
+                } else {
+                    table.update(key, || 0u32, |value| *value += 1);
+                    *oracle.entry(key).or_insert(0u32) += 1;
+                }
             }
             prop_assert_eq!(table.len(), oracle.len());
             prop_assert!((0..300).all(|key| table.look().get(&key) == oracle.get(&key)));
+            prop_assert!((0..300).all(|key| table.get_mut(&key) == oracle.get_mut(&key)));
             let drained: HashMap<u16, u32> = std::iter::from_fn(|| table.drain_one()).collect();
             prop_assert_eq!(drained, oracle);
         }
+    }
+
+    /// A table that may not grow keeps what it has, and loses nothing but the new entry.
+    #[test]
+    fn a_refusal_leaves_the_table_as_it_was() {
+        struct Once(Mutex<bool>);
+        impl Lender for Once {
+            fn lend(&self, _bytes: usize) -> bool {
+                !std::mem::replace(&mut self.0.lock().unwrap(), true)
+            }
+        }
+        let allowance = Allowance::new(Arc::new(Once(Mutex::new(false))));
+        let mut table = KeyTable::new(KeyHash::new(1), allowance);
+        (0..20u64).for_each(|key| table.update(key, || 0, |value| *value = key));
+        assert_eq!((table.len(), table.slots.len()), (8, 16));
+        assert!((0..8).all(|key| table.look().get(&key) == Some(&key)));
     }
 }

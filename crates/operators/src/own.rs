@@ -13,7 +13,8 @@
 use std::cell::Cell;
 
 use thalweg_model::{
-    Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, StateError, StateReader, StateWriter,
+    Allowance, Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, StateError, StateReader,
+    StateWriter,
 };
 
 /// A user's operator and the name it goes by.
@@ -146,6 +147,14 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
     fn resume<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
         let Own { operator, is_running, .. } = self;
         run(is_running, true, || operator.resume(&mut Beside { neighbour: output, is_running }))
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        run(&self.is_running, true, || self.operator.forward(mark))
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.operator.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

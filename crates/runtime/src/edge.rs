@@ -14,14 +14,17 @@ impl MarkRules for EdgeMarks {
 
     fn admission(mark: &Mark) -> Admission {
         match mark {
-            Mark::Watermark(_) => Admission::Ordinary,
+            Mark::Watermark(_) | Mark::InputWatermark(_) | Mark::Idle => Admission::Ordinary,
             Mark::Latency(_) => Admission::Droppable,
             Mark::Barrier(_) | Mark::End => Admission::Reserved,
         }
     }
 
     fn replaces(newer: &Mark, older: &Mark) -> bool {
-        matches!((newer, older), (Mark::Watermark(_), Mark::Watermark(_)))
+        matches!(
+            (newer, older),
+            (Mark::Watermark(_), Mark::Watermark(_)) | (Mark::InputWatermark(_), Mark::InputWatermark(_))
+        )
     }
 }
 

@@ -215,7 +215,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
                 self.delivered.note_latency(latency_ns);
             }
             Mark::Watermark(watermark) => self.watermark.set(watermark),
-            Mark::Barrier(_) | Mark::End => {}
+            Mark::InputWatermark(_) | Mark::Idle | Mark::Barrier(_) | Mark::End => {}
         }
         self.sink.on_mark(mark)?;
         if mark == Mark::End { self.sink.finish() } else { Ok(()) }

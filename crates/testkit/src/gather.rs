@@ -87,7 +87,7 @@ impl<T: Send> Sink<T> for Gather<T> {
                 }
                 seen.ending = Ending::Ended;
             }
-            Mark::Latency(_) | Mark::Barrier(_) => {}
+            Mark::InputWatermark(_) | Mark::Idle | Mark::Latency(_) | Mark::Barrier(_) => {}
         }
         Ok(())
     }

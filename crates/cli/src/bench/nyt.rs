@@ -102,7 +102,7 @@ fn vendor_id(vendor: Vendor) -> &'static str {
 }
 
 fn row_of(record: &Record<Windowed<Cell, TripSummary>>) -> NytRow {
-    let Windowed { window, key, value } = record.value;
+    let Windowed { window, key, value, .. } = record.value;
     NytRow {
         window_start_s: window.start.as_micros().div_euclid(1_000_000),
         cell_x: key.x,

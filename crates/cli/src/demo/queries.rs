@@ -185,7 +185,7 @@ mod tests {
             let numbers: Vec<u64> = result.split([':', '=']).map(|number| number.parse().unwrap()).collect();
             let start = EventTime::from_secs(numbers[0] as i64);
             let window = Window { start, end: EventTime::from_secs(numbers[0] as i64 + 10) };
-            let value = Windowed { window, key: numbers[1], value: numbers[2] };
+            let value = Windowed::on_time(window, numbers[1], numbers[2]);
             sink.write(Record::new(window.last_instant(), value)).unwrap();
         }
         leader.words()

@@ -14,7 +14,9 @@ use std::hash::Hash;
 use std::sync::Arc;
 
 use crate::key_table::{KeyHash, KeyTable, Look};
-use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+use thalweg_model::{
+    Allowance, Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter,
+};
 
 /// Rows by unique key, shared by all who join with them.
 #[derive(Debug)]
@@ -51,7 +53,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
     pub fn new(rows: impl IntoIterator<Item = (K, R)>) -> Result<Self, DuplicateKey> {
         // No secret: rows are chosen by whoever builds the query, and records that are looked up cannot lengthen a
         // probe by more than those have.
-        let mut table = KeyTable::new(KeyHash::known());
+        let mut table = KeyTable::new(KeyHash::known(), Allowance::default());
         for (row_index, (key, row)) in rows.into_iter().enumerate() {
             table.update(key, || row, |_| ());
             if table.len() == row_index {

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 use std::hash::Hash;
 
-use thalweg_model::{EventTime, State, StateError, StateReader, StateWriter, Window};
+use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateWriter, Window};
 
 use crate::key_table::{KeyHash, KeyTable};
 
@@ -35,6 +35,7 @@ pub(crate) struct WindowStore<K, A> {
     spare: Vec<KeyTable<K, A>>,
     /// The hash of all tables.
     hash: KeyHash,
+    allowance: Allowance,
 }
 
 /// Contains no instant, and is no instant's window.
@@ -44,20 +45,30 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     pub(crate) fn new() -> Self {
         let hash = KeyHash::new(0);
         WindowStore {
-            current: Pane { window: NO_WINDOW, accumulators: KeyTable::new(hash.clone()) },
+            current: Pane {
+                window: NO_WINDOW,
+                accumulators: KeyTable::new(hash.clone(), Allowance::default()),
+            },
             current_micros: 0,
             others: Vec::new(),
             firing: VecDeque::new(),
             spare: Vec::new(),
             hash,
+            allowance: Allowance::default(),
         }
+    }
+
+    /// Pays from `allowance` from now on; only before the first record.
+    pub(crate) fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+        self.current.accumulators = self.table();
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
         debug_assert!(self.current.accumulators.is_empty() && self.others.is_empty(), "seeded before use");
         self.hash = KeyHash::new(seed);
-        self.current.accumulators = KeyTable::new(self.hash.clone());
+        self.current.accumulators = KeyTable::new(self.hash.clone(), self.allowance.clone());
     }
 
     /// Whether `instant` falls into the window that [`current`](Self::current) gives.
@@ -136,7 +147,7 @@ impl<K: Eq + Hash, A> WindowStore<K, A> {
     }
 
     fn table(&mut self) -> KeyTable<K, A> {
-        self.spare.pop().unwrap_or_else(|| KeyTable::new(self.hash.clone()))
+        self.spare.pop().unwrap_or_else(|| KeyTable::new(self.hash.clone(), self.allowance.clone()))
     }
 
     /// Keeps the table of a pane that is empty.
@@ -164,7 +175,10 @@ impl<K: Eq + Hash + State, A: State> WindowStore<K, A> {
 
     /// Windows that were firing come back as open ones; the next watermark closes them again.
     pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.set_current(Pane { window: NO_WINDOW, accumulators: KeyTable::new(self.hash.clone()) });
+        self.set_current(Pane {
+            window: NO_WINDOW,
+            accumulators: KeyTable::new(self.hash.clone(), self.allowance.clone()),
+        });
         self.others.clear();
         self.firing.clear();
         for _ in 0..state.take::<usize>()? {

@@ -13,8 +13,8 @@
 use std::hash::Hash;
 
 use thalweg_model::{
-    Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, State, StateError,
-    StateReader, StateWriter, TumblingWindows, Windowed,
+    Allowance, Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, State,
+    StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
 use super::store::WindowStore;
@@ -83,7 +83,7 @@ where
         while output.room() > 0 {
             let Some((window, key, accumulator)) = self.store.next_fired() else { return Flow::Done };
             let value = self.blame.on(|| self.fold.finish(accumulator));
-            output.push(Record::new(window.last_instant(), Windowed { window, key, value }));
+            output.push(Record::new(window.last_instant(), Windowed::on_time(window, key, value)));
         }
         if self.store.is_firing() { Flow::More } else { Flow::Done }
     }
@@ -128,6 +128,10 @@ where
 
     fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
         self.emit(output)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.store.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

@@ -109,7 +109,9 @@ impl<C, E> Tail<C, E> {
             if let Some(mark) = mark {
                 self.is_emitting = false;
                 self.marks.pop_front();
-                self.exit.mark(mark, context.now, context.clock)?;
+                if let Some(mark) = self.chain.forward(mark) {
+                    self.exit.mark(mark, context.now, context.clock)?;
+                }
                 self.has_ended |= mark == Mark::End;
             }
         }

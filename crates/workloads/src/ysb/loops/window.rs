@@ -88,7 +88,7 @@ impl OpenWindow {
         let first = self.results.len();
         let window = self.open;
         let counted = self.counts.drain().filter(|&(_, count)| count > 0);
-        self.results.extend(counted.map(|(key, value)| Windowed { window, key, value }));
+        self.results.extend(counted.map(|(key, value)| Windowed::on_time(window, key, value)));
         self.results[first..].sort_unstable_by_key(|result| result.key);
     }
 }

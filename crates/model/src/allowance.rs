@@ -1,0 +1,89 @@
+//! Memory for state: operators ask before their state grows, and go without if they are refused.
+//!
+//! State never waits for memory: it gets it, or the query fails with `STATE_LIMIT`. An operator that is refused drops
+//! what it had no room for and goes on; whoever runs it sees the refusal as soon as the call returns, and ends the
+//! query, so nothing that was computed without it is ever published.
+
+use std::fmt;
+use std::sync::Arc;
+
+/// Whoever lends memory for state.
+pub trait Lender: Send + Sync {
+    /// Whether state may grow by `bytes` now. What was refused once is not forgotten by the lender.
+    fn lend(&self, bytes: usize) -> bool;
+}
+
+/// What an operator's state is paid from; without a lender it is without bound, as in tests.
+#[derive(Clone, Default)]
+pub struct Allowance(Option<Arc<dyn Lender>>);
+
+impl Allowance {
+    /// Pays from what `lender` has.
+    pub fn new(lender: Arc<dyn Lender>) -> Self {
+        Allowance(Some(lender))
+    }
+
+    /// Asks for `bytes` more; what is granted must show in `state_bytes` when the call into the operator returns.
+    pub fn ask(&self, bytes: usize) -> bool {
+        self.0.as_ref().is_none_or(|lender| lender.lend(bytes))
+    }
+
+    /// Makes room for one more item in `items`, doubling what it holds; `false` if that was refused.
+    #[inline]
+    pub fn room_in<T>(&self, items: &mut Vec<T>) -> bool {
+        items.len() < items.capacity() || self.grow(items)
+    }
+
+    #[cold]
+    fn grow<T>(&self, items: &mut Vec<T>) -> bool {
+        let more = items.capacity().max(4);
+        let is_granted = self.ask(more * size_of::<T>());
+        if is_granted {
+            items.reserve_exact(more);
+        }
+        is_granted
+    }
+}
+
+impl fmt::Debug for Allowance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Allowance(bounded)" } else { "Allowance(unbounded)" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+
+    struct Purse(Mutex<usize>);
+
+    impl Lender for Purse {
+        fn lend(&self, bytes: usize) -> bool {
+            let mut left = self.0.lock().unwrap();
+            let is_enough = bytes <= *left;
+            *left -= if is_enough { bytes } else { 0 };
+            is_enough
+        }
+    }
+
+    /// A vector grows while it is paid for, and stays as it is when it is not.
+    #[test]
+    fn what_is_not_granted_is_not_taken() {
+        let purse = Arc::new(Purse(Mutex::new(64)));
+        let allowance = Allowance::new(purse.clone());
+        let mut items: Vec<u64> = Vec::new();
+        let taken = (0..100u64).take_while(|&item| {
+            let has_room = allowance.room_in(&mut items);
+            if has_room {
+                items.push(item);
+            }
+            has_room
+        });
+        // Four, then eight: the next doubling would take 64 bytes more, and none are left.
+        assert_eq!(taken.count(), 8);
+        assert_eq!((items.capacity(), *purse.0.lock().unwrap()), (8, 0));
+        assert!(Allowance::default().ask(usize::MAX));
+    }
+}
