@@ -1,6 +1,5 @@
 //! The byte budget of the engine: who wants to hold memory reserves it first, and what is reserved gives itself
-//! back when it is dropped. What is reserved never exceeds the budget, not even for a moment. (State is reserved when
-//! it has grown, after the step in which it grew.)
+//! back when it is dropped. What is reserved never exceeds the budget, not even for a moment.
 
 use std::fmt;
 
@@ -103,6 +102,15 @@ impl Reservation {
     /// The bytes held.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Takes over what `other`, of the same budget, holds.
+    ///
+    /// # Panics
+    /// If it is of another budget.
+    pub fn absorb(&mut self, mut other: Reservation) {
+        assert!(Arc::ptr_eq(&self.budget, &other.budget), "reservations of one budget are put together");
+        self.bytes += std::mem::take(&mut other.bytes);
     }
 
     /// Grows or shrinks to `bytes`.

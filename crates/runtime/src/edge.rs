@@ -1,8 +1,8 @@
 //! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
-use thalweg_memory::{Admission, Appender, Drain, MarkRules};
-use thalweg_model::{EventTime, Input, Mark, Output, Record, WatermarkTracker};
+use thalweg_memory::{Admission, Appender, Drain, Lent, MarkRules};
+use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, WatermarkTracker};
 
 /// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
 /// barriers and the end have slots of their own.
@@ -32,6 +32,8 @@ impl MarkRules for EdgeMarks {
 pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
 /// The reading end of an edge of records.
 pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
+/// One of several reading ends of an edge of records.
+pub(crate) type SharedReader<T> = thalweg_memory::SharedReader<Record<T>, EdgeMarks>;
 
 /// An open edge as an operator's output.
 pub struct EdgeOutput<'a, T: Send + 'static>(pub(crate) Appender<'a, Record<T>, EdgeMarks>);
@@ -65,6 +67,28 @@ impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
     }
 }
 
+/// Two open edges as the output of an operator that emits values for either. There is room while both have some: which
+/// of them the next value goes to is not known.
+pub struct EitherOutput<'a, L: Send + 'static, R: Send + 'static> {
+    pub(crate) left: EdgeOutput<'a, L>,
+    pub(crate) right: EdgeOutput<'a, R>,
+}
+
+impl<L: Send + 'static, R: Send + 'static> Output<Either<L, R>> for EitherOutput<'_, L, R> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.left.room().min(self.right.room())
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<Either<L, R>>) {
+        match record.value {
+            Either::Left(value) => self.left.push(Record::new(record.event_time, value)),
+            Either::Right(value) => self.right.push(Record::new(record.event_time, value)),
+        }
+    }
+}
+
 /// The next records of an edge as an operator's input, up to a limit.
 pub(crate) struct EdgeInput<'a, T: Send + 'static> {
     pub(crate) run: Drain<'a, Record<T>, EdgeMarks>,
@@ -89,6 +113,43 @@ impl<T: Send + 'static> Input<T> for EdgeInput<'_, T> {
     #[inline(always)]
     fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
         self.run.take_selected(count, selection, each);
+    }
+}
+
+/// The next records of a shared edge as an operator's input; those taken are cloned. They count as read when the run is
+/// over: a panic of a clone leaves them unread.
+pub(crate) struct LentInput<'a, T: Send + Sync + 'static> {
+    pub(crate) run: Lent<'a, Record<T>, EdgeMarks>,
+}
+
+impl<T: Clone + Send + Sync + 'static> Input<T> for LentInput<'_, T> {
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.run.remaining()
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        self.run.inspect(offset, look)
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
+        (0..count).for_each(|offset| each(self.run.inspect(offset, Record::clone)));
+        self.run.pass(count);
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+        let mut least = 0;
+        for &offset in selection {
+            let offset = usize::from(offset);
+            assert!(least <= offset && offset < count, "a selection rises within its run");
+            least = offset + 1;
+            each(self.run.inspect(offset, Record::clone));
+        }
+        self.run.pass(count);
     }
 }
 

@@ -69,6 +69,11 @@ pub enum PlanError {
         /// Why not.
         reason: String,
     },
+    /// Streams of two queries were to come together.
+    OtherQuery {
+        /// The query whose stream came into another's.
+        other: String,
+    },
     /// The engine is shutting down.
     EngineClosed,
 }
@@ -87,6 +92,7 @@ impl PlanError {
             PlanError::Unfed { .. } => "UNFED_OPERATOR",
             PlanError::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
             PlanError::Edge { .. } => "EDGE_REFUSED",
+            PlanError::OtherQuery { .. } => "OTHER_QUERY",
             PlanError::EngineClosed => "ENGINE_CLOSED",
         }
     }
@@ -124,6 +130,12 @@ impl fmt::Display for PlanError {
                 write!(f, "the first two chunks of edge `{edge}` do not fit: {exceeded}")
             }
             PlanError::Edge { edge, reason } => write!(f, "edge `{edge}` cannot be made: {reason}"),
+            PlanError::OtherQuery { other } => {
+                write!(
+                    f,
+                    "a stream of query `{other}` comes into another query: begin both streams with the same one"
+                )
+            }
             PlanError::EngineClosed => write!(f, "the engine is shutting down and takes no more queries"),
         }
     }

@@ -148,10 +148,6 @@ impl Executor {
         })
     }
 
-    pub(crate) fn pool(&self) -> &Pool {
-        &self.pool
-    }
-
     pub(crate) fn note_scheduling(&self, spent_ns: u64) {
         self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
     }
@@ -230,7 +226,7 @@ impl Executor {
         self.ranks.cover(places);
         self.dues.cover(places);
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask { name, task, probe, upstream, downstream, .. } = built;
+            let BuiltTask { name, task, lender, probe, upstream, downstream, .. } = built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
             probe.name_writer(operator.0);
             let body = Box::new(TaskBody {
@@ -239,6 +235,7 @@ impl Executor {
                 task,
                 probe: Arc::clone(&probe),
                 meter,
+                lender,
                 state: self.pool.budget().reserve(0).expect("nothing always fits"),
                 upstream: by_id(upstream),
                 downstream: by_id(downstream),
@@ -247,6 +244,7 @@ impl Executor {
                 run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum: Quantum { records: 1, made_records: 1 },
+                reach: probe.no_reach(),
                 query: TaskOfQuery(Arc::clone(&query)),
             });
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
@@ -264,8 +262,9 @@ impl Executor {
 
     /// The most records that a run of a task takes, or puts out if it is a source.
     fn run_records(&self, probe: &Probe) -> u32 {
-        let edge = probe.input.as_ref().map(|(edge, _)| edge).or(probe.output.as_ref());
-        let records = edge.map_or(u64::MAX, |edge| (self.run_bytes / edge.slot_bytes()).max(1));
+        let inputs = probe.inputs.iter().map(|(edge, _)| edge.slot_bytes()).max();
+        let slot_bytes = inputs.or_else(|| probe.outputs.iter().map(|edge| edge.slot_bytes()).max());
+        let records = slot_bytes.map_or(u64::MAX, |slot_bytes| (self.run_bytes / slot_bytes).max(1));
         u32::try_from(records).unwrap_or(u32::MAX)
     }
 

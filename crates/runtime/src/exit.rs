@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, EventTime, Fault, Mark, Output, ProcessingTime, Record, Sink};
+use thalweg_model::{Clock, Either, EventTime, Fault, Mark, Output, ProcessingTime, Record, Sink};
 
-use crate::edge::{EdgeOutput, Writer};
+use crate::edge::{EdgeOutput, EitherOutput, Writer};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
@@ -68,6 +68,44 @@ impl<T: Send + 'static> Exit<T> for ToEdge<T> {
 
     fn pushed(&self) -> u64 {
         self.0.cursors().written()
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// Two edges as an exit, for the values of either type.
+pub struct ToEdges<L: Send + 'static, R: Send + 'static> {
+    pub(crate) left: ToEdge<L>,
+    pub(crate) right: ToEdge<R>,
+}
+
+impl<L: Send + 'static, R: Send + 'static> Exit<Either<L, R>> for ToEdges<L, R> {
+    type Output<'a> = EitherOutput<'a, L, R>;
+
+    #[inline]
+    fn open(&mut self, now: ProcessingTime) -> EitherOutput<'_, L, R> {
+        EitherOutput { left: self.left.open(now), right: self.right.open(now) }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        // Both are asked: a mark that is held back is let go as soon as somebody looks.
+        let (left, right) = (self.left.is_ready(), self.right.is_ready());
+        left && right
+    }
+
+    fn mark(&mut self, mark: Mark, now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
+        self.left.mark(mark, now, clock)?;
+        self.right.mark(mark, now, clock)
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn pushed(&self) -> u64 {
+        self.left.pushed() + self.right.pushed()
     }
 
     fn held_bytes(&self) -> usize {

@@ -5,23 +5,29 @@
 //! say, [`check`] does. Nothing is allocated and nothing runs before all checks have passed.
 
 mod check;
+pub mod ends;
 
 use std::fmt;
 use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
-use thalweg_memory::{BlockShape, Cursors, EdgeOptions, Pool};
-use thalweg_model::{Entropy, Operator, Sink, Source, WatermarkStrategy};
+use thalweg_memory::{Cursors, Pool};
+use thalweg_model::{Allowance, Entropy, Operator, Source, WatermarkStrategy};
 
-use crate::edge::{EdgeMarks, Reader, Writer};
+use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use crate::error::PlanError;
-use crate::exit::{Delivered, Exit, SinkExit, ToEdge};
+use crate::exit::Delivered;
+use crate::lender::StateLender;
 use crate::limits::EdgeLimits;
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
 use crate::task::{Probe, Task};
 
 pub use check::check_strategy;
+pub use ends::{
+    Both, EdgeEntry, EdgeExit, EitherExit, EntryPlan, ExitContext, ExitPlan, Several, SharedEntry, Sides,
+    SinkPlan,
+};
 
 /// A query that does not run yet.
 pub struct Graph {
@@ -37,12 +43,22 @@ struct TaskPlan {
     name: String,
     /// Of a source.
     strategy: Option<WatermarkStrategy>,
-    input: Option<usize>,
-    output: Option<usize>,
+    inputs: Vec<ReaderOf>,
+    /// Edges.
+    outputs: Vec<usize>,
     build: BuildTask,
 }
 
+/// A reader of an edge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct ReaderOf {
+    edge: usize,
+    reader: usize,
+}
+
 struct EdgePlan {
+    /// How many there are so far.
+    readers: usize,
     open: Box<dyn OpenEdge>,
 }
 
@@ -56,6 +72,7 @@ struct Opened {
 pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
+    pub(crate) lender: Arc<StateLender>,
     /// Names of the operators of its chain.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
@@ -69,90 +86,22 @@ pub(crate) struct BuiltTask {
 pub(crate) struct Built {
     pub(crate) name: String,
     pub(crate) tasks: Vec<BuiltTask>,
-    /// Names and cursors of its edges.
-    pub(crate) edges: Vec<(String, Arc<Cursors>)>,
+    pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
 }
 
-/// Both ends of an edge, from when it is opened until its tasks are built.
-struct Ends<T: Send + 'static>(Mutex<(Option<Writer<T>>, Option<Reader<T>>)>);
-
-trait OpenEdge: Send {
-    fn open(
-        &self,
-        pool: &Arc<Pool>,
-        limits: EdgeLimits,
-    ) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError>;
+/// An edge as one of its readers sees it.
+pub(crate) struct ReadEdge {
+    /// `from -> to`.
+    pub(crate) name: String,
+    pub(crate) cursors: Arc<Cursors>,
+    pub(crate) reader: usize,
 }
 
-impl<T: Send + 'static> OpenEdge for Arc<Ends<T>> {
-    fn open(
-        &self,
-        pool: &Arc<Pool>,
-        limits: EdgeLimits,
-    ) -> Result<Arc<Cursors>, thalweg_memory::edge::EdgeError> {
-        let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
-        let options =
-            EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
-        let (writer, reader) = thalweg_memory::edge::<_, EdgeMarks>(pool, options)?;
-        let cursors = Arc::clone(reader.cursors());
-        *self.0.lock() = (Some(writer), Some(reader));
-        Ok(cursors)
-    }
-}
-
-/// The end of an edge that a task reads.
-pub struct EdgeEntry<T: Send + 'static> {
+/// An edge that several tasks will read.
+pub struct SharedEdge<T: Send + Sync + 'static> {
     index: usize,
-    ends: Arc<Ends<T>>,
-}
-
-/// The end of an edge that a task writes.
-pub struct EdgeExit<T: Send + 'static> {
-    index: usize,
-    ends: Arc<Ends<T>>,
-}
-
-/// A sink as the end of a task.
-pub struct SinkPlan<S>(pub S);
-
-/// Where a planned task will write.
-pub trait ExitPlan<T>: Send + 'static {
-    /// What it becomes.
-    type Exit: Exit<T> + 'static;
-
-    /// The index of the edge, if it is one.
-    fn edge_index(&self) -> Option<usize>;
-
-    /// Makes the exit, once the edges are open.
-    fn open(self, delivered: &ExitContext) -> Self::Exit;
-}
-
-/// What exits are made from.
-pub struct ExitContext(Arc<Delivered>);
-
-impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
-    type Exit = ToEdge<T>;
-
-    fn edge_index(&self) -> Option<usize> {
-        Some(self.index)
-    }
-
-    fn open(self, _context: &ExitContext) -> ToEdge<T> {
-        ToEdge(self.ends.0.lock().0.take().expect("edges are opened before tasks are built"))
-    }
-}
-
-impl<T, S: Sink<T> + 'static> ExitPlan<T> for SinkPlan<S> {
-    type Exit = SinkExit<S>;
-
-    fn edge_index(&self) -> Option<usize> {
-        None
-    }
-
-    fn open(self, context: &ExitContext) -> SinkExit<S> {
-        SinkExit::new(self.0, Arc::clone(&context.0))
-    }
+    readers: Arc<Mutex<Vec<Option<crate::edge::SharedReader<T>>>>>,
 }
 
 impl fmt::Debug for Graph {
@@ -189,9 +138,28 @@ impl Graph {
 
     /// A new edge: the end to write and the end to read.
     pub fn edge<T: Send + 'static>(&mut self) -> (EdgeExit<T>, EdgeEntry<T>) {
-        let (index, ends) = (self.edges.len(), Arc::new(Ends(Mutex::new((None, None)))));
-        self.edges.push(EdgePlan { open: Box::new(Arc::clone(&ends)) });
-        (EdgeExit { index, ends: Arc::clone(&ends) }, EdgeEntry { index, ends })
+        let index = self.edges.len();
+        let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+        let open = Box::new(OwnEnds { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
+        self.edges.push(EdgePlan { readers: 1, open });
+        (EdgeExit { index, writer }, EdgeEntry { index, reader })
+    }
+
+    /// A new edge that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block is
+    /// used again when the slowest has passed it.
+    pub fn shared_edge<T: Clone + Send + Sync + 'static>(&mut self) -> (EdgeExit<T>, SharedEdge<T>) {
+        let index = self.edges.len();
+        let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
+        let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
+        self.edges.push(EdgePlan { readers: 0, open });
+        (EdgeExit { index, writer }, SharedEdge { index, readers })
+    }
+
+    /// One more reader of a shared edge.
+    pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedEntry<T> {
+        let readers = &mut self.edges[edge.index].readers;
+        *readers += 1;
+        SharedEntry { index: edge.index, reader: *readers - 1, readers: Arc::clone(&edge.readers) }
     }
 
     /// Adds a source whose records go through `chain` to `exit`.
@@ -208,7 +176,7 @@ impl Graph {
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let output = exit.edge_index();
+        let outputs = edges_of(&exit);
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
             Box::new(SourceTask::new(source, strategy, chain, exit, Arc::clone(&opened.probe)))
@@ -216,31 +184,33 @@ impl Graph {
         self.tasks.push(TaskPlan {
             name: name.into(),
             strategy: Some(strategy),
-            input: None,
-            output,
+            inputs: Vec::new(),
+            outputs,
             build: Box::new(build),
         });
     }
 
     /// Adds a chain that reads `entry` and writes `exit`.
-    pub fn operator<T, C, X>(&mut self, name: impl Into<String>, entry: EdgeEntry<T>, chain: C, exit: X)
+    pub fn operator<T, N, C, X>(&mut self, name: impl Into<String>, entry: N, chain: C, exit: X)
     where
         T: Send + 'static,
+        N: EntryPlan<T>,
         C: Operator<T> + 'static,
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let (input, output) = (Some(entry.index), exit.edge_index());
+        let mut inputs = Vec::new();
+        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
+        let outputs = edges_of(&exit);
         let build = move |opened: &Opened| -> Box<dyn Task> {
-            let reader = entry.ends.0.lock().1.take().expect("edges are opened before tasks are built");
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
-            Box::new(OperatorTask::new(reader, chain, exit, Arc::clone(&opened.probe)))
+            Box::new(OperatorTask::new(entry.open(), chain, exit, Arc::clone(&opened.probe)))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
             strategy: None,
-            input,
-            output,
+            inputs,
+            outputs,
             build: Box::new(build),
         });
     }
@@ -253,36 +223,52 @@ impl Graph {
         entropy: &mut dyn Entropy,
     ) -> Result<Built, PlanError> {
         limits.check()?;
-        let labels = check::check(&self)?;
-        let mut edges = Vec::with_capacity(self.edges.len());
-        for (label, plan) in labels.into_iter().zip(&self.edges) {
+        let names = check::check(&self)?;
+        let mut cursors = Vec::with_capacity(self.edges.len());
+        for (place, plan) in self.edges.iter().enumerate() {
             use thalweg_memory::edge::EdgeError;
-            let cursors = plan.open.open(pool, limits).map_err(|error| match error {
-                EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: label.clone(), exceeded },
-                other => PlanError::Edge { edge: label.clone(), reason: other.to_string() },
-            })?;
-            edges.push((label, cursors));
+            let name = || {
+                names.iter().find(|(of, _)| of.edge == place).map_or(String::new(), |(_, name)| name.clone())
+            };
+            cursors.push(plan.open.open(pool, limits, plan.readers).map_err(|error| match error {
+                EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: name(), exceeded },
+                other => PlanError::Edge { edge: name(), reason: other.to_string() },
+            })?);
         }
         let delivered = Delivered::new();
-        let ends: Vec<(Option<usize>, Option<usize>)> =
-            self.tasks.iter().map(|task| (task.input, task.output)).collect();
-        let with = |is_wanted: &dyn Fn(&(Option<usize>, Option<usize>)) -> bool| -> Vec<usize> {
+        let ends: Vec<(Vec<ReaderOf>, Vec<usize>)> =
+            self.tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
+        let with = |is_wanted: &dyn Fn(&(Vec<ReaderOf>, Vec<usize>)) -> bool| -> Vec<usize> {
             (0..ends.len()).filter(|&place| is_wanted(&ends[place])).collect()
         };
         let build = |plan: TaskPlan| {
-            let cursors = |index: usize| Arc::clone(&edges[index].1);
-            let probe =
-                Arc::new(Probe::new(plan.input.map(|index| (cursors(index), 0)), plan.output.map(cursors)));
+            let inputs = plan.inputs.iter().map(|of| (Arc::clone(&cursors[of.edge]), of.reader)).collect();
+            let outputs = plan.outputs.iter().map(|&edge| Arc::clone(&cursors[edge])).collect();
+            let probe = Arc::new(Probe::new(inputs, outputs));
             let opened = Opened { delivered: Arc::clone(&delivered), probe: Arc::clone(&probe) };
             let mut task = (plan.build)(&opened);
+            let lender = StateLender::new(Arc::clone(pool));
+            task.fund(&Allowance::new(Arc::clone(&lender) as _));
             task.seed(entropy);
             let mut operators = Vec::new();
             task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
-            let upstream = with(&|(_, output)| output.is_some() && *output == plan.input);
-            let downstream = with(&|(input, _)| input.is_some() && *input == plan.output);
-            BuiltTask { name: plan.name, task, operators, probe, upstream, downstream }
+            let upstream = with(&|(_, outputs)| plan.inputs.iter().any(|of| outputs.contains(&of.edge)));
+            let downstream = with(&|(inputs, _)| inputs.iter().any(|of| plan.outputs.contains(&of.edge)));
+            BuiltTask { name: plan.name, task, lender, operators, probe, upstream, downstream }
         };
         let tasks = self.tasks.into_iter().map(build).collect();
+        let edge = |(of, name): (ReaderOf, String)| ReadEdge {
+            name,
+            cursors: Arc::clone(&cursors[of.edge]),
+            reader: of.reader,
+        };
+        let edges = names.into_iter().map(edge).collect();
         Ok(Built { name: self.name, tasks, edges, delivered })
     }
+}
+
+fn edges_of<T>(exit: &impl ExitPlan<T>) -> Vec<usize> {
+    let mut edges = Vec::new();
+    exit.visit_edges(&mut |edge| edges.push(edge));
+    edges
 }

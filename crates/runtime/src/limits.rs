@@ -165,8 +165,28 @@ pub const TASKS_PER_QUERY: Limit = Limit {
     reason: "a plan of more operators than this was made by a loop that went wrong",
 };
 
+/// Edges that one task may read.
+pub const INPUTS_PER_TASK: Limit = Limit {
+    name: "inputs_per_task",
+    unit: "edges",
+    default: 64,
+    min: 1,
+    max: 64,
+    reason: "every one is looked at in every step; of more streams unite some first",
+};
+
+/// Readers of one edge.
+pub const READERS_PER_EDGE: Limit = Limit {
+    name: "readers_per_edge",
+    unit: "readers",
+    default: 64,
+    min: 1,
+    max: 64,
+    reason: "the writer looks at all of them before it uses a block again; of more branches let some share a second stream",
+};
+
 /// The whole table.
-pub const ALL: [&Limit; 13] = [
+pub const ALL: [&Limit; 15] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -179,6 +199,8 @@ pub const ALL: [&Limit; 13] = [
     &QUERIES,
     &TASKS_PER_QUERY,
     &TASKS,
+    &INPUTS_PER_TASK,
+    &READERS_PER_EDGE,
     &NOTES_PER_WORKER,
 ];
 

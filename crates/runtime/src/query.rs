@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, OnceLock, Weak};
 
-use thalweg_memory::Cursors;
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 use thalweg_model::{Clock, Counts, EventTime, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
@@ -11,6 +10,7 @@ use crate::error::QueryError;
 use crate::executor::Executor;
 use crate::exit::Delivered;
 use crate::gradient::LatencySums;
+use crate::graph::ReadEdge;
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
@@ -34,7 +34,7 @@ pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
     entry: Entry,
-    pub(crate) edges: Vec<(String, Arc<Cursors>)>,
+    pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
     /// What can be seen of its tasks, in the order of the graph.
     seen: Vec<SeenTask>,
@@ -86,7 +86,7 @@ pub struct OperatorCounts {
     pub counts: Counts,
 }
 
-/// The counts of one edge.
+/// The counts of one edge, for one of its readers: a shared edge is listed for each.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EdgeCounts {
     /// The edge, as `from -> to`.
@@ -193,7 +193,7 @@ impl QueryShared {
         id: QueryId,
         name: String,
         entry: Entry,
-        edges: Vec<(String, Arc<Cursors>)>,
+        edges: Vec<ReadEdge>,
         delivered: Arc<Delivered>,
         seen: Vec<SeenTask>,
     ) -> Arc<Self> {
@@ -364,24 +364,28 @@ impl SeenTask {
             blocked_ns: waited_ns.blocked,
             idle_ns: waited_ns.idle,
             held_bytes: read(&meter.held_bytes),
-            pending: probe.input.as_ref().map_or(0, |(edge, reader)| edge.pending(*reader)),
+            pending: probe.pending_records(),
             operators: meter.operator_counts(name),
             stages: meter.operators.iter().map(OperatorMeter::staged).collect(),
         }
     }
 }
 
-fn edge_counts((edge, cursors): &(String, Arc<Cursors>)) -> EdgeCounts {
+fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
+    let ReadEdge { name, cursors, reader } = edge;
     // The reader's cursor first, so that it has not passed what was written; and each cursor once, so that written is
     // read and pending whatever goes on meanwhile.
-    let read = cursors.read(0);
+    let read = cursors.read(*reader);
     let written = cursors.written();
     let pending = written.saturating_sub(read);
-    EdgeCounts { edge: edge.clone(), written, read, pending, marks_dropped: cursors.marks_dropped() }
+    EdgeCounts { edge: name.clone(), written, read, pending, marks_dropped: cursors.marks_dropped() }
 }
 
-fn edge_metrics(edge: &(String, Arc<Cursors>)) -> EdgeMetrics {
-    let (chunks, chunk_bytes) = (edge.1.chunks(), edge.1.chunk_bytes());
+fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
+    // What several readers share is counted with the first.
+    let is_first = edge.reader == 0;
+    let (chunks, chunk_bytes) =
+        if is_first { (edge.cursors.chunks(), edge.cursors.chunk_bytes()) } else { (0, 0) };
     EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }
 
@@ -426,7 +430,7 @@ impl QueryHandle {
             events_in: self.shared.events_in(),
             results_out: delivered.results.load(Ordering::Relaxed),
             bad: self.shared.sum(|meter| &meter.bad),
-            pending: edges.iter().map(|(_, cursors)| cursors.pending(0)).sum(),
+            pending: edges.iter().map(|edge| edge.cursors.pending(edge.reader)).sum(),
             watermark: delivered.watermark(),
             latency: delivered.latencies.lock().summary(),
         }

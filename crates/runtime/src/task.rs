@@ -13,6 +13,7 @@
 //!
 //! Generic inside, boxed at the border: one virtual call per step.
 
+pub(crate) mod merge;
 pub(crate) mod operator;
 pub(crate) mod source;
 pub(crate) mod tail;
@@ -21,7 +22,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
 use thalweg_memory::{Cursors, ReadPosition};
-use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
+use thalweg_model::{Allowance, Clock, Counts, Entropy, Fault, ProcessingTime};
 
 use crate::meter::Meter;
 
@@ -60,6 +61,9 @@ pub(crate) trait Task: Send {
     /// Runs for a quantum.
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
+    /// Takes the allowance that its state is paid from, before the first step.
+    fn fund(&mut self, allowance: &Allowance);
+
     /// Draws seeds, before the first step.
     fn seed(&mut self, entropy: &mut dyn Entropy);
 
@@ -77,21 +81,22 @@ pub(crate) trait Task: Send {
 }
 
 /// How far the edges of a task are at one moment.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
-    read: ReadPosition,
-    /// Records and marks.
-    written: (u64, u64),
+    /// Of each input.
+    read: Box<[ReadPosition]>,
+    /// Records and marks on all outputs.
+    written: u64,
 }
 
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
 /// are exact while the task stands still, and its baton orders a task's runs.
 #[derive(Debug)]
 pub(crate) struct Probe {
-    /// The input edge and the index of our cursor; none for a source.
-    pub(crate) input: Option<(Arc<Cursors>, usize)>,
-    /// The output edge; none for a sink.
-    pub(crate) output: Option<Arc<Cursors>>,
+    /// The input edges, each with the index of our cursor; none for a source.
+    pub(crate) inputs: Box<[(Arc<Cursors>, usize)]>,
+    /// The output edges; none for a sink.
+    pub(crate) outputs: Box<[Arc<Cursors>]>,
     /// For a source: when its next record is due, in ns; zero for at once.
     due_ns: AtomicU64,
     /// For a source: when it is to be polled again, in ns; not before `due_ns`.
@@ -114,10 +119,10 @@ const UNKNOWN_SPACING: u64 = u64::MAX;
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
-    pub(crate) fn new(input: Option<(Arc<Cursors>, usize)>, output: Option<Arc<Cursors>>) -> Self {
+    pub(crate) fn new(inputs: Box<[(Arc<Cursors>, usize)]>, outputs: Box<[Arc<Cursors>]>) -> Self {
         Probe {
-            input,
-            output,
+            inputs,
+            outputs,
             due_ns: AtomicU64::new(0),
             poll_ns: AtomicU64::new(0),
             polled_ns: AtomicU64::new(0),
@@ -128,54 +133,63 @@ impl Probe {
     }
 
     pub(crate) fn is_source(&self) -> bool {
-        self.input.is_none()
+        self.inputs.is_empty()
     }
 
     pub(crate) fn is_sink(&self) -> bool {
-        self.output.is_none()
+        self.outputs.is_empty()
     }
 
-    /// Names the writer of the output edge, for when the pool has made a chunk for it.
+    /// Names the writer of the output edges, for when the pool has made a chunk for one.
     pub(crate) fn name_writer(&self, name: u32) {
-        if let Some(edge) = &self.output {
-            edge.name_writer(name.into());
-        }
+        self.outputs.iter().for_each(|edge| edge.name_writer(name.into()));
     }
 
-    /// How far the edges are.
-    pub(crate) fn reach(&self) -> Reach {
-        Reach {
-            read: self.input.as_ref().map(|(edge, reader)| edge.read_position(*reader)).unwrap_or_default(),
-            written: self
-                .output
-                .as_ref()
-                .map(|edge| (edge.written(), edge.marks_written()))
-                .unwrap_or_default(),
+    /// Room to note how far the edges are.
+    pub(crate) fn no_reach(&self) -> Reach {
+        Reach { read: vec![ReadPosition::default(); self.inputs.len()].into(), written: 0 }
+    }
+
+    /// Notes how far the edges are.
+    pub(crate) fn note_reach(&self, reach: &mut Reach) {
+        for ((edge, reader), read) in self.inputs.iter().zip(&mut reach.read) {
+            *read = edge.read_position(*reader);
         }
+        reach.written = self.written();
+    }
+
+    /// Records and marks on all outputs; it grows with either.
+    fn written(&self) -> u64 {
+        self.outputs.iter().map(|edge| edge.written() + edge.marks_written()).sum()
     }
 
     /// What has changed since then for others: whether there is more to read for those behind us, and whether whoever
-    /// writes our input may have been without room and has some now.
+    /// writes our inputs may have been without room and has some now.
     pub(crate) fn changes_since(&self, reach: &Reach) -> (bool, bool) {
-        let wrote =
-            self.output.as_ref().is_some_and(|edge| (edge.written(), edge.marks_written()) != reach.written);
-        let freed = self.input.as_ref().is_some_and(|(edge, reader)| {
-            edge.read_position(*reader) != reach.read && edge.may_have_been_full(reach.read)
-        });
-        (wrote, freed)
+        let freed = |((edge, reader), read): (&(Arc<Cursors>, usize), &ReadPosition)| {
+            edge.read_position(*reader) != *read && edge.may_have_been_full(*read)
+        };
+        (self.written() != reach.written, self.inputs.iter().zip(&reach.read).any(freed))
     }
 
     pub(crate) fn can_output(&self) -> bool {
-        self.output.as_ref().is_none_or(|edge| edge.has_room())
+        self.outputs.iter().all(|edge| edge.has_room())
+    }
+
+    /// Records on the input edges.
+    pub(crate) fn pending_records(&self) -> u64 {
+        self.inputs.iter().map(|(edge, reader)| edge.pending(*reader)).sum()
     }
 
     /// Records and marks that wait, at least one if there is anything to do.
     pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
-        match &self.input {
-            Some((edge, reader)) => edge.pending(*reader) + edge.pending_marks(*reader) + unsettled,
-            None => unsettled + self.due_count(now),
+        if self.is_source() {
+            return unsettled + self.due_count(now);
         }
+        let waiting =
+            self.inputs.iter().map(|(edge, reader)| edge.pending(*reader) + edge.pending_marks(*reader));
+        waiting.sum::<u64>() + unsettled
     }
 
     /// Records that a source has not been asked for although they are due, as far as can be told.
@@ -192,16 +206,20 @@ impl Probe {
     /// When the oldest of what waits came in: a record, a mark, or what is left of an emission.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
-        let arrived = match &self.input {
-            Some((edge, reader)) if edge.pending(*reader) > 0 => {
-                ProcessingTime::from_nanos(edge.head_stamp(*reader))
-            }
-            Some((edge, _)) => ProcessingTime::from_nanos(edge.mark_stamp()),
-            // What is due at a given time has waited since; what is made on demand, since the last poll.
-            None if self.is_on_demand() => ProcessingTime::from_nanos(self.polled_ns.load(Ordering::Relaxed)),
-            None => ProcessingTime::from_nanos(self.due_ns.load(Ordering::Relaxed)),
+        let oldest_of = |(edge, reader): &(Arc<Cursors>, usize)| match edge.pending(*reader) {
+            0 if edge.pending_marks(*reader) == 0 => None,
+            0 => Some(edge.mark_stamp()),
+            _ => Some(edge.head_stamp(*reader)),
         };
-        arrived.min(unsettled).min(now)
+        let arrived = if !self.is_source() {
+            self.inputs.iter().filter_map(oldest_of).min().unwrap_or(u64::MAX)
+        } else if self.is_on_demand() {
+            // What is due at a given time has waited since; what is made on demand, since the last poll.
+            self.polled_ns.load(Ordering::Relaxed)
+        } else {
+            self.due_ns.load(Ordering::Relaxed)
+        };
+        ProcessingTime::from_nanos(arrived).min(unsettled).min(now)
     }
 
     /// When a source is to be polled again; `ZERO` for at once.

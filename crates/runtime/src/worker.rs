@@ -99,7 +99,7 @@ fn run(
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
         let report = body.task.step(&context)?;
-        Ok::<_, Fault>((report, settle_accounts(body, executor, report)))
+        Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));
     let ended = clock.now();
     let report = if let Ok(Ok((report, _))) = &stepped { *report } else { StepReport::default() };
@@ -122,11 +122,7 @@ fn run(
 }
 
 /// Counts what the step did, and pays for the state it left.
-fn settle_accounts(
-    body: &mut TaskBody,
-    executor: &Executor,
-    report: StepReport,
-) -> Result<(), BudgetExceeded> {
+fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
         body.meter.note_bad(body.task.bad_count());
     }
@@ -138,12 +134,7 @@ fn settle_accounts(
     }
     let held_bytes = body.task.held_bytes();
     body.meter.note_held(held_bytes);
-    if held_bytes != body.state.bytes() && body.state.resize(held_bytes).is_err() {
-        // State goes before pages that nobody uses.
-        executor.pool().give_up_spare();
-        body.state.resize(held_bytes)?;
-    }
-    Ok(())
+    body.lender.settle(&mut body.state, held_bytes)
 }
 
 fn panic_message(payload: &(dyn Any + Send)) -> String {

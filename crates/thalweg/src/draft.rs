@@ -19,8 +19,11 @@ pub(crate) struct Draft {
     name: String,
     /// By [`Label`].
     operators: Vec<OperatorName>,
-    /// By [`StreamIndex`].
+    sources: Vec<(Label, WatermarkStrategy)>,
+    /// By [`StreamIndex`]; a stream comes behind those that it is made of.
     streams: Vec<StreamDraft>,
+    /// What was wrong as soon as it was written.
+    error: Option<PlanError>,
 }
 
 /// What an operator is called.
@@ -42,27 +45,62 @@ pub(crate) struct StreamIndex(usize);
 /// Turns a finished stream into tasks.
 pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
 
+/// How a stream ends.
+enum End {
+    /// Nowhere, so far.
+    Open,
+    /// In another stream, which plans it.
+    InStream,
+    /// In a sink, or where several streams begin.
+    Planned(Lower),
+}
+
 struct StreamDraft {
-    source: Label,
-    strategy: WatermarkStrategy,
     /// The operator that was added last.
     last: Label,
     /// How often it was boxed.
     boxes: u64,
-    /// There when the stream has ended in a sink.
-    lower: Option<Lower>,
+    end: End,
 }
 
 impl Draft {
     pub(crate) fn new(name: String) -> Self {
-        Draft { name, operators: Vec::new(), streams: Vec::new() }
+        Draft { name, operators: Vec::new(), sources: Vec::new(), streams: Vec::new(), error: None }
     }
 
     /// Begins a stream.
     pub(crate) fn begin(&mut self, source: &str, strategy: WatermarkStrategy) -> (StreamIndex, Label) {
         let source = self.label(OperatorName::Given(source.to_owned()));
-        self.streams.push(StreamDraft { source, strategy, last: source, boxes: 0, lower: None });
-        (StreamIndex(self.streams.len() - 1), source)
+        self.sources.push((source, strategy));
+        (self.add_stream(source, 0), source)
+    }
+
+    /// Begins a stream that follows another, whose last operator is its own for now.
+    pub(crate) fn begin_behind(&mut self, StreamIndex(stream): StreamIndex) -> StreamIndex {
+        self.add_stream(self.streams[stream].last, 0)
+    }
+
+    /// Ends streams in a new one, which plans them.
+    pub(crate) fn unite(&mut self, streams: &[StreamIndex]) -> StreamIndex {
+        let boxes = streams.iter().map(|&StreamIndex(stream)| self.streams[stream].boxes).sum();
+        streams.iter().for_each(|&StreamIndex(stream)| self.streams[stream].end = End::InStream);
+        let last = streams.first().map_or(Label(0), |&StreamIndex(stream)| self.streams[stream].last);
+        self.add_stream(last, boxes)
+    }
+
+    /// Takes note of what is wrong, unless something else was wrong before.
+    pub(crate) fn refuse(&mut self, error: PlanError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// What the query is called.
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn add_stream(&mut self, last: Label, boxes: u64) -> StreamIndex {
+        self.streams.push(StreamDraft { last, boxes, end: End::Open });
+        StreamIndex(self.streams.len() - 1)
     }
 
     /// Adds an operator at the end of a stream.
@@ -83,18 +121,23 @@ impl Draft {
         self.streams[stream.0].boxes += 1;
     }
 
-    /// Takes note that a stream has ended in a sink.
+    /// Takes note of how a stream is planned that has ended.
     pub(crate) fn finish(&mut self, stream: StreamIndex, lower: Lower) {
-        self.streams[stream.0].lower = Some(lower);
+        self.streams[stream.0].end = End::Planned(lower);
     }
 
     /// Checks what was written and turns it into tasks.
     pub(crate) fn plan(&mut self, chaining: Chaining) -> Result<Graph, PlanError> {
         let names = self.settle_names()?;
         let name_of = |Label(index): Label| names[index].clone();
+        if let Some(error) = self.error.take() {
+            return Err(error);
+        }
+        for &(source, strategy) in &self.sources {
+            check_strategy(&name_of(source), strategy)?;
+        }
         for stream in &self.streams {
-            check_strategy(&name_of(stream.source), stream.strategy)?;
-            if stream.lower.is_none() {
+            if matches!(stream.end, End::Open) {
                 return Err(PlanError::Unread { operator: name_of(stream.last) });
             }
         }
@@ -103,13 +146,17 @@ impl Draft {
         limits::TASKS_PER_QUERY
             .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
         let mut planner = Planner::new(self.name.clone(), chaining, names);
-        self.streams.drain(..).filter_map(|stream| stream.lower).for_each(|lower| lower(&mut planner));
+        for stream in self.streams.drain(..) {
+            if let End::Planned(lower) = stream.end {
+                lower(&mut planner);
+            }
+        }
         let graph = planner.into_graph();
         graph.check()?;
         Ok(graph)
     }
 
-    fn label(&mut self, name: OperatorName) -> Label {
+    pub(crate) fn label(&mut self, name: OperatorName) -> Label {
         self.operators.push(name);
         Label(self.operators.len() - 1)
     }

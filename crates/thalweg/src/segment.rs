@@ -22,12 +22,14 @@
 //! Every way to chain operators compiles. An operator that may emit more than one record per record taken keeps
 //! what finds no room, so any number of them may stand in one chain (rule O3 of [`thalweg_model::operator`]).
 
+mod ends;
+
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Source, Then, WatermarkStrategy};
 use thalweg_operators::{Identity, Named};
-use thalweg_runtime::{EdgeEntry, EdgeExit, ExitPlan, Graph};
+use thalweg_runtime::{EdgeEntry, EdgeExit, EntryPlan, ExitPlan, Graph};
 
 use crate::draft::{Label, free_name};
 
@@ -48,7 +50,7 @@ pub enum Chaining {
 
 /// A graph in the making.
 pub struct Planner {
-    graph: Graph,
+    pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
     /// Of operators, by [`Label`].
     names: Vec<String>,
@@ -94,9 +96,10 @@ impl Planner {
         self.graph.source(name, source, strategy, tail, exit);
     }
 
-    pub(crate) fn operator<T, P, X>(&mut self, name: &str, entry: EdgeEntry<T>, operator: P, exit: X)
+    pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, entry: N, operator: P, exit: X)
     where
         T: Send + 'static,
+        N: EntryPlan<T>,
         P: Operator<T> + 'static,
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
@@ -105,21 +108,22 @@ impl Planner {
         self.graph.operator(name, entry, operator, exit);
     }
 
+    /// Ends `segment` at `exit`, its operators in as many tasks as the chaining says.
+    pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, exit: EdgeExit<T>) {
+        match self.chaining {
+            Chaining::None => segment.split(self, exit),
+            Chaining::Default | Chaining::All => segment.end(self, exit),
+        }
+    }
+
     /// Ends `segment` at a new edge; gives the end to read.
-    fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
+    fn end_at_edge<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
         let (exit, entry) = self.graph.edge();
-        segment.end(self, exit);
+        self.end(segment, exit);
         entry
     }
 
-    /// The same with each operator of `segment` a task of its own.
-    pub(crate) fn split<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
-        let (exit, entry) = self.graph.edge();
-        segment.split(self, exit);
-        entry
-    }
-
-    /// Ends `segment` at a new edge, and reads that with `tail`, the first operator of another task.
+    /// Reads where `segment` ends with `tail`, the first operator of another task.
     fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, exit: X)
     where
         T: Send + 'static,
@@ -127,7 +131,7 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let entry = self.end(segment);
+        let entry = segment.entry(self);
         self.operator(tail_name, entry, tail, exit);
     }
 }
@@ -135,6 +139,9 @@ impl Planner {
 fn join(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
 }
+
+pub(crate) use ends::Slot;
+pub use ends::{BothOf, Branch, FromEnds, Part, SeveralOf, SidesOf};
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
 ///
@@ -164,6 +171,12 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
 
     /// Keeps the last operator apart.
     fn isolate(self) -> Self::Isolated;
+
+    /// What the piece is read from by whoever follows it in another task.
+    type Entry: EntryPlan<T>;
+
+    /// Plans the piece up to where another task reads it, its operators in as many tasks as the chaining says.
+    fn entry(self, planner: &mut Planner) -> Self::Entry;
 
     /// Ends the piece at `exit`, with as many of its operators in one task as can be. `exit_name` is what the last
     /// task's name ends in: a sink's name, or nothing.
@@ -203,6 +216,12 @@ impl<S: Source + 'static> Segment<S::Item> for FromSource<S> {
 
     fn isolate(self) -> Isolated<Self> {
         Isolated(self)
+    }
+
+    type Entry = EdgeEntry<S::Item>;
+
+    fn entry(self, planner: &mut Planner) -> EdgeEntry<S::Item> {
+        planner.end_at_edge(self)
     }
 
     fn close<X: ExitPlan<S::Item>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -251,6 +270,12 @@ where
         Isolated(Chained { head: Isolated(head), operator, label, input })
     }
 
+    type Entry = EdgeEntry<P::Out>;
+
+    fn entry(self, planner: &mut Planner) -> EdgeEntry<P::Out> {
+        planner.end_at_edge(self)
+    }
+
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
         let operator = planner.named(self.label, self.operator);
         let name = join(operator.name(), exit_name);
@@ -258,7 +283,7 @@ where
     }
 
     fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
-        let entry = planner.split(self.head);
+        let entry = self.head.entry(planner);
         let operator = planner.named(self.label, self.operator);
         planner.operator(&planner.name(self.label), entry, operator, exit);
     }
@@ -297,6 +322,12 @@ where
         self.0.isolate()
     }
 
+    type Entry = EdgeEntry<P::Out>;
+
+    fn entry(self, planner: &mut Planner) -> EdgeEntry<P::Out> {
+        planner.end_at_edge(self)
+    }
+
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
         self.0.close(planner, exit, exit_name);
     }
@@ -329,6 +360,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
 
     fn isolate(self) -> C::Isolated {
         self.0.isolate()
+    }
+
+    type Entry = C::Entry;
+
+    fn entry(self, planner: &mut Planner) -> C::Entry {
+        self.0.entry(planner)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -366,6 +403,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
 
     fn isolate(self) -> Self {
         self
+    }
+
+    type Entry = C::Entry;
+
+    fn entry(self, planner: &mut Planner) -> C::Entry {
+        self.0.entry(planner)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -428,6 +471,12 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
 
     fn isolate(self) -> Self {
         Erased { last: Last::Isolated, ..self }
+    }
+
+    type Entry = EdgeEntry<T>;
+
+    fn entry(self, planner: &mut Planner) -> EdgeEntry<T> {
+        planner.end_at_edge(self)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {

@@ -3,6 +3,7 @@
 //! ```text
 //!   Stream<T>  --key_by-->  KeyedStream<K, T>  --tumbling-->  WindowedStream  --aggregate-->  Stream<Windowed<K, R>>
 //!   Stream<T>  --map, filter, join_table, process-->  Stream<U>
+//!   Stream<T>  --share, split, union-->  several streams, or one of several: see [`SharedStream`]
 //!   Stream<T>  --sink-->  the end
 //! ```
 //!
@@ -98,6 +99,8 @@
 //! let second = query.plan(Chaining::All);
 //! ```
 
+mod several;
+
 use std::cell::RefCell;
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -109,6 +112,8 @@ use thalweg_runtime::SinkPlan;
 
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Chained, Chaining, Erased, Planner, Segment, Stateful};
+
+pub use several::{Parts, SharedStream};
 
 /// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of
 /// up to there; with [`boxed`](Stream::boxed) it is forgotten.
@@ -320,7 +325,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
             let name = planner.name(label);
             match planner.chaining {
                 Chaining::None => {
-                    let entry = planner.split(segment);
+                    let entry = segment.entry(planner);
                     planner.operator(&name, entry, Identity, SinkPlan(sink));
                 }
                 Chaining::Default | Chaining::All => segment.close(planner, SinkPlan(sink), &name),

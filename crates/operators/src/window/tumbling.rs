@@ -28,6 +28,7 @@ pub struct TumblingAggregate<K, V, KeyOf, F: Fold<V>> {
     fold: F,
     store: WindowStore<K, F::Accumulator>,
     watermark: EventTime,
+    late_by: EventTime,
     read: u64,
     late: u64,
     blame: Blame,
@@ -48,6 +49,7 @@ where
             fold,
             store: WindowStore::new(),
             watermark: EventTime::MIN,
+            late_by: EventTime::MIN,
             read: 0,
             late: 0,
             blame: Blame::default(),
@@ -70,7 +72,7 @@ where
     #[cold]
     fn open_window_of(&mut self, event_time: EventTime) -> bool {
         let window = self.windows.window_of(event_time);
-        let is_open = window.end > self.watermark;
+        let is_open = window.end > self.watermark.max(self.late_by);
         if is_open {
             self.store.turn_to(window);
         } else {
@@ -115,7 +117,14 @@ where
     }
 
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        let Mark::Watermark(watermark) = mark else { return Flow::Done };
+        let watermark = match mark {
+            Mark::Watermark(watermark) => watermark,
+            Mark::InputWatermark(late_by) => {
+                self.late_by = late_by;
+                return Flow::Done;
+            }
+            _ => return Flow::Done,
+        };
         assert!(
             watermark >= self.watermark,
             "watermarks never go back (O5): {watermark:?} after {:?}",

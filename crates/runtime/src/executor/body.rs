@@ -9,6 +9,7 @@ use thalweg_model::{Fault, ProcessingTime};
 use thalweg_scheduling::OperatorId;
 
 use crate::error::QueryError;
+use crate::lender::StateLender;
 use crate::meter::{Meter, Standing, TaskState};
 use crate::query::TaskOfQuery;
 use crate::task::{Probe, Quantum, Reach, StepReport, Task};
@@ -20,6 +21,7 @@ pub(crate) struct TaskBody {
     pub(crate) task: Box<dyn Task>,
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
+    pub(crate) lender: Arc<StateLender>,
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
     /// Who writes what it reads, and who reads what it writes.
@@ -29,6 +31,8 @@ pub(crate) struct TaskBody {
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes.
     pub(super) run_records: u32,
+    /// How far its edges were when it was last given to a worker.
+    pub(super) reach: Reach,
     /// As last ranked.
     pub(super) word: u64,
     pub(super) quantum: Quantum,
@@ -40,8 +44,6 @@ pub(crate) struct TaskBody {
 pub(crate) struct Claim {
     pub(crate) body: Box<TaskBody>,
     pub(crate) quantum: Quantum,
-    /// How far its edges were when it was given.
-    pub(super) reach: Reach,
 }
 
 /// A run that has ended.

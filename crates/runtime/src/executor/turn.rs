@@ -95,11 +95,11 @@ impl Turn<'_> {
 
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     pub(super) fn complete(&mut self, done: Done) {
-        let Done { claim: Claim { body, reach, .. }, started, outcome } = done;
+        let Done { claim: Claim { body, .. }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
-        let (wrote, freed) = body.probe.changes_since(&reach);
+        let (wrote, freed) = body.probe.changes_since(&body.reach);
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
@@ -349,7 +349,8 @@ impl Turn<'_> {
             self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
         self.share_work(&body, cost_ns);
-        Claim { quantum: body.quantum, reach: body.probe.reach(), body }
+        body.probe.note_reach(&mut body.reach);
+        Claim { quantum: body.quantum, body }
     }
 
     /// Wakes a sleeper if more is left to do than waking costs.

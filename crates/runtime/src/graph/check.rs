@@ -1,21 +1,21 @@
 //! What must hold before a graph is opened: it has a source, every name is there, once, and every edge leads from
-//! one task to another. Since a task reads one edge and writes one, such a graph has no cycle that a source
-//! feeds; a cycle of its own has no source and shows as one that nothing feeds.
+//! one task to at least one other. Each end of an edge is used once, so the only cycle there could be is one that no source
+//! feeds, and that shows as tasks which nothing feeds.
 
 use std::collections::HashSet;
 
 use thalweg_model::{Span, WatermarkStrategy};
 
-use super::Graph;
+use super::{Graph, ReaderOf};
 use crate::error::PlanError;
 use crate::limits;
 
-/// Checks the graph; answers what to call each edge, `from -> to`.
-pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
+/// Checks the graph; answers what to call each edge, `from -> to`, for each of its readers.
+pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError> {
     if graph.name.is_empty() {
         return Err(PlanError::EmptyQueryName);
     }
-    if !graph.tasks.iter().any(|task| task.input.is_none()) {
+    if !graph.tasks.iter().any(|task| task.inputs.is_empty()) {
         return Err(PlanError::NoSource { query: graph.name.clone() });
     }
     limits::TASKS_PER_QUERY.check(graph.tasks.len() as u64)?;
@@ -31,15 +31,18 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<String>, PlanError> {
             return Err(PlanError::DuplicateName { name: task.name.clone() });
         }
     }
-    (0..graph.edges.len()).map(|index| label(graph, index)).collect::<Result<Vec<_>, _>>().and_then(
-        |labels| {
-            let fed = fed_tasks(graph);
-            match graph.tasks.iter().enumerate().find(|(index, _)| !fed[*index]) {
-                Some((_, task)) => Err(PlanError::Unfed { operator: task.name.clone() }),
-                None => Ok(labels),
-            }
-        },
-    )
+    for task in &graph.tasks {
+        limits::INPUTS_PER_TASK.check(task.inputs.len().max(1) as u64)?;
+    }
+    let mut names = Vec::new();
+    for edge in 0..graph.edges.len() {
+        names_of(graph, edge, &mut names)?;
+    }
+    let fed = fed_tasks(graph);
+    match graph.tasks.iter().zip(fed).find(|(_, is_fed)| !is_fed) {
+        Some((task, _)) => Err(PlanError::Unfed { operator: task.name.clone() }),
+        None => Ok(names),
+    }
 }
 
 /// Checks the watermark strategy of the source called `source`.
@@ -55,27 +58,40 @@ pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), P
     }
 }
 
-fn label(graph: &Graph, edge: usize) -> Result<String, PlanError> {
-    let writer = graph.tasks.iter().find(|task| task.output == Some(edge));
-    let reader = graph.tasks.iter().find(|task| task.input == Some(edge));
-    match (writer, reader) {
-        (Some(writer), Some(reader)) => Ok(format!("{} -> {}", writer.name, reader.name)),
-        (Some(writer), None) => Err(PlanError::Unread { operator: writer.name.clone() }),
-        (None, Some(reader)) => Err(PlanError::Unfed { operator: reader.name.clone() }),
-        (None, None) => Err(PlanError::Unfed { operator: format!("edge {edge}") }),
+/// What to call an edge, for each of its readers.
+fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> Result<(), PlanError> {
+    let readers = graph.edges[edge].readers;
+    limits::READERS_PER_EDGE.check(readers.max(1) as u64)?;
+    let writer = graph.tasks.iter().find(|task| task.outputs.contains(&edge));
+    for reader in 0..readers.max(1) {
+        let of = ReaderOf { edge, reader };
+        let read_by = graph.tasks.iter().find(|task| task.inputs.contains(&of));
+        names.push(match (writer, read_by) {
+            (Some(writer), Some(reader)) => {
+                let name = format!("{} -> {}", writer.name, reader.name);
+                // A task may read an edge twice, to join a stream with itself.
+                let times =
+                    names.iter().filter(|(of, _)| of.edge == edge && reader.inputs.contains(of)).count();
+                (of, if times == 0 { name } else { format!("{name} #{}", times + 1) })
+            }
+            (Some(writer), None) => return Err(PlanError::Unread { operator: writer.name.clone() }),
+            (None, Some(reader)) => return Err(PlanError::Unfed { operator: reader.name.clone() }),
+            (None, None) => return Err(PlanError::Unfed { operator: format!("edge {edge}") }),
+        });
     }
+    Ok(())
 }
 
-/// Which tasks a source reaches.
+/// Which tasks sources reach by every one of their inputs.
 fn fed_tasks(graph: &Graph) -> Vec<bool> {
-    let mut fed: Vec<bool> = graph.tasks.iter().map(|task| task.input.is_none()).collect();
+    let mut fed = vec![false; graph.tasks.len()];
     loop {
         let mut is_new = false;
         for index in 0..graph.tasks.len() {
-            let feeds =
-                |task: &super::TaskPlan| task.output.is_some() && task.output == graph.tasks[index].input;
-            let is_fed = || graph.tasks.iter().enumerate().any(|(from, task)| fed[from] && feeds(task));
-            if !fed[index] && is_fed() {
+            let writes =
+                |from: usize, of: &ReaderOf| fed[from] && graph.tasks[from].outputs.contains(&of.edge);
+            let is_fed = |of: &ReaderOf| (0..graph.tasks.len()).any(|from| writes(from, of));
+            if !fed[index] && graph.tasks[index].inputs.iter().all(is_fed) {
                 fed[index] = true;
                 is_new = true;
             }

@@ -6,7 +6,7 @@ use crate::task::StepReport;
 /// A view of a source, whose meter is fed by hand.
 fn view() -> View {
     View {
-        probe: Arc::new(Probe::new(None, None)),
+        probe: Arc::new(Probe::new(Box::default(), Box::default())),
         meter: Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO)),
         query: QueryId(0),
         seen: Seen::default(),

@@ -1,34 +1,45 @@
-//! An operator chain that reads an edge.
+//! An operator chain that reads one edge or several.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
-use thalweg_memory::Next;
 use thalweg_model::staged::Stages;
-use thalweg_model::{Counts, Entropy, Fault, Mark, Operator, Output};
+use thalweg_model::{Allowance, Counts, Entropy, Fault, Input, Mark, Operator, Output};
 
+use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::edge::{EdgeInput, Reader};
 use crate::exit::Exit;
+use crate::ports::{Came, Ports, Visit};
 
-/// Takes records off an edge and pushes them through a chain.
-pub(crate) struct OperatorTask<T: Send + 'static, C, E> {
-    reader: Reader<T>,
+/// Takes records off edges and pushes them through a chain.
+pub(crate) struct OperatorTask<T, P, C, E> {
+    ports: P,
+    merge: Merge,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
-    /// Whether the end was taken off the edge.
+    /// Whether the end was taken off every edge.
     is_over: bool,
+    values: PhantomData<fn() -> T>,
 }
 
-impl<T: Send + 'static, C, E> OperatorTask<T, C, E> {
-    pub(crate) fn new(reader: Reader<T>, chain: C, exit: E, probe: Arc<Probe>) -> Self {
-        OperatorTask { reader, tail: Tail::new(chain, exit), probe, is_over: false }
+impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
+    pub(crate) fn new(ports: P, chain: C, exit: E, probe: Arc<Probe>) -> Self {
+        let merge = Merge::new(ports.count());
+        OperatorTask {
+            ports,
+            merge,
+            tail: Tail::new(chain, exit),
+            probe,
+            is_over: false,
+            values: PhantomData,
+        }
     }
 }
 
-impl<T, C, E> Task for OperatorTask<T, C, E>
+impl<T, P, C, E> Task for OperatorTask<T, P, C, E>
 where
-    T: Send + 'static,
+    P: Ports<T>,
     C: Operator<T>,
     E: Exit<C::Out>,
 {
@@ -37,6 +48,10 @@ where
             None => self.run::<false>(context),
             Some(_) => self.run::<true>(context),
         }
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.tail.chain.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
@@ -60,9 +75,39 @@ where
     }
 }
 
-impl<T, C, E> OperatorTask<T, C, E>
+/// Feeds a chain what a port has.
+struct Feed<'a, 'b, C, O> {
+    chain: &'a mut C,
+    output: &'a mut O,
+    /// Of several inputs: whether something has to be said before this one's records.
+    merge: Option<(&'a mut Merge, usize)>,
+    /// Where to write down what each operator takes, if that is wanted.
+    stages: Option<&'a mut Stages<'b>>,
+    taken: usize,
+    announce: Option<Mark>,
+}
+
+impl<T, C: Operator<T>, O: Output<C::Out>> Visit<T> for Feed<'_, '_, C, O> {
+    #[inline(always)]
+    fn values<I: Input<T>>(&mut self, input: &mut I) {
+        if let Some((merge, port)) = &mut self.merge
+            && let Some(late_by) = merge.announce(*port)
+        {
+            self.announce = Some(Mark::InputWatermark(late_by));
+            return;
+        }
+        let before = input.remaining();
+        match &mut self.stages {
+            None => self.chain.process(input, self.output),
+            Some(stages) => self.chain.process_staged(input, self.output, stages, 0),
+        }
+        self.taken += before - input.remaining();
+    }
+}
+
+impl<T, P, C, E> OperatorTask<T, P, C, E>
 where
-    T: Send + 'static,
+    P: Ports<T>,
     C: Operator<T>,
     E: Exit<C::Out>,
 {
@@ -72,33 +117,49 @@ where
         let pushed_before = self.tail.exit.pushed();
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
+        self.merge.begin();
         while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
             let mut output = self.tail.exit.open(context.now);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
             if output.room() == 0 {
                 break;
             }
+            let port = if P::IS_SINGLE { Some(0) } else { self.merge.next() };
+            let Some(port) = port else { break };
+            let mut feed = Feed {
+                chain: &mut self.tail.chain,
+                output: &mut output,
+                merge: if P::IS_SINGLE { None } else { Some((&mut self.merge, port)) },
+                stages: if MEASURED && !is_measured { Some(&mut stages) } else { None },
+                taken: 0,
+                announce: None,
+            };
             // The least of quantum, room, and what the block holds up to the next mark.
-            match self.reader.next(room.min(quantum - taken)) {
-                Next::Values(run) => {
-                    let mut input = EdgeInput { run };
-                    let before = input.run.remaining();
-                    if MEASURED && !is_measured {
-                        is_measured = true;
-                        self.tail.chain.process_staged(&mut input, &mut output, &mut stages, 0);
-                    } else {
-                        self.tail.chain.process(&mut input, &mut output);
-                    }
-                    taken += before - input.run.remaining();
-                    drop((input, output));
+            let came = self.ports.next(port, room.min(quantum - taken), &mut feed);
+            let (fed, announce) = (feed.taken, feed.announce);
+            drop(output);
+            match came {
+                Came::Values => {
+                    is_measured |= fed > 0;
+                    taken += fed;
                     self.tail.exit.check()?;
+                    if let Some(announce) = announce {
+                        self.tail.mark(announce);
+                    }
                 }
-                Next::Mark(mark) => {
-                    drop(output);
+                Came::Mark(mark) if P::IS_SINGLE => {
                     self.is_over = mark == Mark::End;
                     self.tail.mark(mark);
                 }
-                Next::Empty => break,
+                Came::Mark(mark) => {
+                    let OperatorTask { merge, tail, is_over, .. } = self;
+                    merge.note_mark(port, mark, |mark| {
+                        *is_over = mark == Mark::End;
+                        tail.mark(mark);
+                    });
+                }
+                Came::Nothing if P::IS_SINGLE => break,
+                Came::Nothing => self.merge.note_empty(port),
             }
         }
         if let Some(meter) = context.measured {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, Source, SourceStatus,
+    Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, Source, SourceStatus,
     WatermarkStrategy, WatermarkTracker,
 };
 
@@ -49,6 +49,10 @@ where
             Some(_) if !C::EXPANDS => self.run::<true>(context),
             _ => self.run::<false>(context),
         }
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.tail.chain.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {

@@ -1,0 +1,102 @@
+//! Memory for the state of a task, from the engine's budget: asked for before the state grows, and settled after the step.
+//!
+//! While a step runs, what it asks for is reserved on top of what the state held before it. When the step is over the
+//! state says what it holds, and that is what stays reserved. A refusal is kept until then: the query fails with it.
+
+use std::sync::Arc;
+
+use thalweg_memory::sync::{AtomicBool, Mutex, Ordering};
+use thalweg_memory::{BudgetExceeded, Pool, Reservation};
+use thalweg_model::Lender;
+
+/// Lends to one task.
+pub(crate) struct StateLender {
+    pool: Arc<Pool>,
+    /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
+    /// task's baton orders its runs.
+    was_asked: AtomicBool,
+    lent: Mutex<Lent>,
+}
+
+#[derive(Default)]
+struct Lent {
+    /// Reserved since the last settlement.
+    reserved: Option<Reservation>,
+    refused: Option<BudgetExceeded>,
+}
+
+impl StateLender {
+    pub(crate) fn new(pool: Arc<Pool>) -> Arc<Self> {
+        Arc::new(StateLender { pool, was_asked: AtomicBool::new(false), lent: Mutex::new(Lent::default()) })
+    }
+
+    /// Makes `state` pay for `held_bytes`, using what was lent.
+    ///
+    /// # Errors
+    /// [`BudgetExceeded`] if something was refused, or the state holds more than it has asked for and that does not fit.
+    pub(crate) fn settle(&self, state: &mut Reservation, held_bytes: usize) -> Result<(), BudgetExceeded> {
+        if self.was_asked.load(Ordering::Relaxed) {
+            self.was_asked.store(false, Ordering::Relaxed);
+            let Lent { reserved, refused } = std::mem::take(&mut *self.lent.lock());
+            reserved.into_iter().for_each(|reserved| state.absorb(reserved));
+            if let Some(refused) = refused {
+                return Err(refused);
+            }
+        }
+        if held_bytes != state.bytes() && state.resize(held_bytes).is_err() {
+            // State goes before pages that nobody uses.
+            self.pool.give_up_spare();
+            state.resize(held_bytes)?;
+        }
+        Ok(())
+    }
+}
+
+impl Lender for StateLender {
+    fn lend(&self, bytes: usize) -> bool {
+        self.was_asked.store(true, Ordering::Relaxed);
+        let reserve = || self.pool.budget().reserve(bytes);
+        let reserved = reserve().or_else(|_| {
+            self.pool.give_up_spare();
+            reserve()
+        });
+        let mut lent = self.lent.lock();
+        match (reserved, &mut lent.reserved) {
+            (Ok(more), Some(reserved)) => reserved.absorb(more),
+            (Ok(more), none) => *none = Some(more),
+            (Err(exceeded), _) => {
+                lent.refused.get_or_insert(exceeded);
+                return false;
+            }
+        }
+        true
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use thalweg_memory::Budget;
+
+    use super::*;
+
+    #[test]
+    fn what_is_lent_is_paid_at_once_and_settled_by_what_is_held() {
+        let budget = Budget::new(100);
+        let pool = Pool::new(Arc::clone(&budget));
+        let lender = StateLender::new(pool);
+        let mut state = budget.reserve(10).unwrap();
+        assert!(lender.lend(50) && lender.lend(20));
+        assert_eq!(budget.used_bytes(), 80);
+        // It grew to forty, for a moment with the old twenty beside it.
+        assert_eq!(lender.settle(&mut state, 40), Ok(()));
+        assert_eq!((budget.used_bytes(), state.bytes()), (40, 40));
+
+        assert!(!lender.lend(61) && lender.lend(60));
+        let refused = lender.settle(&mut state, 100).unwrap_err();
+        assert_eq!(refused, BudgetExceeded { wanted_bytes: 61, used_bytes: 40, limit_bytes: 100 });
+        // What was lent stays reserved until the state is dropped, and the refusal is told once.
+        assert_eq!(lender.settle(&mut state, 90), Ok(()));
+        drop(state);
+        assert_eq!(budget.used_bytes(), 0);
+    }
+}

@@ -1,0 +1,214 @@
+//! Ports: the edges that a task reads, spoken to one by one, whatever the number and the types.
+//!
+//! ```text
+//!   Taken<T>           one edge, whose only reader takes values out
+//!   Lent<T>            one edge of several readers, to each of which values are lent: they are cloned here
+//!   United<P, Q>       the edges of P, then those of Q, all of one type
+//!   Many<P>            any number of edges of one type
+//!   Sided<P, Q>        the edges of P, whose values become `Either::Left`, then those of Q, `Either::Right`
+//! ```
+//!
+//! Everything is known to the compiler, so the loop of a chain is compiled once for each way in, with the wrapping in it.
+
+use std::marker::PhantomData;
+
+use thalweg_memory::{Next, SharedNext};
+use thalweg_model::{Either, Input, Mark, Record};
+
+use crate::edge::{EdgeInput, LentInput, Reader, SharedReader};
+
+/// What came of a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Came {
+    /// Values were there, and handed to the visitor.
+    Values,
+    /// A mark, which counts as read now.
+    Mark(Mark),
+    /// Nothing yet.
+    Nothing,
+}
+
+/// Who is handed a run of values.
+pub trait Visit<T> {
+    /// Takes as many as it likes of `input`, which has at least one; what it leaves comes again.
+    fn values<I: Input<T>>(&mut self, input: &mut I);
+}
+
+/// The input edges of a task.
+pub trait Ports<T>: Send {
+    /// Whether there is one, so that nothing need be merged.
+    const IS_SINGLE: bool = false;
+
+    /// How many there are.
+    fn count(&self) -> usize;
+
+    /// Hands what comes next on edge `port`, at most `max` values, to `visitor`.
+    fn next<V: Visit<T>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came;
+}
+
+/// One edge, whose values are taken out.
+pub struct Taken<T: Send + 'static>(pub(crate) Reader<T>);
+
+impl<T: Send + 'static> Ports<T> for Taken<T> {
+    const IS_SINGLE: bool = true;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn next<V: Visit<T>>(&mut self, _port: usize, max: usize, visitor: &mut V) -> Came {
+        match self.0.next(max) {
+            Next::Values(run) => {
+                visitor.values(&mut EdgeInput { run });
+                Came::Values
+            }
+            Next::Mark(mark) => Came::Mark(mark),
+            Next::Empty => Came::Nothing,
+        }
+    }
+}
+
+/// One of several readers of an edge; what it takes is cloned.
+pub struct Lent<T: Send + Sync + 'static>(pub(crate) SharedReader<T>);
+
+impl<T: Clone + Send + Sync + 'static> Ports<T> for Lent<T> {
+    const IS_SINGLE: bool = true;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn next<V: Visit<T>>(&mut self, _port: usize, max: usize, visitor: &mut V) -> Came {
+        match self.0.next(max) {
+            SharedNext::Values(run) => {
+                visitor.values(&mut LentInput { run });
+                Came::Values
+            }
+            SharedNext::Mark(mark) => Came::Mark(mark),
+            SharedNext::Empty => Came::Nothing,
+        }
+    }
+}
+
+/// The edges of two, all of one type.
+pub struct United<P, Q>(pub(crate) P, pub(crate) Q);
+
+impl<T, P: Ports<T>, Q: Ports<T>> Ports<T> for United<P, Q> {
+    fn count(&self) -> usize {
+        self.0.count() + self.1.count()
+    }
+
+    #[inline]
+    fn next<V: Visit<T>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came {
+        match port.checked_sub(self.0.count()) {
+            None => self.0.next(port, max, visitor),
+            Some(port) => self.1.next(port, max, visitor),
+        }
+    }
+}
+
+/// Any number of edges of one type, each with the same kind of port.
+pub struct Many<P>(pub(crate) Vec<P>);
+
+impl<T, P: Ports<T>> Ports<T> for Many<P> {
+    fn count(&self) -> usize {
+        self.0.iter().map(P::count).sum()
+    }
+
+    #[inline]
+    fn next<V: Visit<T>>(&mut self, mut port: usize, max: usize, visitor: &mut V) -> Came {
+        for ports in &mut self.0 {
+            match port.checked_sub(ports.count()) {
+                None => return ports.next(port, max, visitor),
+                Some(rest) => port = rest,
+            }
+        }
+        unreachable!("ports are asked for by number, below their count")
+    }
+}
+
+/// The edges of two, whose values keep their side.
+pub struct Sided<P, Q, L, R> {
+    left: P,
+    right: Q,
+    values: PhantomData<fn() -> (L, R)>,
+}
+
+impl<P, Q, L, R> Sided<P, Q, L, R> {
+    pub(crate) fn new(left: P, right: Q) -> Self {
+        Sided { left, right, values: PhantomData }
+    }
+}
+
+impl<L: Clone, R: Clone, P: Ports<L>, Q: Ports<R>> Ports<Either<L, R>> for Sided<P, Q, L, R> {
+    fn count(&self) -> usize {
+        self.left.count() + self.right.count()
+    }
+
+    #[inline]
+    fn next<V: Visit<Either<L, R>>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came {
+        match port.checked_sub(self.left.count()) {
+            None => self.left.next(port, max, &mut Wrapping::new(visitor, Either::Left)),
+            Some(port) => self.right.next(port, max, &mut Wrapping::new(visitor, Either::Right)),
+        }
+    }
+}
+
+/// A visitor of wrapped values, handed those that are not.
+struct Wrapping<'a, V, U, W> {
+    visitor: &'a mut V,
+    wrap: W,
+    value: PhantomData<fn(U)>,
+}
+
+impl<'a, V, U, W> Wrapping<'a, V, U, W> {
+    fn new(visitor: &'a mut V, wrap: W) -> Self {
+        Wrapping { visitor, wrap, value: PhantomData }
+    }
+}
+
+impl<T: Clone, U, V: Visit<U>, W: Fn(T) -> U + Copy> Visit<T> for Wrapping<'_, V, U, W> {
+    #[inline(always)]
+    fn values<I: Input<T>>(&mut self, input: &mut I) {
+        self.visitor.values(&mut Wrapped { input, wrap: self.wrap, value: PhantomData });
+    }
+}
+
+/// An input whose values are wrapped as they are taken. One that is only looked at is cloned for it: joins take.
+struct Wrapped<'a, T, I, W> {
+    input: &'a mut I,
+    wrap: W,
+    value: PhantomData<fn(T)>,
+}
+
+impl<T: Clone, U, I: Input<T>, W: Fn(T) -> U + Copy> Input<U> for Wrapped<'_, T, I, W> {
+    const ASCENDING: bool = I::ASCENDING;
+
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.input.remaining()
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<U>) -> Q) -> Q {
+        self.input.inspect(offset, |record| {
+            look(&Record::new(record.event_time, (self.wrap)(record.value.clone())))
+        })
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<U>)) {
+        let wrap = self.wrap;
+        self.input.take_each(count, |record| each(Record::new(record.event_time, wrap(record.value))));
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<U>)) {
+        let wrap = self.wrap;
+        self.input.take_selected(count, selection, |record| {
+            each(Record::new(record.event_time, wrap(record.value)));
+        });
+    }
+}

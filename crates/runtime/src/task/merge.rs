@@ -1,0 +1,175 @@
+//! Several inputs as one: which to look at next, and what their marks become.
+//!
+//! The watermark of a task is the least of its inputs', those that are idle or over left out; it never goes back, also
+//! when an input that was idle comes back with less. Before records of an input whose own watermark is ahead of that,
+//! a [`Mark::InputWatermark`] says by which one they are late, so that this does not depend on how far the others are.
+//!
+//! Whoever has something is read, so no input waits for another, and streams that part and meet again cannot stop each
+//! other. The one with the lowest watermark goes first: the other's records would only wait in state for it. But after
+//! [`TURNS_MAX`] runs the others are looked at, too.
+
+use thalweg_model::{EventTime, Mark};
+
+use crate::limits;
+
+/// Runs or marks of one input in a row while others may have something.
+const TURNS_MAX: u32 = 16;
+
+/// How far one input is.
+#[derive(Clone, Copy, Debug)]
+struct InputState {
+    watermark: EventTime,
+    /// By which its records are late: its watermark, or what an input of an input says.
+    late_by: EventTime,
+    is_idle: bool,
+    is_over: bool,
+    /// It has seen a barrier that others have not, and waits for them.
+    is_at_barrier: bool,
+}
+
+/// How far the inputs of a task are.
+#[derive(Debug)]
+pub(crate) struct Merge {
+    inputs: Vec<InputState>,
+    /// The least of all, as handed on.
+    watermark: EventTime,
+    /// By which records are late, as last handed on.
+    late_by: EventTime,
+    is_idle: bool,
+    /// Inputs found empty in this step: a bit each.
+    empty: u64,
+    /// Inputs that had their turns.
+    tired: u64,
+    /// The input that was read last, and for how many turns in a row.
+    turns: (usize, u32),
+}
+
+const _: () = assert!(limits::INPUTS_PER_TASK.max <= u64::BITS as u64, "an input is a bit of a word");
+
+impl Merge {
+    pub(crate) fn new(count: usize) -> Self {
+        let start = InputState {
+            watermark: EventTime::MIN,
+            late_by: EventTime::MIN,
+            is_idle: false,
+            is_over: false,
+            is_at_barrier: false,
+        };
+        Merge {
+            inputs: vec![start; count],
+            watermark: EventTime::MIN,
+            late_by: EventTime::MIN,
+            is_idle: false,
+            empty: 0,
+            tired: 0,
+            turns: (0, 0),
+        }
+    }
+
+    /// Begins a step: nothing is known to be empty.
+    pub(crate) fn begin(&mut self) {
+        (self.empty, self.tired) = (0, 0);
+    }
+
+    /// The input to look at next; none if all were found empty.
+    pub(crate) fn next(&mut self) -> Option<usize> {
+        let place = self.lowest(self.empty | self.tired).or_else(|| {
+            self.tired = 0;
+            self.lowest(self.empty)
+        })?;
+        let (last, turns) = self.turns;
+        self.turns = if place == last { (place, turns + 1) } else { (place, 1) };
+        if self.turns.1 >= TURNS_MAX {
+            self.turns.1 = 0;
+            self.tired |= 1 << place;
+        }
+        Some(place)
+    }
+
+    /// Takes note that an input has nothing.
+    pub(crate) fn note_empty(&mut self, place: usize) {
+        self.empty |= 1 << place;
+    }
+
+    /// What has to be said before records of an input: by which watermark they are late, if that is not known.
+    pub(crate) fn announce(&mut self, place: usize) -> Option<EventTime> {
+        let input = &mut self.inputs[place];
+        input.is_idle = false;
+        let late_by = input.late_by.max(input.watermark).max(self.watermark);
+        let is_news = late_by != self.late_by.max(self.watermark);
+        self.late_by = late_by;
+        is_news.then_some(late_by)
+    }
+
+    /// Takes note of a mark of an input; what it means for all of them is handed to `emit`, in order.
+    pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, mut emit: impl FnMut(Mark)) {
+        match mark {
+            Mark::Latency(_) => emit(mark),
+            Mark::InputWatermark(late_by) => self.inputs[place].late_by = late_by,
+            Mark::Watermark(watermark) => {
+                let input = &mut self.inputs[place];
+                assert!(
+                    watermark >= input.watermark,
+                    "watermarks never go back on an edge: {watermark:?} after {:?}",
+                    input.watermark
+                );
+                (input.watermark, input.is_idle) = (watermark, false);
+                self.advance(&mut emit);
+            }
+            Mark::Idle => {
+                self.inputs[place].is_idle = true;
+                self.advance(&mut emit);
+            }
+            Mark::Barrier(_) => {
+                self.inputs[place].is_at_barrier = true;
+                self.pass_barrier(mark, &mut emit);
+            }
+            Mark::End => {
+                self.inputs[place].is_over = true;
+                self.advance(&mut emit);
+                if self.inputs.iter().all(|input| input.is_over) {
+                    emit(Mark::End);
+                }
+            }
+        }
+    }
+
+    fn lowest(&self, passed_over: u64) -> Option<usize> {
+        let can_be_read = |&place: &usize| {
+            let InputState { is_over, is_at_barrier, .. } = self.inputs[place];
+            !is_over && !is_at_barrier && passed_over & (1 << place) == 0
+        };
+        (0..self.inputs.len()).filter(can_be_read).min_by_key(|&place| self.inputs[place].watermark)
+    }
+
+    /// Hands the least watermark on, if it has advanced, and that all are idle, if that is new.
+    fn advance(&mut self, emit: &mut impl FnMut(Mark)) {
+        let open = || self.inputs.iter().filter(|input| !input.is_over);
+        let least = match open().filter(|input| !input.is_idle).map(|input| input.watermark).min() {
+            Some(least) => Some(least),
+            // With none that moves, it stays where it is; the end comes with a watermark of its own.
+            None if open().next().is_some() => None,
+            None => Some(EventTime::MAX),
+        };
+        if let Some(least) = least.filter(|&least| least > self.watermark) {
+            self.watermark = least;
+            emit(Mark::Watermark(least));
+        }
+        let is_idle = least.is_none();
+        if is_idle && !self.is_idle {
+            emit(Mark::Idle);
+        }
+        self.is_idle = is_idle;
+    }
+
+    /// Inputs that have seen a barrier wait for the others, and then all go on. Those that are over wait for nobody.
+    fn pass_barrier(&mut self, barrier: Mark, emit: &mut impl FnMut(Mark)) {
+        if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over) {
+            self.inputs.iter_mut().for_each(|input| input.is_at_barrier = false);
+            emit(barrier);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,109 @@
+use thalweg_model::ProcessingTime;
+
+use super::*;
+
+/// Words `<input><what>`: `a5` a watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an
+/// `InputWatermark`, `al` a latency marker. Shows what is handed on: `W5`, `I7`, `idle`, `end`, `barrier`, `latency`,
+/// `r`.
+fn check(inputs: usize, words: &str, expected: &str) {
+    let mut merge = Merge::new(inputs);
+    let mut shown: Vec<String> = Vec::new();
+    for word in words.split_whitespace() {
+        let place = usize::from(word.as_bytes()[0] - b'a');
+        let mark = match &word[1..] {
+            "r" => {
+                if let Some(late_by) = merge.announce(place) {
+                    shown.push(format!("I{}", late_by.as_micros()));
+                }
+                shown.push("r".to_owned());
+                continue;
+            }
+            "!" => Mark::Idle,
+            "." => Mark::End,
+            "|" => Mark::Barrier(1),
+            "l" => Mark::Latency(ProcessingTime::ZERO),
+            "max" => Mark::Watermark(EventTime::MAX),
+            stamp => match stamp.strip_prefix('i') {
+                Some(stamp) => Mark::InputWatermark(EventTime::from_micros(stamp.parse().unwrap())),
+                None => Mark::Watermark(EventTime::from_micros(stamp.parse().unwrap())),
+            },
+        };
+        merge.note_mark(place, mark, |mark| {
+            shown.push(match mark {
+                Mark::Watermark(EventTime::MAX) => "Wmax".to_owned(),
+                Mark::Watermark(watermark) => format!("W{}", watermark.as_micros()),
+                Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
+                Mark::Idle => "idle".to_owned(),
+                Mark::Barrier(_) => "barrier".to_owned(),
+                Mark::Latency(_) => "latency".to_owned(),
+                Mark::End => "end".to_owned(),
+            });
+        });
+    }
+    assert_eq!(shown.join(" "), expected, "{words}");
+}
+
+#[test]
+fn the_watermark_is_the_least_and_advances_only() {
+    check(1, "a5 ar a7 ar", "W5 r W7 r");
+    check(2, "a5 b3 b9 a6", "W3 W5 W6");
+    check(3, "a5 b5 c5 b6 c7", "W5");
+    check(2, "amax a. b4 bmax b.", "W4 Wmax end");
+}
+
+/// Records of the input that is ahead are late by its own watermark; it is said once, and again when it changes.
+#[test]
+fn lateness_goes_by_the_input() {
+    check(2, "a5 ar ar br b3 br ar a8 ar b8 br ar", "I5 r r I-9223372036854775808 r W3 r I5 r I8 r W8 r r");
+    check(2, "ai7 ar b2 br", "I7 r I2 r");
+    check(2, "a5 b2 ai9 ar a9 ar", "W2 I9 r r");
+}
+
+#[test]
+fn idle_inputs_are_left_out_until_they_come_back() {
+    check(2, "a5 b! a7 br b3 b8 a9", "W5 W7 r W8");
+    check(2, "a5 b2 a! b!", "W2 idle");
+    check(2, "a! b! a3 b4", "idle W3");
+    check(2, "a! a. b5 b.", "W5 Wmax end");
+}
+
+#[test]
+fn a_barrier_passes_when_all_have_seen_it() {
+    check(2, "a| b|", "barrier");
+    check(2, "a. b| a|", "barrier");
+    check(2, "al bl", "latency latency");
+}
+
+/// Which input is looked at next, of three at watermarks 5, 3 and 4: `none`, or its letter; `-a` says that it was
+/// empty.
+fn check_order(words: &str, expected: &str) {
+    let mut merge = Merge::new(3);
+    for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
+        merge.note_mark(place, Mark::Watermark(EventTime::from_micros(watermark)), |_| ());
+    }
+    let mut shown = Vec::new();
+    for word in words.split_whitespace() {
+        match word {
+            "next" => {
+                let next = merge.next();
+                shown
+                    .push(next.map_or("none".to_owned(), |place| char::from(b'a' + place as u8).to_string()));
+            }
+            "begin" => merge.begin(),
+            "b|" => merge.note_mark(1, Mark::Barrier(1), |_| ()),
+            "b." => merge.note_mark(1, Mark::End, |_| ()),
+            empty => merge.note_empty(usize::from(empty.as_bytes()[1] - b'a')),
+        }
+    }
+    assert_eq!(shown.join(" "), expected, "{words}");
+}
+
+#[test]
+fn the_lowest_goes_first_and_nobody_waits_for_it() {
+    check_order("next next -b next -c next -a next begin next", "b b c a none b");
+    check_order("b| next", "c");
+    check_order("b. next", "c");
+    // After sixteen turns the next two get theirs, and then it is the first one's turn again.
+    let turns = "next ".repeat(17);
+    check_order(&format!("{turns} -c next -a next"), &format!("{}c a b", "b ".repeat(16)));
+}

@@ -1,0 +1,163 @@
+//! Pieces of streams that begin at edges: branches of a shared stream, parts of one that was split, and what comes of
+//! several streams that come together.
+//!
+//! Such a piece holds no operator. Whatever follows it reads the edges itself, so nothing is copied in between, whatever
+//! the chaining.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use thalweg_model::{Either, Operator};
+use thalweg_operators::Identity;
+use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
+use thalweg_runtime::{EdgeEntry, EdgeExit, EntryPlan, ExitPlan};
+
+use super::{Isolated, Planner, Segment};
+
+/// The edges that a piece begins with.
+pub trait Ends<T: Send + 'static>: Sized + 'static {
+    /// What a task reads.
+    type Entry: EntryPlan<T>;
+
+    /// Plans what leads up to them.
+    fn entry(self, planner: &mut Planner) -> Self::Entry;
+}
+
+/// A piece that begins at edges, and no operator yet.
+pub struct FromEnds<E>(pub(crate) E);
+
+impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
+    type BeforeState = Self;
+
+    fn before_state(self) -> Self {
+        self
+    }
+
+    type Isolated = Isolated<Self>;
+
+    fn isolate(self) -> Isolated<Self> {
+        Isolated(self)
+    }
+
+    type Entry = E::Entry;
+
+    fn entry(self, planner: &mut Planner) -> E::Entry {
+        self.0.entry(planner)
+    }
+
+    fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
+        self.fuse(planner, Identity, exit_name, exit);
+    }
+
+    fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        self.fuse(planner, Identity, "union", exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {
+        self.end(planner, exit);
+    }
+
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    where
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        planner.cut(self, tail, tail_name, exit);
+    }
+}
+
+/// What the stream that makes something leaves for those that use it. Streams are planned in the order in which they
+/// were begun, so it is there when it is wanted.
+pub(crate) struct Slot<E>(Rc<RefCell<Option<E>>>);
+
+impl<E> Clone for Slot<E> {
+    fn clone(&self) -> Self {
+        Slot(Rc::clone(&self.0))
+    }
+}
+
+impl<E> Slot<E> {
+    pub(crate) fn new() -> Self {
+        Slot(Rc::new(RefCell::new(None)))
+    }
+
+    pub(crate) fn fill(&self, end: E) {
+        *self.0.borrow_mut() = Some(end);
+    }
+}
+
+/// A branch of a shared stream: sees all of it.
+pub struct Branch<T: Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
+
+impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
+    type Entry = SharedEntry<T>;
+
+    fn entry(self, planner: &mut Planner) -> SharedEntry<T> {
+        let edge = self.0.0.borrow();
+        planner.graph.reader(edge.as_ref().expect("the shared stream is planned before its branches"))
+    }
+}
+
+/// One part of a stream that was split.
+pub struct Part<T: Send + 'static>(pub(crate) Slot<EdgeEntry<T>>);
+
+impl<T: Send + 'static> Ends<T> for Part<T> {
+    type Entry = EdgeEntry<T>;
+
+    fn entry(self, _planner: &mut Planner) -> EdgeEntry<T> {
+        self.0.0.borrow_mut().take().expect("the stream that was split is planned before its parts")
+    }
+}
+
+/// Two streams of one type, united.
+pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
+
+impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
+    type Entry = Both<C::Entry, D::Entry>;
+
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
+        let first = self.0.entry(planner);
+        Both(first, self.1.entry(planner))
+    }
+}
+
+/// Any number of streams of one type, united.
+pub struct SeveralOf<C>(pub(crate) Vec<C>);
+
+impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {
+    type Entry = Several<C::Entry>;
+
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
+        Several(self.0.into_iter().map(|segment| segment.entry(planner)).collect())
+    }
+}
+
+/// Two streams whose values keep their side.
+pub struct SidesOf<C, D, L, R> {
+    left: C,
+    right: D,
+    values: PhantomData<fn() -> (L, R)>,
+}
+
+impl<C, D, L, R> SidesOf<C, D, L, R> {
+    pub(crate) fn new(left: C, right: D) -> Self {
+        SidesOf { left, right, values: PhantomData }
+    }
+}
+
+impl<L, R, C, D> Ends<Either<L, R>> for SidesOf<C, D, L, R>
+where
+    L: Clone + Send + 'static,
+    R: Clone + Send + 'static,
+    C: Segment<L>,
+    D: Segment<R>,
+{
+    type Entry = Sides<C::Entry, D::Entry>;
+
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
+        let left = self.left.entry(planner);
+        Sides { left, right: self.right.entry(planner) }
+    }
+}

@@ -1,0 +1,180 @@
+//! Streams that part, and streams that come together.
+//!
+//! ```text
+//!   Stream<T>              --share-->  SharedStream<T>  --branch-->  Stream<T>, as often as asked
+//!   Stream<T>              --split-->  (Stream<A>, Stream<B>)
+//!   Stream<T>, Stream<T>   --union-->  Stream<T>
+//! ```
+//!
+//! Branches may meet again: whatever comes in on an edge is read, so no branch waits for another, however small the
+//! memory of edges.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::rc::Rc;
+
+use thalweg_model::Either;
+use thalweg_operators::{Identity, Map};
+use thalweg_runtime::{EitherExit, PlanError};
+
+use super::{Stream, chained};
+use crate::draft::{Draft, OperatorName, StreamIndex};
+use crate::segment::{BothOf, Branch, Chaining, FromEnds, Part, Planner, Segment, SeveralOf, Slot};
+
+/// The two streams that a stream was split into.
+pub type Parts<A, B> = (Stream<A, FromEnds<Part<A>>>, Stream<B, FromEnds<Part<B>>>);
+
+/// A stream that several others begin with; each [`branch`](SharedStream::branch) sees all of it.
+///
+/// The values lie in memory once. They are lent to the branches, and cloned where a branch takes them: so `T` is best
+/// plain data. A block of memory is used again when the slowest branch has passed it.
+#[must_use = "a shared stream that nobody branches off from is refused when the query is planned"]
+pub struct SharedStream<T: Clone + Send + Sync + 'static> {
+    draft: Rc<RefCell<Draft>>,
+    index: StreamIndex,
+    edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
+}
+
+impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
+    /// A stream of all the values, in their order.
+    pub fn branch(&self) -> Stream<T, FromEnds<Branch<T>>> {
+        let index = self.draft.borrow_mut().begin_behind(self.index);
+        let segment = FromEnds(Branch(self.edge.clone()));
+        Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
+    }
+}
+
+impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
+    /// Ends the stream where others begin: each [`branch`](SharedStream::branch) sees all of its values.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # use thalweg_connectors::Collect;
+    /// # fn f<C: Segment<i64>>(numbers: Stream<i64, C>, odd: Collect<i64>, all: Collect<i64>) {
+    /// let numbers = numbers.share();
+    /// numbers.branch().filter(|number| number % 2 == 1).sink("odd", odd);
+    /// numbers.branch().sink("all", all);
+    /// # }
+    /// ```
+    pub fn share(self) -> SharedStream<T>
+    where
+        T: Clone + Sync,
+    {
+        let Stream { draft, index, segment, .. } = self;
+        let edge = Slot::new();
+        let filled = edge.clone();
+        let lower = move |planner: &mut Planner| {
+            let (exit, edge) = planner.graph.shared_edge();
+            planner.end(segment, exit);
+            filled.fill(edge);
+        };
+        draft.borrow_mut().finish(index, Box::new(lower));
+        SharedStream { draft, index, edge }
+    }
+
+    /// Splits the stream in two: each value goes to the one or to the other, as `choose` says, in its order and with its
+    /// event time. While one of them can take no more, the other waits as well.
+    ///
+    /// ```
+    /// # use thalweg::{Either, Segment, Stream};
+    /// # use thalweg_connectors::Collect;
+    /// # fn f<C: Segment<Result<i64, String>>>(read: Stream<Result<i64, String>, C>, good: Collect<i64>, bad: Collect<String>) {
+    /// let (numbers, errors) = read.split(|result| match result {
+    ///     Ok(number) => Either::Left(number),
+    ///     Err(error) => Either::Right(error),
+    /// });
+    /// numbers.sink("numbers", good);
+    /// errors.sink("errors", bad);
+    /// # }
+    /// ```
+    pub fn split<A, B, F>(self, choose: F) -> Parts<A, B>
+    where
+        A: Send + 'static,
+        B: Send + 'static,
+        F: Fn(T) -> Either<A, B> + Send + Sync + 'static,
+    {
+        self.follow("split", |head, label| chained(head, Map::new("", choose), label)).part()
+    }
+
+    /// Unites two streams of one query: the values of both, each with its event time. Values of one stream keep their
+    /// order; how those of the two mix is not promised, and no result depends on it: whether a value is late is judged
+    /// by the watermarks of the stream it came from.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn f<A: Segment<i64>, B: Segment<i64>>(north: Stream<i64, A>, south: Stream<i64, B>) -> Stream<i64, impl Segment<i64>> {
+    /// north.union(south)
+    /// # }
+    /// ```
+    pub fn union<D: Segment<T>>(self, other: Stream<T, D>) -> Stream<T, FromEnds<BothOf<C, D>>> {
+        self.meet(other, |first, second| FromEnds(BothOf(first, second)))
+    }
+
+    /// Unites this stream with any number of others of the same make.
+    pub fn union_all(
+        self,
+        others: impl IntoIterator<Item = Stream<T, C>>,
+    ) -> Stream<T, FromEnds<SeveralOf<C>>> {
+        let Stream { draft, index, segment, .. } = self;
+        let (mut indexes, mut segments) = (vec![index], vec![segment]);
+        for other in others {
+            check_same(&draft, &other.draft);
+            indexes.push(other.index);
+            segments.push(other.segment);
+        }
+        let index = draft.borrow_mut().unite(&indexes);
+        Stream { draft, index, segment: FromEnds(SeveralOf(segments)), value: PhantomData }
+    }
+
+    /// Brings two streams together in one that begins with both.
+    pub(crate) fn meet<R, U, D, E>(self, other: Stream<R, D>, by: impl FnOnce(C, D) -> E) -> Stream<U, E>
+    where
+        R: Send + 'static,
+        U: Send + 'static,
+    {
+        let Stream { draft, index, segment, .. } = self;
+        check_same(&draft, &other.draft);
+        let index = draft.borrow_mut().unite(&[index, other.index]);
+        Stream { draft, index, segment: by(segment, other.segment), value: PhantomData }
+    }
+}
+
+impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Either<A, B>, C> {
+    /// Lets the values of either kind go separate ways: what an operator with a side output emits, such as results and
+    /// late records.
+    pub fn part(self) -> Parts<A, B> {
+        let Stream { draft, index, segment, .. } = self;
+        let (left, right) = (Slot::new(), Slot::new());
+        let (filled_left, filled_right) = (left.clone(), right.clone());
+        let label = draft.borrow_mut().label(OperatorName::Kind("part"));
+        let lower = move |planner: &mut Planner| {
+            let (left, left_entry) = planner.graph.edge();
+            let (right, right_entry) = planner.graph.edge();
+            let exit = EitherExit { left, right };
+            match planner.chaining {
+                Chaining::None => {
+                    let entry = segment.entry(planner);
+                    planner.operator(&planner.name(label), entry, Identity, exit);
+                }
+                Chaining::Default | Chaining::All => segment.close(planner, exit, ""),
+            }
+            filled_left.fill(left_entry);
+            filled_right.fill(right_entry);
+        };
+        let mut drafting = draft.borrow_mut();
+        drafting.finish(index, Box::new(lower));
+        let (left_index, right_index) = (drafting.begin_behind(index), drafting.begin_behind(index));
+        drop(drafting);
+        let (left, right) = (FromEnds(Part(left)), FromEnds(Part(right)));
+        let left = Stream { draft: Rc::clone(&draft), index: left_index, segment: left, value: PhantomData };
+        (left, Stream { draft, index: right_index, segment: right, value: PhantomData })
+    }
+}
+
+/// Streams that meet must be of one query.
+fn check_same(draft: &Rc<RefCell<Draft>>, other: &Rc<RefCell<Draft>>) {
+    if !Rc::ptr_eq(draft, other) {
+        let error = PlanError::OtherQuery { other: other.borrow().name().to_owned() };
+        draft.borrow_mut().refuse(error);
+    }
+}
