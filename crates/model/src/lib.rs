@@ -52,5 +52,5 @@ pub use sink::Sink;
 pub use source::{Generate, Polled, Source, SourceStatus};
 pub use state::{State, StateError, StateReader, StateWriter};
 pub use time::{EventTime, ProcessingTime, Span};
-pub use watermark::{WatermarkStrategy, WatermarkTracker};
+pub use watermark::{Punctuated, Track, WatermarkStrategy, WatermarkTracker, Watermarks};
 pub use window::{Firing, TumblingWindows, Window, WindowError, Windowed};

@@ -3,8 +3,16 @@
 //! Promises depend on the sequence of records only, never on blocks or the clock: a mark stands behind the
 //! record that moved the bound on by at least `step` since the last mark. So the same input gives the same
 //! marks at the same positions, whatever the block size, the workers and the policy.
+//!
+//! Two settings ask the clock, and both are off unless they are set: a source that is silent for
+//! [`idle_after`](WatermarkStrategy::idle_after) is left out by whoever waits for several, and a stamp more than
+//! [`ahead_max`](WatermarkStrategy::ahead_max) ahead of the clock moves no watermark. What they do is counted, and a query
+//! that uses them may give other results when its input is replayed.
 
-use crate::time::{EventTime, Span};
+use std::time::Duration;
+
+use crate::record::Record;
+use crate::time::{EventTime, ProcessingTime, Span};
 
 /// How a source derives watermarks from its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +21,11 @@ pub struct WatermarkStrategy {
     pub out_of_order: Span,
     /// The least advance between two watermarks, as a span of event time; zero marks every advance.
     pub step: Span,
+    /// How long a source may be silent before those who wait for several inputs leave it out; never if not set.
+    pub idle_after: Option<Duration>,
+    /// How far a stamp may lie ahead of the clock. Beyond it the record goes its way, but moves no watermark: one absurd
+    /// stamp must not make all that follows late. Such records are counted. No bound if not set.
+    pub ahead_max: Option<Span>,
 }
 
 impl WatermarkStrategy {
@@ -26,12 +39,127 @@ impl WatermarkStrategy {
 
     /// Records arrive at most `bound` behind the latest one before them.
     pub const fn bounded_out_of_order(bound: Span) -> Self {
-        WatermarkStrategy { out_of_order: bound, step: Self::DEFAULT_STEP }
+        WatermarkStrategy { out_of_order: bound, step: Self::DEFAULT_STEP, idle_after: None, ahead_max: None }
     }
 
     /// The same strategy with another step.
     pub const fn with_step(self, step: Span) -> Self {
         WatermarkStrategy { step, ..self }
+    }
+
+    /// The same strategy for a source that may fall silent: after `silence` it is left out.
+    pub const fn with_idle_after(self, silence: Duration) -> Self {
+        WatermarkStrategy { idle_after: Some(silence), ..self }
+    }
+
+    /// The same strategy with a guard against stamps in the far future: none that lies more than `ahead` ahead of the
+    /// clock moves a watermark.
+    pub const fn with_ahead_max(self, ahead: Span) -> Self {
+        WatermarkStrategy { ahead_max: Some(ahead), ..self }
+    }
+
+    /// Watermarks that the records themselves carry: behind a record for which `mark_of` gives an instant stands a
+    /// watermark of that instant, unless a greater one stands before it. `out_of_order` and `step` have no meaning then.
+    pub const fn punctuated<F>(self, mark_of: F) -> Punctuated<F> {
+        Punctuated { strategy: self, mark_of }
+    }
+}
+
+/// Watermarks that records carry; made by [`WatermarkStrategy::punctuated`].
+#[derive(Clone, Copy, Debug)]
+pub struct Punctuated<F> {
+    strategy: WatermarkStrategy,
+    mark_of: F,
+}
+
+/// Where the watermarks of a source of `T` come from: a [`WatermarkStrategy`], or one that is [`Punctuated`].
+pub trait Watermarks<T>: Send + 'static {
+    /// What follows it on one split.
+    type Tracker: Track<T>;
+
+    /// Its settings.
+    fn strategy(&self) -> WatermarkStrategy;
+
+    /// Starts with no promise made.
+    fn tracker(self) -> Self::Tracker;
+}
+
+/// The state of [`Watermarks`] on one split of a source.
+pub trait Track<T>: Send {
+    /// Tells the time: stamps are held against it from now on.
+    fn tell_time(&mut self, now: ProcessingTime);
+
+    /// Whether a watermark is due behind a record exactly if its stamp reaches some instant, which moves only with
+    /// [`advance`](Track::advance): so the first of ascending records can be found by halving.
+    fn goes_by_stamp(&self) -> bool;
+
+    /// Whether a record makes a watermark due behind it. Asked once for each record, in order, unless
+    /// [`goes_by_stamp`](Track::goes_by_stamp).
+    fn is_due(&mut self, record: &Record<T>) -> bool;
+
+    /// Takes note of the record for which [`is_due`](Track::is_due) has just held, and returns the watermark to be set
+    /// behind it.
+    fn advance(&mut self, record: &Record<T>) -> EventTime;
+
+    /// Records so far whose stamps lay too far ahead to move a watermark.
+    fn ahead_count(&self) -> u64;
+}
+
+impl<T> Watermarks<T> for WatermarkStrategy {
+    type Tracker = WatermarkTracker;
+
+    fn strategy(&self) -> WatermarkStrategy {
+        *self
+    }
+
+    fn tracker(self) -> WatermarkTracker {
+        WatermarkTracker::new(self)
+    }
+}
+
+impl<T, F> Watermarks<T> for Punctuated<F>
+where
+    F: Fn(&Record<T>) -> Option<EventTime> + Send + 'static,
+{
+    type Tracker = PunctuatedTracker<F>;
+
+    fn strategy(&self) -> WatermarkStrategy {
+        self.strategy
+    }
+
+    fn tracker(self) -> PunctuatedTracker<F> {
+        let guard = Guard::new(self.strategy);
+        PunctuatedTracker { mark_of: self.mark_of, guard, last: EventTime::MIN, due: EventTime::MIN }
+    }
+}
+
+/// Keeps stamps in the far future from moving watermarks.
+#[derive(Clone, Debug)]
+struct Guard {
+    ahead_max: Option<Span>,
+    /// The latest stamp that is believed.
+    limit: EventTime,
+    ahead: u64,
+}
+
+impl Guard {
+    fn new(strategy: WatermarkStrategy) -> Self {
+        Guard { ahead_max: strategy.ahead_max, limit: EventTime::MAX, ahead: 0 }
+    }
+
+    fn tell_time(&mut self, now: ProcessingTime) {
+        if let Some(ahead_max) = self.ahead_max {
+            let now_us = i64::try_from(now.as_nanos() / 1_000).unwrap_or(i64::MAX);
+            self.limit = EventTime::from_micros(now_us).plus(ahead_max.max(Span::ZERO));
+        }
+    }
+
+    /// Whether a stamp is believed; one that is not is counted.
+    #[inline]
+    fn admits(&mut self, event_time: EventTime) -> bool {
+        let is_believed = event_time <= self.limit;
+        self.ahead += u64::from(!is_believed);
+        is_believed
     }
 }
 
@@ -40,6 +168,7 @@ impl WatermarkStrategy {
 pub struct WatermarkTracker {
     out_of_order: Span,
     step: Span,
+    guard: Guard,
     /// The last watermark given out; `MIN` before the first.
     last: EventTime,
     /// A record at or after this instant makes the next watermark due.
@@ -52,30 +181,79 @@ impl WatermarkTracker {
         WatermarkTracker {
             out_of_order: strategy.out_of_order.max(Span::ZERO),
             step: strategy.step.max(Span::from_micros(1)),
+            guard: Guard::new(strategy),
             last: EventTime::MIN,
             due_at: EventTime::MIN,
         }
     }
+}
 
-    /// Whether a record stamped `event_time` makes a watermark due behind it.
-    #[inline]
-    pub fn is_due(&self, event_time: EventTime) -> bool {
-        event_time >= self.due_at
+impl<T> Track<T> for WatermarkTracker {
+    fn tell_time(&mut self, now: ProcessingTime) {
+        self.guard.tell_time(now);
     }
 
-    /// Takes note of a record for which [`is_due`](Self::is_due) held and returns the watermark to be set
-    /// behind it: its stamp less the bound.
-    pub fn advance(&mut self, event_time: EventTime) -> EventTime {
-        let watermark = event_time.minus(self.out_of_order).max(self.last);
+    #[inline(always)]
+    fn goes_by_stamp(&self) -> bool {
+        self.guard.ahead_max.is_none()
+    }
+
+    #[inline(always)]
+    fn is_due(&mut self, record: &Record<T>) -> bool {
+        record.event_time >= self.due_at && self.guard.admits(record.event_time)
+    }
+
+    /// Its stamp less the bound.
+    fn advance(&mut self, record: &Record<T>) -> EventTime {
+        let watermark = record.event_time.minus(self.out_of_order).max(self.last);
         self.last = watermark;
         // The next mark is due when `event_time - out_of_order >= last + step`.
         self.due_at = watermark.plus(self.step).plus(self.out_of_order);
         watermark
     }
 
-    /// The last watermark given out, `EventTime::MIN` before the first.
-    pub fn last(&self) -> EventTime {
-        self.last
+    fn ahead_count(&self) -> u64 {
+        self.guard.ahead
+    }
+}
+
+/// The state of [`Punctuated`] watermarks on one split of a source.
+#[derive(Clone, Debug)]
+pub struct PunctuatedTracker<F> {
+    mark_of: F,
+    guard: Guard,
+    /// The last watermark given out; `MIN` before the first.
+    last: EventTime,
+    /// What the record at hand carries.
+    due: EventTime,
+}
+
+impl<T, F> Track<T> for PunctuatedTracker<F>
+where
+    F: Fn(&Record<T>) -> Option<EventTime> + Send,
+{
+    fn tell_time(&mut self, now: ProcessingTime) {
+        self.guard.tell_time(now);
+    }
+
+    fn goes_by_stamp(&self) -> bool {
+        false
+    }
+
+    #[inline]
+    fn is_due(&mut self, record: &Record<T>) -> bool {
+        let Some(due) = (self.mark_of)(record).filter(|&due| due > self.last) else { return false };
+        self.due = due;
+        self.guard.admits(due)
+    }
+
+    fn advance(&mut self, _record: &Record<T>) -> EventTime {
+        self.last = self.due;
+        self.due
+    }
+
+    fn ahead_count(&self) -> u64 {
+        self.guard.ahead
     }
 }
 
@@ -83,25 +261,33 @@ impl WatermarkTracker {
 mod tests {
     use super::*;
 
-    /// Feeds stamps in microseconds and prints `stamp` or `stamp>watermark` for each.
+    /// Feeds stamps in microseconds and prints `stamp` or `stamp>watermark` for each; says at the end how many were too
+    /// far ahead, if any. `@7` tells that it is 7 us.
+    fn shown(mut tracker: impl Track<()>, words: &str) -> String {
+        let mut shown = Vec::new();
+        for word in words.split_whitespace() {
+            if let Some(now) = word.strip_prefix('@') {
+                tracker.tell_time(ProcessingTime::from_nanos(now.parse::<u64>().unwrap() * 1_000));
+                continue;
+            }
+            let record = Record::new(EventTime::from_micros(word.parse().unwrap()), ());
+            shown.push(if tracker.is_due(&record) {
+                format!("{word}>{}", tracker.advance(&record).as_micros())
+            } else {
+                word.to_owned()
+            });
+        }
+        if tracker.ahead_count() > 0 {
+            shown.push(format!("{} ahead", tracker.ahead_count()));
+        }
+        shown.join(" ")
+    }
+
     fn check(out_of_order: i64, step: i64, stamps: &[i64], expected: &str) {
-        let strategy = WatermarkStrategy {
-            out_of_order: Span::from_micros(out_of_order),
-            step: Span::from_micros(step),
-        };
-        let mut tracker = WatermarkTracker::new(strategy);
-        let shown: Vec<String> = stamps
-            .iter()
-            .map(|&stamp| {
-                let event_time = EventTime::from_micros(stamp);
-                if tracker.is_due(event_time) {
-                    format!("{stamp}>{}", tracker.advance(event_time).as_micros())
-                } else {
-                    stamp.to_string()
-                }
-            })
-            .collect();
-        assert_eq!(shown.join(" "), expected);
+        let strategy = WatermarkStrategy::bounded_out_of_order(Span::from_micros(out_of_order));
+        let words: Vec<String> = stamps.iter().map(i64::to_string).collect();
+        let tracker = WatermarkTracker::new(strategy.with_step(Span::from_micros(step)));
+        assert_eq!(shown(tracker, &words.join(" ")), expected);
     }
 
     #[test]
@@ -130,5 +316,27 @@ mod tests {
             &[i64::MIN, i64::MIN + 3, i64::MIN + 9],
             &format!("{0}>{0} {1} {2}>{3}", i64::MIN, i64::MIN + 3, i64::MIN + 9, i64::MIN + 4),
         );
+    }
+
+    /// A stamp too far ahead of the clock moves nothing, and what follows is not late by it.
+    #[test]
+    fn the_guard_holds_stamps_against_the_clock() {
+        let strategy = WatermarkStrategy::ascending().with_ahead_max(Span::from_micros(10));
+        let tracker = WatermarkTracker::new(strategy.with_step(Span::ZERO));
+        assert_eq!(
+            shown(tracker, "@100 105 111 110 112 @102 112"),
+            "105>105 111 110>110 112 112>112 2 ahead"
+        );
+    }
+
+    /// A watermark behind each record that carries a greater one than before; here, those divisible by ten.
+    #[test]
+    fn punctuated_watermarks_are_what_records_carry() {
+        let carried = |record: &Record<()>| Some(record.event_time).filter(|at| at.as_micros() % 10 == 0);
+        let strategy = WatermarkStrategy::ascending();
+        let tracker = Watermarks::<()>::tracker(strategy.punctuated(carried));
+        assert_eq!(shown(tracker, "7 10 25 20 10 20 30"), "7 10>10 25 20>20 10 20 30>30");
+        let guarded = strategy.with_ahead_max(Span::from_micros(5)).punctuated(carried);
+        assert_eq!(shown(Watermarks::<()>::tracker(guarded), "@20 20 30 25 20"), "20>20 30 25 20 1 ahead");
     }
 }

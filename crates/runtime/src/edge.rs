@@ -2,7 +2,7 @@
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
 use thalweg_memory::{Admission, Appender, Drain, Lent, MarkRules};
-use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, WatermarkTracker};
+use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
 /// barriers and the end have slots of their own.
@@ -190,8 +190,8 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
 
 /// What stands between a source and its chain: counts records, and closes behind the one that makes a watermark
 /// due, so that the mark can be set at its exact position.
-pub(crate) struct Watched<'a, O> {
-    tracker: &'a mut WatermarkTracker,
+pub(crate) struct Watched<'a, W, O> {
+    tracker: &'a mut W,
     output: &'a mut O,
     /// Records that passed.
     pub(crate) passed: u64,
@@ -199,13 +199,13 @@ pub(crate) struct Watched<'a, O> {
     pub(crate) due: Option<EventTime>,
 }
 
-impl<'a, O> Watched<'a, O> {
-    pub(crate) fn new(tracker: &'a mut WatermarkTracker, output: &'a mut O) -> Self {
+impl<'a, W, O> Watched<'a, W, O> {
+    pub(crate) fn new(tracker: &'a mut W, output: &'a mut O) -> Self {
         Watched { tracker, output, passed: 0, due: None }
     }
 }
 
-impl<T, O: Output<T>> Output<T> for Watched<'_, O> {
+impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     #[inline(always)]
     fn room(&self) -> usize {
         if self.due.is_some() { 0 } else { self.output.room() }
@@ -217,12 +217,11 @@ impl<T, O: Output<T>> Output<T> for Watched<'_, O> {
             self.due.is_none(),
             "a record is pushed behind a watermark that is due: check room() first (O1)"
         );
-        let event_time = record.event_time;
+        if self.tracker.is_due(&record) {
+            self.due = Some(self.tracker.advance(&record));
+        }
         self.output.push(record);
         self.passed += 1;
-        if self.tracker.is_due(event_time) {
-            self.due = Some(self.tracker.advance(event_time));
-        }
     }
 
     #[inline(always)]
@@ -230,22 +229,23 @@ impl<T, O: Output<T>> Output<T> for Watched<'_, O> {
         let count = input.remaining().min(self.room());
         let due_at = self.first_due(input, count);
         let limit = due_at.map_or(count, |place| place + 1);
-        // Asked for before the records are gone.
-        let last = due_at.map(|place| input.inspect(place, |record| record.event_time));
+        // Before the records are gone.
+        self.due = due_at.map(|place| input.inspect(place, |record| self.tracker.advance(record)));
         self.passed += limit as u64;
         self.output.push_all(&mut Prefix { input, limit });
-        if let Some(event_time) = last {
-            self.due = Some(self.tracker.advance(event_time));
-        }
     }
 }
 
-impl<O> Watched<'_, O> {
+impl<W, O> Watched<'_, W, O> {
     /// The first of the next `count` records that makes a watermark due.
     #[inline(always)]
-    fn first_due<T, I: Input<T>>(&self, input: &I, count: usize) -> Option<usize> {
-        let is_due = |place: usize| input.inspect(place, |record| self.tracker.is_due(record.event_time));
-        if !I::ASCENDING {
+    fn first_due<T, I: Input<T>>(&mut self, input: &I, count: usize) -> Option<usize>
+    where
+        W: Track<T>,
+    {
+        let is_by_stamp = self.tracker.goes_by_stamp();
+        let mut is_due = |place: usize| input.inspect(place, |record| self.tracker.is_due(record));
+        if !I::ASCENDING || !is_by_stamp {
             return (0..count).find(|&place| is_due(place));
         }
         if count == 0 || !is_due(count - 1) {

@@ -69,6 +69,11 @@ pub enum PlanError {
         /// Why not.
         reason: String,
     },
+    /// A source has no split.
+    NoSplit {
+        /// The source.
+        source: String,
+    },
     /// Streams of two queries were to come together.
     OtherQuery {
         /// The query whose stream came into another's.
@@ -92,6 +97,7 @@ impl PlanError {
             PlanError::Unfed { .. } => "UNFED_OPERATOR",
             PlanError::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
             PlanError::Edge { .. } => "EDGE_REFUSED",
+            PlanError::NoSplit { .. } => "NO_SPLIT",
             PlanError::OtherQuery { .. } => "OTHER_QUERY",
             PlanError::EngineClosed => "ENGINE_CLOSED",
         }
@@ -130,6 +136,9 @@ impl fmt::Display for PlanError {
                 write!(f, "the first two chunks of edge `{edge}` do not fit: {exceeded}")
             }
             PlanError::Edge { edge, reason } => write!(f, "edge `{edge}` cannot be made: {reason}"),
+            PlanError::NoSplit { source } => {
+                write!(f, "source `{source}` has no split to read: give it at least one")
+            }
             PlanError::OtherQuery { other } => {
                 write!(
                     f,
@@ -168,6 +177,14 @@ pub enum QueryError {
         /// What did not fit.
         exceeded: BudgetExceeded,
     },
+    /// A task ran for [`STUCK_AFTER_NS`](crate::limits::STUCK_AFTER_NS) and moved nothing.
+    Stuck {
+        /// The task.
+        operator: String,
+        /// Whom it waits for, and whom that waits for, and so on, joined by arrows; back to one that was named if they
+        /// wait for each other.
+        waits_for: String,
+    },
     /// Somebody cancelled it.
     Cancelled,
     /// A worker of the engine died, and with it the engine: a bug of ours, or a clock or a policy that panicked. The
@@ -182,6 +199,7 @@ impl QueryError {
             QueryError::Panicked { .. } => "OPERATOR_PANICKED",
             QueryError::Connector { fault, .. } => fault.code(),
             QueryError::StateLimit { .. } => "STATE_LIMIT",
+            QueryError::Stuck { .. } => "STUCK",
             QueryError::Cancelled => "CANCELLED",
             QueryError::WorkerDied => "WORKER_DIED",
         }
@@ -197,6 +215,12 @@ impl fmt::Display for QueryError {
             QueryError::Connector { operator, fault } => write!(f, "`{operator}` failed: {fault}"),
             QueryError::StateLimit { operator, exceeded } => {
                 write!(f, "the state of `{operator}` outgrew the memory budget: {exceeded}")
+            }
+            QueryError::Stuck { operator, waits_for } => {
+                write!(
+                    f,
+                    "`{operator}` has something to do and does nothing; who waits for whom: {waits_for}; an operator that leaves an input unread must not read what parts from the same stream as the others"
+                )
             }
             QueryError::Cancelled => write!(f, "the query was cancelled"),
             QueryError::WorkerDied => {

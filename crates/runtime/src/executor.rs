@@ -45,6 +45,7 @@ use crate::limits;
 use crate::meter::{Meter, TaskState};
 use crate::query::{Entry, QueryShared, SeenTask, TaskOfQuery};
 use crate::ranker::{NewTask, Ranker};
+use crate::stuck::Barren;
 use crate::task::{Probe, Quantum};
 
 /// See [`limits::NOTES_PER_WORKER`].
@@ -244,6 +245,7 @@ impl Executor {
                 run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum: Quantum { records: 1, made_records: 1 },
+                barren: Barren::default(),
                 reach: probe.no_reach(),
                 query: TaskOfQuery(Arc::clone(&query)),
             });

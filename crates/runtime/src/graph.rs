@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Cursors, Pool};
-use thalweg_model::{Allowance, Entropy, Operator, Source, WatermarkStrategy};
+use thalweg_model::{Allowance, Entropy, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use crate::error::PlanError;
@@ -163,23 +163,18 @@ impl Graph {
     }
 
     /// Adds a source whose records go through `chain` to `exit`.
-    pub fn source<S, C, X>(
-        &mut self,
-        name: impl Into<String>,
-        source: S,
-        strategy: WatermarkStrategy,
-        chain: C,
-        exit: X,
-    ) where
+    pub fn source<S, W, C, X>(&mut self, name: impl Into<String>, source: S, watermarks: W, chain: C, exit: X)
+    where
         S: Source + 'static,
+        W: Watermarks<S::Item>,
         C: Operator<S::Item> + 'static,
         C::Out: Send + 'static,
         X: ExitPlan<C::Out>,
     {
-        let outputs = edges_of(&exit);
+        let (outputs, strategy) = (edges_of(&exit), watermarks.strategy());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
-            Box::new(SourceTask::new(source, strategy, chain, exit, Arc::clone(&opened.probe)))
+            Box::new(SourceTask::new(source, watermarks, chain, exit, Arc::clone(&opened.probe)))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),

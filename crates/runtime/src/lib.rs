@@ -37,6 +37,7 @@ pub mod metrics;
 pub mod ports;
 pub mod query;
 mod ranker;
+mod stuck;
 pub mod system;
 pub mod task;
 pub mod worker;

@@ -185,8 +185,18 @@ pub const READERS_PER_EDGE: Limit = Limit {
     reason: "the writer looks at all of them before it uses a block again; of more branches let some share a second stream",
 };
 
+/// How long a task may run without moving a record or a mark.
+pub const STUCK_AFTER_NS: Limit = Limit {
+    name: "stuck_after_ns",
+    unit: "ns",
+    default: 1_000_000_000,
+    min: 1_000_000_000,
+    max: 1_000_000_000,
+    reason: "a task is run when it has something to do and room to do it: one that does nothing for so long, and in a thousand runs, waits for something that cannot come, and its query fails",
+};
+
 /// The whole table.
-pub const ALL: [&Limit; 15] = [
+pub const ALL: [&Limit; 16] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -201,6 +211,7 @@ pub const ALL: [&Limit; 15] = [
     &TASKS,
     &INPUTS_PER_TASK,
     &READERS_PER_EDGE,
+    &STUCK_AFTER_NS,
     &NOTES_PER_WORKER,
 ];
 

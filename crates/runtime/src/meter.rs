@@ -18,7 +18,7 @@ use thalweg_model::staged::{Stage, Stages};
 use thalweg_model::{Counts, ProcessingTime};
 
 use crate::query::OperatorCounts;
-use crate::task::{StepReport, Task};
+use crate::task::{Oddities, StepReport, Task};
 
 /// How a task stands between two runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,6 +92,8 @@ pub(crate) struct Meter {
     waited_ns: Waited<AtomicU64>,
     /// Input that was not understood.
     pub(crate) bad: AtomicU64,
+    pub(crate) ahead: AtomicU64,
+    pub(crate) idled: AtomicU64,
     /// State and buffers beyond blocks.
     pub(crate) held_bytes: AtomicU64,
     /// The most that was ever shown of these. Written by those who read. Relaxed: each is a maximum of its own. A
@@ -152,6 +154,8 @@ impl Meter {
             records_out: AtomicU64::new(0),
             steps: AtomicU64::new(0),
             bad: AtomicU64::new(0),
+            ahead: AtomicU64::new(0),
+            idled: AtomicU64::new(0),
             held_bytes: AtomicU64::new(0),
             busy_ns: AtomicU64::new(0),
             standing: AtomicU64::new(word(TaskState::Idle, 0)),
@@ -168,8 +172,11 @@ impl Meter {
         add(&self.busy_ns, busy_ns);
     }
 
-    pub(crate) fn note_bad(&self, bad: u64) {
+    pub(crate) fn note_oddities(&self, oddities: Oddities) {
+        let Oddities { bad, ahead, idled } = oddities;
         self.bad.store(bad, Ordering::Relaxed);
+        self.ahead.store(ahead, Ordering::Relaxed);
+        self.idled.store(idled, Ordering::Relaxed);
     }
 
     pub(crate) fn note_held(&self, bytes: usize) {

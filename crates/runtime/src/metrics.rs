@@ -79,6 +79,10 @@ pub struct TaskMetrics {
     pub records_out: u64,
     /// Input that was not understood.
     pub bad: u64,
+    /// Of a source: records stamped too far ahead of the clock to move a watermark.
+    pub ahead: u64,
+    /// Of a source: times that it fell silent, and was left out by those who wait for several inputs.
+    pub idled: u64,
     /// Steps that workers ran.
     pub steps: u64,
     /// Nanoseconds that workers spent in its steps, the choice of the task included.
@@ -229,6 +233,8 @@ impl TaskMetrics {
             records_in: self.records_in.saturating_sub(earlier.records_in),
             records_out: self.records_out.saturating_sub(earlier.records_out),
             bad: self.bad.saturating_sub(earlier.bad),
+            ahead: self.ahead.saturating_sub(earlier.ahead),
+            idled: self.idled.saturating_sub(earlier.idled),
             steps: self.steps.saturating_sub(earlier.steps),
             busy_ns: self.busy_ns.saturating_sub(earlier.busy_ns),
             ready_ns: self.ready_ns.saturating_sub(earlier.ready_ns),

@@ -14,6 +14,7 @@ use crate::graph::ReadEdge;
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
+use crate::stuck;
 use crate::task::Probe;
 
 /// How a query stands.
@@ -131,6 +132,14 @@ pub struct QueryReport {
     pub results_out: u64,
     /// Input that was not understood.
     pub bad: u64,
+    /// Records stamped so far ahead of the clock that they moved no watermark
+    /// ([`ahead_max`](thalweg_model::WatermarkStrategy::ahead_max)). If there are any, another run of the same input may
+    /// judge others.
+    pub ahead: u64,
+    /// Times that a source fell silent and was left out
+    /// ([`idle_after`](thalweg_model::WatermarkStrategy::idle_after)). If there are any, another run of the same input may
+    /// call other records late.
+    pub idled: u64,
     /// Nanoseconds that workers spent in its steps.
     pub busy_ns: u64,
     /// Steps that workers ran.
@@ -245,6 +254,12 @@ impl QueryShared {
         self.seen.iter().map(|task| &task.probe)
     }
 
+    /// Whom the task with this probe waits for, and whom that waits for.
+    pub(crate) fn waits_for(&self, start: &Probe) -> String {
+        let tasks: Vec<(&str, &Probe)> = self.seen.iter().map(|task| (&*task.name, &*task.probe)).collect();
+        stuck::waits_for(&tasks, start)
+    }
+
     fn state(&self) -> QueryState {
         let state = self.outcome.lock().state;
         if state == QueryState::Running && self.is_paused() { QueryState::Paused } else { state }
@@ -329,6 +344,8 @@ impl QueryShared {
             events_in: self.events_in(),
             results_out: self.delivered.results.load(Ordering::Relaxed),
             bad: self.sum(|meter| &meter.bad),
+            ahead: self.sum(|meter| &meter.ahead),
+            idled: self.sum(|meter| &meter.idled),
             busy_ns: self.sum(|meter| &meter.busy_ns),
             steps: self.sum(|meter| &meter.steps),
             operators,
@@ -358,6 +375,8 @@ impl SeenTask {
             records_in: read(&meter.records_in),
             records_out: read(&meter.records_out),
             bad: read(&meter.bad),
+            ahead: read(&meter.ahead),
+            idled: read(&meter.idled),
             steps: read(&meter.steps),
             busy_ns: read(&meter.busy_ns),
             ready_ns: waited_ns.ready,

@@ -56,6 +56,17 @@ pub(crate) struct StepReport {
     pub(crate) ended: bool,
 }
 
+/// What a source has met that it should not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Oddities {
+    /// Input that was not understood.
+    pub(crate) bad: u64,
+    /// Records stamped too far ahead of the clock to move a watermark.
+    pub(crate) ahead: u64,
+    /// Times that it fell silent, and was left out by those who wait for several inputs.
+    pub(crate) idled: u64,
+}
+
 /// A schedulable instance of an operator or a chain.
 pub(crate) trait Task: Send {
     /// Runs for a quantum.
@@ -70,8 +81,10 @@ pub(crate) trait Task: Send {
     /// Bytes held for state and buffers, beyond blocks.
     fn held_bytes(&self) -> usize;
 
-    /// Input that was not understood.
-    fn bad_count(&self) -> u64;
+    /// What was odd about the input of a source.
+    fn oddities(&self) -> Oddities {
+        Oddities::default()
+    }
 
     /// Name and counts of each operator of the chain.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
@@ -170,6 +183,14 @@ impl Probe {
             edge.read_position(*reader) != *read && edge.may_have_been_full(*read)
         };
         (self.written() != reach.written, self.inputs.iter().zip(&reach.read).any(freed))
+    }
+
+    /// Whether a mark was taken, or a block, since then.
+    pub(crate) fn has_read(&self, reach: &Reach) -> bool {
+        let has_moved = |((edge, reader), read): (&(Arc<Cursors>, usize), &ReadPosition)| {
+            edge.read_position(*reader) != *read
+        };
+        self.inputs.iter().zip(&reach.read).any(has_moved)
     }
 
     pub(crate) fn can_output(&self) -> bool {

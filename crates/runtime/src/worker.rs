@@ -124,7 +124,7 @@ fn run(
 /// Counts what the step did, and pays for the state it left.
 fn settle_accounts(body: &mut TaskBody, report: StepReport) -> Result<(), BudgetExceeded> {
     if body.probe.is_source() {
-        body.meter.note_bad(body.task.bad_count());
+        body.meter.note_oddities(body.task.oddities());
     }
     body.meter.note_counts(body.task.as_ref());
     if report.ended {

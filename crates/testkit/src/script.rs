@@ -54,6 +54,12 @@ impl<T> Script<T> {
         self
     }
 
+    /// The same, and then these records.
+    pub fn then_records(mut self, records: impl IntoIterator<Item = Record<T>>) -> Self {
+        self.beats.extend(records.into_iter().map(Beat::Record));
+        self
+    }
+
     /// The same records, with pauses and empty polls between about one in thirty of them.
     pub fn with_pauses(mut self, entropy: &mut dyn Entropy) -> Self {
         let mut beats = VecDeque::with_capacity(self.beats.len());

@@ -71,8 +71,8 @@ pub use stream::{KeyedStream, Parts, SharedStream, Stream, WindowedStream};
 pub use thalweg_model::{
     Clock, Coded, Counts, Either, Entropy, EventTime, Fault, Flow, Fold, Generate, Input, Mark, Operator,
     Output, Polled, ProcessingTime, Record, SeededEntropy, Sink, Source, SourceStatus, Span, State,
-    StateError, StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Window,
-    WindowError, Windowed, source,
+    StateError, StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
+    Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{Count, DuplicateKey, Table};
 pub use thalweg_runtime::scheduling;

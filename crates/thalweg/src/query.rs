@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Source, WatermarkStrategy};
+use thalweg_model::{Source, Watermarks};
 use thalweg_runtime::{Engine, Graph, PlanError, QueryHandle};
 
 use crate::draft::Draft;
-use crate::segment::{Chaining, FromSource};
+use crate::segment::{Chaining, FromEnds, FromSource, SeveralOf};
 use crate::stream::Stream;
 
 /// A query that is being written: one or more streams, each from a source to a sink.
@@ -49,20 +49,55 @@ impl Query {
         Query { draft: Rc::new(RefCell::new(Draft::new(name.into()))) }
     }
 
-    /// Begins a stream: the records of `source`, in its order, whose watermarks follow `strategy`. When the source
+    /// Begins a stream: the records of `source`, in its order, whose watermarks follow `watermarks`: a
+    /// [`WatermarkStrategy`](thalweg_model::WatermarkStrategy), or one that is
+    /// [punctuated](thalweg_model::WatermarkStrategy::punctuated). When the source
     /// ends, a watermark at the end of time fires every window that is open.
     ///
     /// `name` is what errors and reports call the source; it must not be empty, and no other operator of the query
-    /// may have it. The spans of `strategy` must not be below zero. Both are checked by [`plan`](Self::plan).
-    pub fn source<S: Source + 'static>(
+    /// may have it. Its spans must not be below zero. Both are checked by [`plan`](Self::plan).
+    pub fn source<S: Source + 'static, W: Watermarks<S::Item>>(
         &self,
         name: &str,
         source: S,
-        strategy: WatermarkStrategy,
-    ) -> Stream<S::Item, FromSource<S>> {
-        let (index, label) = self.draft.borrow_mut().begin(name, strategy);
-        let segment = FromSource { label, source, strategy };
+        watermarks: W,
+    ) -> Stream<S::Item, FromSource<S, W>> {
+        let (index, label) = self.draft.borrow_mut().begin(name, watermarks.strategy());
+        let segment = FromSource { label, source, watermarks };
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
+    }
+
+    /// Begins a stream with a source of several splits, such as the partitions of a topic, each with its own watermarks:
+    /// records keep their order within a split, and whether one is late is judged by its split. The splits are called
+    /// `name-1` and so on. One that may fall silent, and must not hold the others back, needs
+    /// [`idle_after`](thalweg_model::WatermarkStrategy::idle_after).
+    ///
+    /// None at all are refused when the query is planned.
+    ///
+    /// ```
+    /// # use thalweg::{EventTime, Query, Record, Segment, Stream, WatermarkStrategy, source::Given};
+    /// # fn f(query: &Query) -> Stream<i64, impl Segment<i64>> {
+    /// let partition = |first: i64| {
+    ///     let record = |second| Record::new(EventTime::from_secs(second), first + second);
+    ///     Given::new((0..100).map(record).collect())
+    /// };
+    /// query.splits("numbers", [partition(0), partition(1_000)], WatermarkStrategy::ascending())
+    /// # }
+    /// ```
+    pub fn splits<S: Source + 'static, W: Watermarks<S::Item> + Clone>(
+        &self,
+        name: &str,
+        splits: impl IntoIterator<Item = S>,
+        watermarks: W,
+    ) -> Stream<S::Item, FromEnds<SeveralOf<FromSource<S, W>>>> {
+        let split =
+            |(place, source)| self.source(&format!("{name}-{}", place + 1), source, watermarks.clone());
+        let splits: Vec<_> = splits.into_iter().enumerate().map(split).collect();
+        let draft = Rc::clone(&self.draft);
+        if splits.is_empty() {
+            draft.borrow_mut().refuse(PlanError::NoSplit { source: name.to_owned() });
+        }
+        Stream::several(draft, splits)
     }
 
     /// Checks what was written and cuts it into tasks, as `chaining` says; an engine takes it from there. A graph

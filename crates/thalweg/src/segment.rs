@@ -27,7 +27,7 @@ mod ends;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
-use thalweg_model::{Operator, Source, Then, WatermarkStrategy};
+use thalweg_model::{Operator, Source, Then, WatermarkStrategy, Watermarks};
 use thalweg_operators::{Identity, Named};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EntryPlan, ExitPlan, Graph};
 
@@ -84,16 +84,17 @@ impl Planner {
         name
     }
 
-    fn source<S, P, X>(&mut self, from: FromSource<S>, tail: P, tail_name: &str, exit: X)
+    fn source<S, W, P, X>(&mut self, from: FromSource<S, W>, tail: P, tail_name: &str, exit: X)
     where
         S: Source + 'static,
+        W: Watermarks<S::Item>,
         P: Operator<S::Item> + 'static,
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let FromSource { label, source, strategy } = from;
+        let FromSource { label, source, watermarks } = from;
         let name = self.task_name(&join(&self.name(label), tail_name));
-        self.graph.source(name, source, strategy, tail, exit);
+        self.graph.source(name, source, watermarks, tail, exit);
     }
 
     pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, entry: N, operator: P, exit: X)
@@ -199,13 +200,13 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
 }
 
 /// A source, and no operator yet.
-pub struct FromSource<S> {
+pub struct FromSource<S, W = WatermarkStrategy> {
     pub(crate) label: Label,
     pub(crate) source: S,
-    pub(crate) strategy: WatermarkStrategy,
+    pub(crate) watermarks: W,
 }
 
-impl<S: Source + 'static> Segment<S::Item> for FromSource<S> {
+impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSource<S, W> {
     type BeforeState = Cut<Self>;
 
     fn before_state(self) -> Cut<Self> {

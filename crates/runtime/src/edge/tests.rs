@@ -1,7 +1,7 @@
 //! A source's watermarks stand behind the same records whether these come one by one or in batches, and whether
 //! the batch is scanned or halved.
 
-use thalweg_model::{Span, WatermarkStrategy};
+use thalweg_model::{Span, WatermarkStrategy, WatermarkTracker};
 
 use super::*;
 

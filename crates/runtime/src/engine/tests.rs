@@ -16,6 +16,7 @@ use crate::error::QueryError;
 use crate::graph::SinkPlan;
 use crate::query::QueryState;
 
+mod diamond;
 mod metrics;
 
 /// Writes what arrives: values, and marks in brackets.

@@ -12,6 +12,7 @@ use crate::error::QueryError;
 use crate::lender::StateLender;
 use crate::meter::{Meter, Standing, TaskState};
 use crate::query::TaskOfQuery;
+use crate::stuck::Barren;
 use crate::task::{Probe, Quantum, Reach, StepReport, Task};
 
 /// A task with all that the worker which runs it needs.
@@ -31,6 +32,7 @@ pub(crate) struct TaskBody {
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes.
     pub(super) run_records: u32,
+    pub(super) barren: Barren,
     /// How far its edges were when it was last given to a worker.
     pub(super) reach: Reach,
     /// As last ranked.

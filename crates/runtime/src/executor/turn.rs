@@ -95,7 +95,7 @@ impl Turn<'_> {
 
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     pub(super) fn complete(&mut self, done: Done) {
-        let Done { claim: Claim { body, .. }, started, outcome } = done;
+        let Done { claim: Claim { mut body, .. }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
@@ -114,6 +114,12 @@ impl Turn<'_> {
             Outcome::Ran(StepReport { records_in, records_out, ended: false }) => {
                 let (operator, query, ended) = (body.operator, body.query.id, self.now);
                 self.tell(Note::Ran(Completion { operator, query, started, ended, records_in, records_out }));
+                // A source that is polled has nothing to say sometimes.
+                let had_effect =
+                    wrote || records_in > 0 || body.probe.has_read(&body.reach) || body.probe.is_source();
+                if body.barren.note_run(had_effect, self.now) {
+                    return self.give_up(body);
+                }
                 self.put(body);
             }
             // Its part is done.
@@ -124,6 +130,16 @@ impl Turn<'_> {
                 self.fail(&query, *error);
             }
         }
+    }
+
+    /// Ends the query of a task that is stuck.
+    #[cold]
+    fn give_up(&mut self, body: Box<TaskBody>) {
+        let query = Arc::clone(&body.query);
+        let waits_for = query.waits_for(&body.probe);
+        let error = QueryError::Stuck { operator: body.name.clone(), waits_for };
+        self.bury(body);
+        self.fail(&query, error);
     }
 
     fn tell(&mut self, note: Note) {

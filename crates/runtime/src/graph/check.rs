@@ -50,8 +50,9 @@ pub(super) fn check(graph: &Graph) -> Result<Vec<(ReaderOf, String)>, PlanError>
 /// # Errors
 /// [`PlanError::NegativeSpan`] if one of its spans is below zero.
 pub fn check_strategy(source: &str, strategy: WatermarkStrategy) -> Result<(), PlanError> {
-    let WatermarkStrategy { out_of_order, step } = strategy;
-    let spans = [("out_of_order", out_of_order), ("watermark step", step)];
+    let WatermarkStrategy { out_of_order, step, ahead_max, .. } = strategy;
+    let ahead_max = ("ahead_max", ahead_max.unwrap_or(Span::ZERO));
+    let spans = [("out_of_order", out_of_order), ("watermark step", step), ahead_max];
     match spans.into_iter().find(|(_, span)| *span < Span::ZERO) {
         Some((name, span)) => Err(PlanError::NegativeSpan { operator: source.to_owned(), name, span }),
         None => Ok(()),

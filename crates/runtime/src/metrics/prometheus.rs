@@ -81,7 +81,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
 }
 
 /// Every metric, in the order of the text.
-const ALL: [Metric; 40] = [
+const ALL: [Metric; 42] = [
     counter(
         "thalweg_queries_submitted_total",
         "queries",
@@ -207,6 +207,18 @@ const ALL: [Metric; 40] = [
         "records",
         "Input that was not understood",
         Of::Task(|task| whole(task.bad)),
+    ),
+    counter(
+        "thalweg_task_records_ahead_total",
+        "records",
+        "Records stamped too far ahead of the clock to move a watermark; of a source",
+        Of::Task(|task| whole(task.ahead)),
+    ),
+    counter(
+        "thalweg_task_idled_total",
+        "times",
+        "Times that a source fell silent, and was left out by those who wait for several inputs",
+        Of::Task(|task| whole(task.idled)),
     ),
     counter(
         "thalweg_task_steps_total",

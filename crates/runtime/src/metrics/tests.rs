@@ -23,6 +23,8 @@ fn query(scale: u64) -> QueryMetrics {
         records_in: 10 * scale,
         records_out: 5 * scale,
         bad: 2 * scale,
+        ahead: 0,
+        idled: 0,
         steps: scale,
         busy_ns: 200 * scale,
         ready_ns: 30 * scale,

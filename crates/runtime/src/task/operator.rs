@@ -62,10 +62,6 @@ where
         self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
     }
 
-    fn bad_count(&self) -> u64 {
-        0
-    }
-
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.tail.chain.visit_counts(each);
     }

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, Source, SourceStatus,
-    WatermarkStrategy, WatermarkTracker,
+    Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source,
+    SourceStatus, Track, Watermarks,
 };
 
 use super::tail::Tail;
-use super::{Probe, StepContext, StepReport, Task};
+use super::{Oddities, Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
 
@@ -17,20 +17,62 @@ use crate::exit::Exit;
 const HELD_RECORDS_MAX: usize = 1 << 10;
 
 /// Polls a source and pushes what it makes through a chain.
-pub(crate) struct SourceTask<S, C, E> {
+pub(crate) struct SourceTask<S, W, C, E> {
     source: S,
-    tracker: WatermarkTracker,
+    tracker: W,
+    silence: Silence,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
     /// Whether the last marks are queued.
     is_over: bool,
 }
 
-impl<S, C, E> SourceTask<S, C, E> {
-    pub(crate) fn new(source: S, strategy: WatermarkStrategy, chain: C, exit: E, probe: Arc<Probe>) -> Self {
+/// How long a source has made nothing.
+struct Silence {
+    /// When it counts as idle; never, if it does not.
+    idle_after_ns: Option<u64>,
+    /// When it last made something, or was asked for the first time.
+    since: Option<ProcessingTime>,
+    is_idle: bool,
+    /// How often it fell silent.
+    idled: u64,
+}
+
+impl Silence {
+    /// Takes note that it has made something.
+    fn break_at(&mut self, now: ProcessingTime) {
+        (self.since, self.is_idle) = (Some(now), false);
+    }
+
+    /// When it will count as idle if it makes nothing until then; none if it never does or is.
+    fn idle_at(&mut self, now: ProcessingTime) -> Option<ProcessingTime> {
+        let since = *self.since.get_or_insert(now);
+        self.idle_after_ns.filter(|_| !self.is_idle).map(|after_ns| since.plus_nanos(after_ns))
+    }
+
+    /// Whether it counts as idle from now on.
+    fn falls_idle(&mut self, now: ProcessingTime) -> bool {
+        let falls = self.idle_at(now).is_some_and(|at| at <= now);
+        self.is_idle |= falls;
+        self.idled += u64::from(falls);
+        falls
+    }
+}
+
+impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
+    pub(crate) fn new(
+        source: S,
+        watermarks: impl Watermarks<S::Item, Tracker = W>,
+        chain: C,
+        exit: E,
+        probe: Arc<Probe>,
+    ) -> Self {
+        let idle_after = watermarks.strategy().idle_after;
+        let idle_after_ns = idle_after.map(|after| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX));
         SourceTask {
             source,
-            tracker: WatermarkTracker::new(strategy),
+            tracker: watermarks.tracker(),
+            silence: Silence { idle_after_ns, since: None, is_idle: false, idled: 0 },
             tail: Tail::new(chain, exit),
             probe,
             is_over: false,
@@ -38,9 +80,10 @@ impl<S, C, E> SourceTask<S, C, E> {
     }
 }
 
-impl<S, C, E> Task for SourceTask<S, C, E>
+impl<S, W, C, E> Task for SourceTask<S, W, C, E>
 where
     S: Source,
+    W: Track<S::Item>,
     C: Operator<S::Item>,
     E: Exit<C::Out>,
 {
@@ -63,8 +106,9 @@ where
         self.source.held_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
     }
 
-    fn bad_count(&self) -> u64 {
-        self.source.bad_count()
+    fn oddities(&self) -> Oddities {
+        let (bad, ahead, idled) = (self.source.bad_count(), self.tracker.ahead_count(), self.silence.idled);
+        Oddities { bad, ahead, idled }
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
@@ -76,9 +120,10 @@ where
     }
 }
 
-impl<S, C, E> SourceTask<S, C, E>
+impl<S, W, C, E> SourceTask<S, W, C, E>
 where
     S: Source,
+    W: Track<S::Item>,
     C: Operator<S::Item>,
     E: Exit<C::Out>,
 {
@@ -89,6 +134,7 @@ where
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
         let mut made = 0;
+        self.tracker.tell_time(context.now);
         while self.tail.settle(context, &self.probe)?
             && !self.is_over
             && made < made_max
@@ -122,6 +168,11 @@ where
             };
             self.tail.exit.check()?;
             made += passed;
+            if passed > 0 {
+                self.silence.break_at(context.now);
+            } else if self.silence.falls_idle(context.now) {
+                self.tail.mark(Mark::Idle);
+            }
             if let Some(watermark) = due {
                 self.tail.mark(Mark::Watermark(watermark));
             }
@@ -131,6 +182,8 @@ where
             match polled.status {
                 SourceStatus::Ended => self.end(),
                 SourceStatus::IdleUntil(due) => {
+                    let idle_at = self.silence.idle_at(context.now).unwrap_or(ProcessingTime::NEVER);
+                    let due = due.min(idle_at);
                     self.probe.note_caught_up(
                         context.now,
                         due,
@@ -157,7 +210,7 @@ where
     }
 }
 
-impl<S, C, E> SourceTask<S, C, E> {
+impl<S, W, C, E> SourceTask<S, W, C, E> {
     /// Queues the last marks: a watermark that fires everything, and the end.
     fn end(&mut self) {
         self.is_over = true;

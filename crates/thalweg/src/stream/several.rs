@@ -115,12 +115,19 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self,
         others: impl IntoIterator<Item = Stream<T, C>>,
     ) -> Stream<T, FromEnds<SeveralOf<C>>> {
-        let Stream { draft, index, segment, .. } = self;
-        let (mut indexes, mut segments) = (vec![index], vec![segment]);
-        for other in others {
-            check_same(&draft, &other.draft);
-            indexes.push(other.index);
-            segments.push(other.segment);
+        Self::several(Rc::clone(&self.draft), std::iter::once(self).chain(others))
+    }
+
+    /// Streams of the same make, of the query that `draft` is.
+    pub(crate) fn several(
+        draft: Rc<RefCell<Draft>>,
+        streams: impl IntoIterator<Item = Self>,
+    ) -> Stream<T, FromEnds<SeveralOf<C>>> {
+        let (mut indexes, mut segments) = (Vec::new(), Vec::new());
+        for stream in streams {
+            check_same(&draft, &stream.draft);
+            indexes.push(stream.index);
+            segments.push(stream.segment);
         }
         let index = draft.borrow_mut().unite(&indexes);
         Stream { draft, index, segment: FromEnds(SeveralOf(segments)), value: PhantomData }

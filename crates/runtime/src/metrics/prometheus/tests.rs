@@ -155,6 +155,8 @@ fn metrics(name: &str) -> EngineMetrics {
         records_in: 9,
         records_out: 4,
         bad: 0,
+        ahead: 0,
+        idled: 0,
         steps: u64::MAX,
         busy_ns: 12_000_000_001,
         ready_ns: 0,

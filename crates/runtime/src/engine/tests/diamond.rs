@@ -1,0 +1,102 @@
+//! A stream that parts and meets itself again, on edges as small as they get.
+
+use super::*;
+use crate::graph::{Both, EntryPlan};
+use crate::ports::{Came, Ports, Visit};
+
+/// Reads the second of two inputs only when the first is over; so nobody should read.
+struct InTurn<P> {
+    ports: P,
+    is_first_over: bool,
+}
+
+impl<P> EntryPlan<i64> for InTurn<P>
+where
+    P: EntryPlan<i64>,
+{
+    type Ports = InTurn<P::Ports>;
+
+    fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
+        self.ports.visit_edges(each);
+    }
+
+    fn open(self) -> Self::Ports {
+        InTurn { ports: self.ports.open(), is_first_over: false }
+    }
+}
+
+impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
+    fn count(&self) -> usize {
+        self.ports.count()
+    }
+
+    fn next<V: Visit<i64>>(&mut self, port: usize, max: usize, visitor: &mut V) -> Came {
+        if port > 0 && !self.is_first_over {
+            return Came::Nothing;
+        }
+        let came = self.ports.next(port, max, visitor);
+        self.is_first_over |= came == Came::Mark(Mark::End);
+        came
+    }
+}
+
+/// A source whose stream parts into `left` and `right`; what reads both of them is up to the caller.
+fn parted(graph: &mut Graph, count: i64) -> Both<crate::EdgeEntry<i64>, crate::EdgeEntry<i64>> {
+    let (exit, shared) = graph.shared_edge();
+    graph.source("source", records(0..count), strategy(), Repeat::new(1), exit);
+    let mut branch = |name: &str| {
+        let entry = graph.reader(&shared);
+        let (exit, end) = graph.edge();
+        graph.operator(name, entry, Repeat::new(1), exit);
+        end
+    };
+    let left = branch("left");
+    Both(left, branch("right"))
+}
+
+/// Steps until nothing is left to do, a millisecond each.
+fn run_slowly(stepped: &mut Stepped, clock: &VirtualClock) {
+    for _ in 0..1_000_000 {
+        clock.advance_to(clock.now().plus_nanos(1_000_000));
+        while stepped.growth.step() {}
+        if let Step::Idle(ProcessingTime::NEVER) = stepped.workers[0].step(clock) {
+            return;
+        }
+    }
+    panic!("a million steps and no end");
+}
+
+#[test]
+fn branches_that_meet_again_are_read_whoever_has_something() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let seen = Seen::default();
+    let mut graph = Graph::new("diamond");
+    let entry = parted(&mut graph, 13);
+    graph.operator("meet", entry, Repeat::new(1), SinkPlan(seen.clone()));
+    let query = stepped.engine.submit(graph).unwrap();
+    run_slowly(&mut stepped, &clock);
+    // A source of thirteen records, each of which gives a watermark, for which an operator here adds a zero.
+    assert!(query.wait().unwrap().results_out >= 26);
+    assert!(seen.text().ends_with("[W max] [End] finished"), "{}", seen.text());
+}
+
+/// Who leaves one input unread until the other is over waits for what its own refusal holds up.
+#[test]
+fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let (seen, neighbour) = (Seen::default(), Seen::default());
+    let mut stuck = Graph::new("stuck");
+    let ports = parted(&mut stuck, 12);
+    stuck.operator("in turn", InTurn { ports, is_first_over: false }, Repeat::new(1), SinkPlan(seen.clone()));
+    let stuck = stepped.engine.submit(stuck).unwrap();
+    let fine = stepped.engine.submit(graph(1..12, 1, &neighbour)).unwrap();
+    run_slowly(&mut stepped, &clock);
+    let error = stuck.wait().unwrap_err();
+    assert_eq!(error.code(), "STUCK");
+    let QueryError::Stuck { operator, waits_for } = error else { panic!("{error}") };
+    assert_eq!((&*operator, &*waits_for), ("in turn", "in turn -> left -> source -> right -> in turn"));
+    assert!(!seen.text().contains("finished") && neighbour.text().ends_with("finished"));
+    assert_eq!(fine.wait().unwrap().events_in, 11);
+}

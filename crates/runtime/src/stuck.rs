@@ -1,0 +1,77 @@
+//! The watchdog of progress: a task that runs again and again and moves nothing, and the cycle that it is stuck in.
+//!
+//! A task is run when something waits on its inputs and all its outputs have room, so each run takes or emits something.
+//! One that does not, waits for one of several inputs and leaves the others alone. That may be an edge on which nothing
+//! will ever come, because its writer waits for room on one that the task leaves alone: then both wait for ever. No
+//! operator of ours reads like that; the watchdog makes sure that one which does fails its query by name, instead of
+//! keeping a worker busy for ever.
+
+use std::sync::Arc;
+
+use thalweg_memory::Cursors;
+use thalweg_model::ProcessingTime;
+
+use crate::limits;
+use crate::task::Probe;
+
+/// Runs without effect before the clock counts.
+const BARREN_RUNS_MIN: u32 = 1 << 10;
+
+/// How long a task has run without effect.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Barren {
+    runs: u32,
+    since: ProcessingTime,
+}
+
+impl Barren {
+    /// Takes note of a run that ended at `now`; answers whether it is high time.
+    pub(crate) fn note_run(&mut self, had_effect: bool, now: ProcessingTime) -> bool {
+        if had_effect {
+            self.runs = 0;
+            return false;
+        }
+        if self.runs == 0 {
+            self.since = now;
+        }
+        self.runs = self.runs.saturating_add(1);
+        self.runs >= BARREN_RUNS_MIN && now.nanos_since(self.since) >= limits::STUCK_AFTER_NS.default
+    }
+}
+
+/// What stands in whose way: the names of tasks from `start` on, each waiting for the next, the last of them one that
+/// was named before if it is a cycle. `tasks` are all of the query.
+pub(crate) fn waits_for(tasks: &[(&str, &Probe)], start: &Probe) -> String {
+    let place_of = |wanted: &Probe| tasks.iter().position(|(_, probe)| std::ptr::eq(*probe, wanted));
+    let mut path: Vec<usize> = place_of(start).into_iter().collect();
+    while let Some(next) = path.last().and_then(|&place| blocker(tasks, place)) {
+        let is_cycle = path.contains(&next);
+        path.push(next);
+        if is_cycle {
+            break;
+        }
+    }
+    path.iter().map(|&place| tasks[place].0).collect::<Vec<_>>().join(" -> ")
+}
+
+/// Whom a task waits for: who reads an edge of its that is full, or who writes one that is empty.
+fn blocker(tasks: &[(&str, &Probe)], place: usize) -> Option<usize> {
+    let probe = tasks[place].1;
+    let is_same = Arc::<Cursors>::ptr_eq;
+    let slowest_of = |full: &Arc<Cursors>| {
+        let readers = tasks.iter().enumerate().flat_map(|(place, (_, reader))| {
+            reader.inputs.iter().map(move |(edge, index)| (place, edge, *index))
+        });
+        let readers = readers.filter(|(_, edge, _)| is_same(edge, full));
+        readers
+            .max_by_key(|(_, edge, index)| edge.pending(*index) + edge.pending_marks(*index))
+            .map(|(place, ..)| place)
+    };
+    if let Some(full) = probe.outputs.iter().find(|edge| !edge.has_room()) {
+        return slowest_of(full);
+    }
+    let is_empty =
+        |(edge, index): &&(Arc<Cursors>, usize)| edge.pending(*index) + edge.pending_marks(*index) == 0;
+    let (empty, _) = probe.inputs.iter().find(is_empty)?;
+    tasks.iter().position(|(_, writer)| writer.outputs.iter().any(|edge| is_same(edge, empty)))
+}
