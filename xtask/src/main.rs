@@ -33,7 +33,8 @@ usage: cargo xtask <command>
 commands:
   check            format, clippy, tests and doctests, loom models, tidy; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
-                   unsafe, atomics, dead files, links, words, file sizes
+                   unsafe, atomics, dead files, links, words, file sizes, cards of operators
+  docs             writes the manual's page of operators, docs/operators.md, from their cards
   deep [suite..]   slow suites, all of them unless some are named:
                      loom   the models of memory and idling with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
@@ -65,6 +66,7 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
+        ["docs"] => exit_code(tidy::write_docs()),
         ["figures", words @ ..] => match figures::planned(words) {
             Ok(plan) => exit_code(figures::run(&plan)),
             Err(message) => wrong_usage(&message),

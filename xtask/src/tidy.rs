@@ -8,6 +8,7 @@
 //! - [`arrows`], [`outside`]: which room may depend on which, and on what from outside;
 //! - [`heads`], [`dead_files`], [`size`]: every file opens with prose, is reached, and is not too long;
 //! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
+//! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
 //! - [`links`]: what Markdown points at exists.
 //!
@@ -16,6 +17,7 @@
 
 mod arrows;
 mod atomics;
+mod cards;
 mod dead_files;
 mod heads;
 mod links;
@@ -30,8 +32,9 @@ mod unsafety;
 mod words;
 
 use std::fmt;
+use std::fs;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 
 use crate::workspace::Workspace;
 use tree::Tree;
@@ -56,6 +59,18 @@ pub(crate) fn run() -> Result<()> {
     check(&Workspace::open()?)
 }
 
+/// Writes the pages of the manual that are made of the tree.
+///
+/// # Errors
+///
+/// When the tree cannot be read or a page cannot be written.
+pub(crate) fn write_docs() -> Result<()> {
+    let workspace = Workspace::open()?;
+    let tree = Tree::read(&workspace.root)?;
+    fs::write(workspace.root.join(cards::PAGE), cards::page(&tree))
+        .with_context(|| format!("could not write {}", cards::PAGE))
+}
+
 /// Prints every finding in the tree of `workspace` to standard output; that there is none, to standard error.
 ///
 /// # Errors
@@ -71,6 +86,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         size::findings(&tree),
         unsafety::findings(&tree),
         atomics::findings(&tree),
+        cards::findings(&tree),
         words::findings(&tree),
         links::findings(&tree),
     ]
