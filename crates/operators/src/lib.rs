@@ -10,6 +10,8 @@
 
 pub mod aggregate;
 pub mod filter;
+pub mod filter_map;
+pub mod flat_map;
 pub mod identity;
 pub mod join;
 mod key_table;
@@ -23,6 +25,8 @@ mod test_bed;
 
 pub use aggregate::Count;
 pub use filter::Filter;
+pub use filter_map::FilterMap;
+pub use flat_map::FlatMap;
 pub use identity::Identity;
 pub use join::{DuplicateKey, StaticJoin, Table};
 pub use map::Map;

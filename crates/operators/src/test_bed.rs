@@ -1,7 +1,8 @@
 //! A bed to test operators on: input and output as text, with as little room as is asked for.
 //!
-//! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `END` the end behind a watermark at the
-//! maximum. Output is written the same way; marks appear when they have got through.
+//! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `I4` an input's watermark, `IDLE` and `B4` a
+//! barrier, `END` the end behind a watermark at the maximum. Output is written the same way; marks appear when they have
+//! got through, as those behind the operator see them.
 
 use std::fmt::Display;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -30,6 +31,14 @@ impl<K: Display, V: Display> Show for Windowed<K, V> {
 /// Records given as a vector.
 pub(crate) struct Given<T>(pub(crate) std::vec::IntoIter<Record<T>>);
 
+impl Given<i64> {
+    /// Values with their stamps.
+    pub(crate) fn of(records: &[(i64, i64)]) -> Self {
+        let record = |&(value, stamp): &(i64, i64)| Record::new(EventTime::from_micros(stamp), value);
+        Given(records.iter().map(record).collect::<Vec<_>>().into_iter())
+    }
+}
+
 impl<T> Input<T> for Given<T> {
     fn remaining(&self) -> usize {
         self.0.len()
@@ -53,9 +62,20 @@ impl<T> Input<T> for Given<T> {
 }
 
 /// Collects records, with a bound.
-struct Collected<T> {
+pub(crate) struct Collected<T> {
     records: Vec<Record<T>>,
     room: usize,
+}
+
+impl<T> Collected<T> {
+    pub(crate) fn new(room: usize) -> Self {
+        Collected { records: Vec::new(), room }
+    }
+
+    /// What was pushed; there is room again.
+    pub(crate) fn take(&mut self) -> Vec<Record<T>> {
+        std::mem::take(&mut self.records)
+    }
 }
 
 impl<T> Output<T> for Collected<T> {
@@ -101,14 +121,31 @@ where
             self.process(std::mem::take(&mut batch), &mut shown);
             if token == "END" {
                 self.mark(Mark::Watermark(EventTime::MAX), &mut shown);
-                self.mark(Mark::End, &mut shown);
-            } else {
-                let watermark = token.strip_prefix('W').expect("a mark").parse().expect("a watermark");
-                self.mark(Mark::Watermark(EventTime::from_micros(watermark)), &mut shown);
             }
-            shown.push(token.to_owned());
+            let mark = read_mark(token);
+            self.mark(mark, &mut shown);
+            shown.extend(self.operator.forward(mark).map(show_mark));
         }
         self.process(batch, &mut shown);
+        shown.join(" ")
+    }
+
+    /// The same, but behind every mark the state is saved and loaded into another operator, which goes on.
+    pub(crate) fn run_restoring(&mut self, input: &str, fresh: impl Fn() -> P) -> String {
+        let mut shown = Vec::new();
+        let mut rest = input.split_whitespace().peekable();
+        while rest.peek().is_some() {
+            let mut part = Vec::new();
+            for token in rest.by_ref() {
+                part.push(token);
+                if !token.contains('@') {
+                    break;
+                }
+            }
+            shown.push(self.run(&part.join(" ")));
+            self.operator = restored(&self.operator, fresh());
+        }
+        shown.retain(|part| !part.is_empty());
         shown.join(" ")
     }
 
@@ -143,14 +180,8 @@ where
     }
 
     /// Saves the state and loads it into `fresh`, which goes on in this one's place.
-    pub(crate) fn restore_into(self, mut fresh: P) -> Self {
-        let mut state = StateWriter::default();
-        self.operator.save(&mut state).expect("state can be saved");
-        let bytes = state.into_bytes();
-        let mut reader = StateReader::new(&bytes);
-        fresh.load(&mut reader).expect("state can be loaded");
-        reader.finish().expect("state is read whole");
-        Bed { operator: fresh, room: self.room }
+    pub(crate) fn restore_into(self, fresh: P) -> Self {
+        Bed { operator: restored(&self.operator, fresh), room: self.room }
     }
 
     fn process(&mut self, batch: Vec<Record<i64>>, shown: &mut Vec<String>) {
@@ -182,12 +213,46 @@ where
         shown: &mut Vec<String>,
         act: impl FnOnce(&mut P, &mut Collected<P::Out>) -> Q,
     ) -> Q {
-        let mut output = Collected { records: Vec::new(), room: self.room };
+        let mut output = Collected::new(self.room);
         let result = act(&mut self.operator, &mut output);
         let show =
             |record: &Record<P::Out>| format!("{}@{}", record.value.show(), record.event_time.as_micros());
         shown.extend(output.records.iter().map(show));
         result
+    }
+}
+
+/// `fresh` with the state of `operator`.
+fn restored<P: Operator<i64>>(operator: &P, mut fresh: P) -> P {
+    let mut state = StateWriter::default();
+    operator.save(&mut state).expect("state can be saved");
+    let bytes = state.into_bytes();
+    let mut reader = StateReader::new(&bytes);
+    fresh.load(&mut reader).expect("state can be loaded");
+    reader.finish().expect("state is read whole");
+    fresh
+}
+
+fn read_mark(token: &str) -> Mark {
+    let instant = |micros: &str| EventTime::from_micros(micros.parse().expect("a watermark"));
+    match (token, token.split_at(1)) {
+        ("END", _) => Mark::End,
+        ("IDLE", _) => Mark::Idle,
+        (_, ("W", micros)) => Mark::Watermark(instant(micros)),
+        (_, ("I", micros)) => Mark::InputWatermark(instant(micros)),
+        (_, ("B", number)) => Mark::Barrier(number.parse().expect("a barrier")),
+        _ => panic!("{token} is no mark"),
+    }
+}
+
+fn show_mark(mark: Mark) -> String {
+    match mark {
+        Mark::End => "END".to_owned(),
+        Mark::Idle => "IDLE".to_owned(),
+        Mark::Watermark(watermark) => format!("W{}", watermark.as_micros()),
+        Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
+        Mark::Barrier(number) => format!("B{number}"),
+        Mark::Latency(intended) => format!("L{}", intended.as_nanos()),
     }
 }
 

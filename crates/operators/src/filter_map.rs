@@ -1,0 +1,116 @@
+//! Filter map: each value becomes one other value, or none; its event time stays.
+//!
+//! Input      `Record<T>` in any order
+//! Output     `Record<U>`, one for each record that becomes something, in the same order
+//! State      none
+//! Late       nothing is
+//! Watermark  forwarded unchanged
+//! Cost       one call per record, and a branch: where few records are kept and nothing is changed, a filter is cheaper
+//! Source     ours
+//!
+//! It does not expand, so what stands before it in a chain hands it whole runs of records.
+
+use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+
+/// Applies a function to each value, and drops those of which it makes nothing.
+#[derive(Debug)]
+pub struct FilterMap<F> {
+    name: String,
+    function: F,
+    read: u64,
+    filtered: u64,
+    blame: Blame,
+}
+
+impl<F> FilterMap<F> {
+    /// A filter map called `name`.
+    pub fn new(name: impl Into<String>, function: F) -> Self {
+        FilterMap { name: name.into(), function, read: 0, filtered: 0, blame: Blame::default() }
+    }
+}
+
+impl<T, U, F> Operator<T> for FilterMap<F>
+where
+    F: Fn(T) -> Option<U> + Send,
+{
+    type Out = U;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        let FilterMap { function, blame, .. } = &*self;
+        let mut filtered = 0;
+        input.take_each(count, |record| match blame.on(|| function(record.value)) {
+            Some(value) => output.push(Record::new(record.event_time, value)),
+            None => filtered += 1,
+        });
+        self.read += count as u64;
+        self.filtered += filtered;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
+        match self.blame.on(|| (self.function)(record.value)) {
+            Some(value) => output.push(Record::new(record.event_time, value)),
+            None => self.filtered += 1,
+        }
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, filtered) = (self.read, self.filtered);
+        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+crate::named::named!(FilterMap<F>);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::map::Map;
+    use crate::test_bed::Bed;
+    use thalweg_model::Then;
+
+    fn halves() -> FilterMap<fn(i64) -> Option<i64>> {
+        FilterMap::new("halves", |value| (value % 2 == 0).then_some(value / 2))
+    }
+
+    #[test]
+    fn values_are_changed_or_dropped() {
+        for room in [1, 1_000] {
+            let mut bed = Bed::new(halves()).with_room(room);
+            assert_eq!(bed.run("4@5 3@3 W4 -6@-4 0@4"), "2@5 W4 -3@-4 0@4");
+            assert_eq!(bed.counts(), "halves: 4 read, 3 forwarded, 1 filtered");
+        }
+    }
+
+    #[test]
+    fn in_a_chain_it_counts_what_it_is_handed() {
+        let mut bed = Bed::new(Then::new(Map::new("next", |value: i64| value + 1), halves()));
+        assert_eq!(bed.run("1@1 2@2 3@3"), "1@1 2@3");
+        assert_eq!(bed.counts(), "next: 3 read, 3 forwarded; halves: 3 read, 2 forwarded, 1 filtered");
+    }
+
+    #[test]
+    fn a_panic_is_blamed_on_it() {
+        let mut bed = Bed::new(FilterMap::new("inverse", |value: i64| Some(100 / value)));
+        assert_eq!(bed.run("5@1"), "20@1");
+        assert_eq!(bed.panics("0@2"), "inverse");
+    }
+}

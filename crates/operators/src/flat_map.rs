@@ -1,0 +1,141 @@
+//! Flat map: each value becomes as many others as a function makes of it, or none; its event time stays.
+//!
+//! Input      `Record<T>` in any order
+//! Output     `Record<U>`, what one record becomes in the order of its iterator, records in their order
+//! State      what is left to iterate of one record, while there is no room for it; never at a mark
+//! Emits      as the records come; takes no other record before the last one is through
+//! Late       nothing is: a record's windows are somebody else's business
+//! Watermark  forwarded unchanged
+//! Cost       one call per record and one step of the iterator per result; nothing is collected in between
+//! Source     ours
+//!
+//! A record that becomes something counts as forwarded, once, however much that is; one that becomes nothing as
+//! filtered. Iterators are asked only while there is room for what they answer, so one without an end is fine: it holds
+//! back what is behind it, and takes no memory.
+
+use thalweg_model::{
+    Blame, Counts, EventTime, Flow, Input, Operator, Output, Record, StateError, StateReader, StateWriter,
+};
+
+/// Applies a function to each value, and hands on all that it gives.
+#[derive(Debug)]
+pub struct FlatMap<F, I> {
+    name: String,
+    function: F,
+    /// What is left of the record at hand, and its event time.
+    rest: Option<(EventTime, I)>,
+    read: u64,
+    emptied: u64,
+    blame: Blame,
+}
+
+impl<F, I: Iterator> FlatMap<F, I> {
+    /// A flat map called `name`.
+    pub fn new<T, V>(name: impl Into<String>, function: F) -> Self
+    where
+        V: IntoIterator<IntoIter = I>,
+        F: Fn(T) -> V,
+    {
+        FlatMap { name: name.into(), function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
+    }
+
+    /// Begins with a record; `output` has room.
+    #[inline(always)]
+    fn begin<T, V, O>(&mut self, record: Record<T>, output: &mut O)
+    where
+        V: IntoIterator<IntoIter = I, Item = I::Item>,
+        F: Fn(T) -> V,
+        O: Output<I::Item>,
+    {
+        let Record { event_time, value } = record;
+        let (mut values, first) = self.blame.on(|| {
+            let mut values = (self.function)(value).into_iter();
+            let first = values.next();
+            (values, first)
+        });
+        let Some(first) = first else {
+            self.emptied += 1;
+            return;
+        };
+        output.push(Record::new(event_time, first));
+        if self.hand_on(event_time, &mut values, output) == Flow::More {
+            self.rest = Some((event_time, values));
+        }
+    }
+
+    /// Hands on values until they end or room runs out.
+    #[inline(always)]
+    fn hand_on<O: Output<I::Item>>(&self, event_time: EventTime, values: &mut I, output: &mut O) -> Flow {
+        while output.room() > 0 {
+            let Some(value) = self.blame.on(|| values.next()) else { return Flow::Done };
+            output.push(Record::new(event_time, value));
+        }
+        Flow::More
+    }
+}
+
+impl<T, V, F> Operator<T> for FlatMap<F, V::IntoIter>
+where
+    V: IntoIterator<IntoIter: Send>,
+    F: Fn(T) -> V + Send,
+{
+    type Out = V::Item;
+
+    const EXPANDS: bool = true;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<V::Item>>(&mut self, input: &mut I, output: &mut O) {
+        while self.rest.is_none() && output.room() > 0 {
+            let Some(record) = input.take() else { return };
+            self.read += 1;
+            self.begin(record, output);
+        }
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<V::Item>>(&mut self, record: Record<T>, output: &mut O) {
+        self.begin(record, output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    fn resume<O: Output<V::Item>>(&mut self, output: &mut O) -> Flow {
+        let Some((event_time, mut values)) = self.rest.take() else { return Flow::Done };
+        let flow = self.hand_on(event_time, &mut values, output);
+        if flow == Flow::More {
+            self.rest = Some((event_time, values));
+        }
+        flow
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, filtered) = (self.read, self.emptied);
+        each(&self.name, Counts { read, forwarded: read - filtered, filtered, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    /// # Panics
+    /// If it is stalled: an iterator cannot be written down, and no mark comes before it is through.
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(self.rest.is_none(), "state is saved at a mark, when all before it is through (O4)");
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+crate::named::named!(FlatMap<F, I>);
+
+#[cfg(test)]
+mod tests;
