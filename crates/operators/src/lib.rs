@@ -12,12 +12,14 @@ pub mod aggregate;
 pub mod filter;
 pub mod filter_map;
 pub mod flat_map;
+mod funded;
 pub mod identity;
 pub mod join;
 mod key_table;
 pub mod map;
 pub mod named;
 pub mod own;
+pub mod process;
 pub mod window;
 
 #[cfg(test)]
@@ -32,4 +34,5 @@ pub use join::{DuplicateKey, StaticJoin, Table};
 pub use map::Map;
 pub use named::Named;
 pub use own::Own;
+pub use process::{KeyedProcess, Process, ProcessContext};
 pub use window::TumblingAggregate;

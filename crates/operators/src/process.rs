@@ -1,0 +1,264 @@
+//! Process: a function of the user's for each record and each timer, with state of its own per key.
+//!
+//! Input      `Record<V>` in any order, a key of each by a function; late ones, too
+//! Output     `Record<U>`, whatever the function emits, in that order, stamped with the event time of the record or timer
+//!            at hand unless it says otherwise
+//! State      per key what the function keeps, until it clears it; the timers that are set. And, while there is no room
+//!            for it, what one call has emitted: nothing else is called before that is through
+//! Emits      as records come, and when a watermark `w` fires the timers at or before it, in the order of their instants,
+//!            those of one instant as they were set. What a timer sets for `w` or earlier fires in its turn
+//! Late       the function's business: `late_by` tells; every record counts as folded
+//! Watermark  forwarded unchanged, after all timers that it fires. An input's watermark ends here: a timer's result belongs
+//!            to no input, and would be judged late by one that is ahead
+//! Cost       one call and one hash look-up per record, one more to keep or clear a key; O(log n) of the n timers set per
+//!            timer, one hash look-up to find it set
+//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.3 "Triggers & Incremental Processing", for what
+//!            watermarks set off. The interface is that of Flink's `KeyedProcessFunction`
+//!
+//! Where we differ from Flink. A watermark there promises "> t", ours ">= t": a timer at `t` fires here before the records
+//! at `t` need have come, so what waits for those sets it at `t` plus one microsecond; what waits for a window's end sets
+//! it at the end, not one before. There are no timers of processing time, since operators read no clock. State of a key
+//! is one value, which is there from the first use, not several that are declared.
+
+mod context;
+mod keyed;
+mod timers;
+
+use std::hash::Hash;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
+    StateError, StateReader, StateWriter,
+};
+
+pub use context::ProcessContext;
+use keyed::Keyed;
+
+/// Timers that fire in one call, at most: then whoever runs us may do something else, or end the query.
+const FIRED_PER_CALL_MAX: usize = 1 << 10;
+
+/// A function with state per key and timers of event time. One value serves all keys; what differs from key to key is
+/// state. To do without keys, use `()` as one.
+///
+/// ```
+/// use thalweg_model::{EventTime, Record, Span};
+/// use thalweg_operators::{KeyedProcess, ProcessContext};
+///
+/// /// Tells how many visits a user made, once there was none for half an hour.
+/// struct Sittings;
+///
+/// impl KeyedProcess<u64, String> for Sittings {
+///     /// How many, and when half an hour from the last of them will have passed.
+///     type State = (u64, Option<EventTime>);
+///     type Out = (u64, u64);
+///
+///     fn on_record(
+///         &self,
+///         _user: &u64,
+///         visit: Record<String>,
+///         context: &mut ProcessContext<'_, u64, Self::State, Self::Out>,
+///     ) {
+///         let (visits, over) = *context.state();
+///         let put_off = visit.event_time.plus(Span::from_secs(30 * 60));
+///         if over < Some(put_off) {
+///             over.into_iter().for_each(|over| context.delete_timer(over));
+///             context.set_timer(put_off);
+///         }
+///         *context.state() = (visits + 1, over.max(Some(put_off)));
+///     }
+///
+///     fn on_timer(
+///         &self,
+///         user: &u64,
+///         _over: EventTime,
+///         context: &mut ProcessContext<'_, u64, Self::State, Self::Out>,
+///     ) {
+///         let (visits, _) = *context.state();
+///         context.clear();
+///         context.emit((*user, visits));
+///     }
+/// }
+/// ```
+pub trait KeyedProcess<K, V>: Send + Sync + 'static {
+    /// What is kept per key.
+    type State: State + Default;
+    /// What comes out.
+    type Out: Send + 'static;
+
+    /// Takes a record of `key`.
+    fn on_record(
+        &self,
+        key: &K,
+        record: Record<V>,
+        context: &mut ProcessContext<'_, K, Self::State, Self::Out>,
+    );
+
+    /// Is called at `at`, as `key` has asked for.
+    fn on_timer(&self, key: &K, at: EventTime, context: &mut ProcessContext<'_, K, Self::State, Self::Out>) {
+        let _ = (key, at, context);
+    }
+
+    /// Whether state holds memory of its own, which [`held_bytes`](KeyedProcess::held_bytes) tells.
+    const HOLDS: bool = false;
+
+    /// Bytes that the state of a key holds beyond itself. Asked before and after every call, so it must be cheap; only if
+    /// [`HOLDS`](KeyedProcess::HOLDS) says so.
+    fn held_bytes(&self, state: &Self::State) -> usize {
+        let _ = state;
+        0
+    }
+}
+
+/// Runs a process function.
+pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
+    name: String,
+    key_of: KeyOf,
+    keyed: Keyed<K, V, P>,
+    /// Whether the last watermark has not fired all its timers.
+    is_firing: bool,
+    read: u64,
+    blame: Blame,
+}
+
+impl<K, V, KeyOf, P> Process<K, V, KeyOf, P>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    P: KeyedProcess<K, V>,
+{
+    /// A process called `name`, by `key_of`.
+    pub fn new(name: impl Into<String>, key_of: KeyOf, function: P) -> Self {
+        Process {
+            name: name.into(),
+            key_of,
+            keyed: Keyed::new(function),
+            is_firing: false,
+            read: 0,
+            blame: Blame::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn take_in(&mut self, record: Record<V>) {
+        let Process { key_of, keyed, blame, .. } = self;
+        blame.on(|| {
+            let key = key_of(&record.value);
+            let event_time = record.event_time;
+            keyed.call(&key, event_time, |function, context| function.on_record(&key, record, context));
+        });
+    }
+
+    /// Fires timers while there is room for what they emit.
+    fn fire<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
+        let Process { keyed, blame, .. } = self;
+        for _ in 0..FIRED_PER_CALL_MAX {
+            if keyed.emitted.hand_on(output) == Flow::More {
+                return Flow::More;
+            }
+            if !blame.on(|| keyed.fire_one()) {
+                self.is_firing = false;
+                return Flow::Done;
+            }
+        }
+        Flow::More
+    }
+}
+
+impl<K, V, KeyOf, P> Operator<V> for Process<K, V, KeyOf, P>
+where
+    K: Clone + Eq + Hash + State,
+    V: Send,
+    KeyOf: Fn(&V) -> K + Send,
+    P: KeyedProcess<K, V>,
+{
+    type Out = P::Out;
+
+    const EXPANDS: bool = true;
+
+    #[inline(always)]
+    fn process<I: Input<V>, O: Output<P::Out>>(&mut self, input: &mut I, output: &mut O) {
+        while self.keyed.emitted.is_empty() && output.room() > 0 {
+            let Some(record) = input.take() else { return };
+            self.read += 1;
+            self.process_one(record, output);
+        }
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<P::Out>>(&mut self, record: Record<V>, output: &mut O) {
+        self.take_in(record);
+        // What is left is kept: see `is_stalled`.
+        let _ = self.keyed.emitted.hand_on(output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<P::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        assert!(self.keyed.emitted.is_empty(), "a mark comes when all before it is through (O3)");
+        match mark {
+            Mark::Watermark(watermark) => {
+                let last = self.keyed.watermark;
+                assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
+                self.keyed.watermark = watermark;
+                self.is_firing = true;
+                self.fire(output)
+            }
+            Mark::InputWatermark(watermark) => {
+                self.keyed.input_watermark = watermark;
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        !self.keyed.emitted.is_empty()
+    }
+
+    fn resume<O: Output<P::Out>>(&mut self, output: &mut O) -> Flow {
+        if self.is_firing { self.fire(output) } else { self.keyed.emitted.hand_on(output) }
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.keyed.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.keyed.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each(&self.name, Counts { read: self.read, folded: self.read, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.keyed.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(
+            !self.is_firing && self.keyed.emitted.is_empty(),
+            "state is saved at a mark, when all before it is through (O4)"
+        );
+        self.keyed.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.keyed.load(state)
+    }
+}
+
+crate::named::named!(Process<K, V, KeyOf, P: KeyedProcess<K, V>>);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What a process function has per key, and the calls into it.
+
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateWriter};
+
+use super::KeyedProcess;
+use super::context::{Emitted, ProcessContext};
+use super::timers::Timers;
+use crate::key_table::{KeyHash, KeyTable};
+
+/// A process function, and all that it keeps.
+pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
+    function: P,
+    /// Between calls there is no key without state in here.
+    states: KeyTable<K, Option<P::State>>,
+    /// What states hold beyond themselves.
+    held_bytes: usize,
+    timers: Timers<K>,
+    pub(super) emitted: Emitted<P::Out>,
+    pub(super) watermark: EventTime,
+    /// Of the input that records come from now.
+    pub(super) input_watermark: EventTime,
+    hash: KeyHash,
+    allowance: Allowance,
+}
+
+impl<K, V, P> Keyed<K, V, P>
+where
+    K: Clone + Eq + Hash + State,
+    P: KeyedProcess<K, V>,
+{
+    pub(super) fn new(function: P) -> Self {
+        let (hash, allowance) = (KeyHash::new(0), Allowance::default());
+        Keyed {
+            function,
+            states: KeyTable::new(hash.clone(), allowance.clone()),
+            held_bytes: 0,
+            timers: Timers::new(hash.clone(), allowance.clone()),
+            emitted: Emitted::new(allowance.clone()),
+            watermark: EventTime::MIN,
+            input_watermark: EventTime::MIN,
+            hash,
+            allowance,
+        }
+    }
+
+    /// Pays from `allowance` from now on; only before the first record.
+    pub(super) fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+        self.empty();
+    }
+
+    /// Hashes with this seed from now on; only before the first record.
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.hash = KeyHash::new(seed);
+        self.empty();
+    }
+
+    fn empty(&mut self) {
+        self.states = KeyTable::new(self.hash.clone(), self.allowance.clone());
+        self.held_bytes = 0;
+        self.timers = Timers::new(self.hash.clone(), self.allowance.clone());
+        self.emitted = Emitted::new(self.allowance.clone());
+    }
+
+    /// Calls the function on behalf of `key`, and keeps what it wants to be kept.
+    #[inline(always)]
+    pub(super) fn call(
+        &mut self,
+        key: &K,
+        event_time: EventTime,
+        act: impl FnOnce(&P, &mut ProcessContext<'_, K, P::State, P::Out>),
+    ) {
+        let mut fresh = None;
+        let known = self.states.get_mut(key);
+        let is_known = known.is_some();
+        let state = known.unwrap_or(&mut fresh);
+        let held_before = held_by(&self.function, state.as_ref());
+        let mut context = ProcessContext {
+            key,
+            event_time,
+            state,
+            timers: &mut self.timers,
+            emitted: &mut self.emitted,
+            watermark: self.watermark,
+            late_by: self.watermark.max(self.input_watermark),
+        };
+        act(&self.function, &mut context);
+        let held_after = held_by(&self.function, state.as_ref());
+        match (is_known, state.is_some()) {
+            (false, true) => self.states.update(key.clone(), || fresh, |_| ()),
+            (true, false) => _ = self.states.remove(key),
+            _ => (),
+        }
+        if held_before < held_after {
+            // It is there already: if it is too much, the query ends when we return.
+            self.allowance.ask(held_after - held_before);
+        }
+        self.held_bytes = (self.held_bytes + held_after).saturating_sub(held_before);
+    }
+
+    /// Fires the next timer that the watermark has reached; `false` if there is none.
+    pub(super) fn fire_one(&mut self) -> bool {
+        let due = self.timers.pop_due(self.watermark);
+        if let Some((key, at)) = &due {
+            self.call(key, *at, |function, context| function.on_timer(key, *at, context));
+        }
+        due.is_some()
+    }
+
+    #[cfg(test)]
+    pub(super) fn states_count(&self) -> usize {
+        self.states.len()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.states.bytes() + self.held_bytes + self.timers.bytes() + self.emitted.bytes()
+    }
+
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.watermark, self.input_watermark, self.states.len()))?;
+        self.states.iter().try_for_each(|entry| state.put(entry))?;
+        self.timers.save(state)
+    }
+
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.empty();
+        let count: usize;
+        (self.watermark, self.input_watermark, count) = state.take()?;
+        for _ in 0..count {
+            let (key, kept): (K, Option<P::State>) = state.take()?;
+            let held = held_by(&self.function, kept.as_ref());
+            self.allowance.ask(held);
+            self.held_bytes += held;
+            self.states.update(key, || kept, |_| ());
+        }
+        self.timers.load(state)
+    }
+}
+
+/// What the state of a key holds beyond itself.
+#[inline(always)]
+fn held_by<K, V, P: KeyedProcess<K, V>>(function: &P, state: Option<&P::State>) -> usize {
+    match state {
+        Some(state) if P::HOLDS => function.held_bytes(state),
+        _ => 0,
+    }
+}

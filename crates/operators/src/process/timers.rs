@@ -1,0 +1,190 @@
+//! Timers of keys: instants of event time at which a key wants to be called, each once, in their order.
+//!
+//! ```text
+//!   live    (key, instant) -> serial      what is set: one look-up tells whether a timer is there
+//!   queue   (instant, serial, key)        what comes next; some of it no longer set
+//! ```
+//!
+//! A timer that is deleted leaves the table at once, and the queue when its time comes or when half of the queue is
+//! like that; so moving a timer on with every record, as timeouts do, takes no more memory than twice the timers that
+//! are set. Why not a list per key: an operator without keys has one key, and maybe a million timers.
+
+use std::cmp::Ordering;
+use std::collections::BinaryHeap;
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateWriter};
+
+use crate::funded::room_in_heap;
+use crate::key_table::{KeyHash, KeyTable};
+
+/// Entries of the queue that are not cleaned up although most may be no longer set: too few to matter.
+const CLEANED_FROM: usize = 64;
+
+/// The timers of all keys.
+#[derive(Debug)]
+pub(super) struct Timers<K> {
+    /// What is set, with its serial.
+    live: KeyTable<(K, EventTime), u64>,
+    queue: BinaryHeap<Queued<K>>,
+    /// How many were ever set: timers of one instant fire in the order in which they were set.
+    serial: u64,
+    allowance: Allowance,
+}
+
+#[derive(Debug)]
+struct Queued<K> {
+    timer: (K, EventTime),
+    serial: u64,
+}
+
+/// The greatest is what comes first.
+impl<K> Ord for Queued<K> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let place = |queued: &Self| (queued.timer.1, queued.serial);
+        place(other).cmp(&place(self))
+    }
+}
+
+impl<K> PartialOrd for Queued<K> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K> PartialEq for Queued<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<K> Eq for Queued<K> {}
+
+impl<K: Clone + Eq + Hash> Timers<K> {
+    pub(super) fn new(hash: KeyHash, allowance: Allowance) -> Self {
+        Timers {
+            live: KeyTable::new(hash, allowance.clone()),
+            queue: BinaryHeap::new(),
+            serial: 0,
+            allowance,
+        }
+    }
+
+    /// Sets a timer, unless it is set.
+    pub(super) fn set(&mut self, key: K, at: EventTime) {
+        let serial = self.serial;
+        let timer = (key, at);
+        if self.live.get_mut(&timer).is_some() || !room_in_heap(&self.allowance, &mut self.queue) {
+            return;
+        }
+        self.serial += 1;
+        self.live.update(timer.clone(), || serial, |_| ());
+        self.queue.push(Queued { timer, serial });
+    }
+
+    /// Takes a timer back, if it is set.
+    pub(super) fn delete(&mut self, key: K, at: EventTime) {
+        self.live.remove(&(key, at));
+        let Timers { live, queue, .. } = self;
+        if CLEANED_FROM < queue.len() && 2 * live.len() < queue.len() {
+            let live = live.look();
+            queue.retain(|queued| live.get(&queued.timer) == Some(&queued.serial));
+        }
+    }
+
+    /// Takes out the first timer at or before `watermark`.
+    pub(super) fn pop_due(&mut self, watermark: EventTime) -> Option<(K, EventTime)> {
+        while self.queue.peek()?.timer.1 <= watermark {
+            let Queued { timer, serial } = self.queue.pop()?;
+            if self.live.look().get(&timer) == Some(&serial) {
+                self.live.remove(&timer);
+                return Some(timer);
+            }
+        }
+        None
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.live.bytes() + self.queue.capacity() * size_of::<Queued<K>>()
+    }
+}
+
+impl<K: Clone + Eq + Hash + State> Timers<K> {
+    /// In the order in which they were set.
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let mut timers: Vec<_> = self.live.iter().collect();
+        timers.sort_unstable_by_key(|&&(_, serial)| serial);
+        state.put(&timers.len())?;
+        timers.into_iter().try_for_each(|(timer, _)| state.put(timer))
+    }
+
+    /// Sets the timers that were saved; there are no others yet.
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        for _ in 0..state.take::<usize>()? {
+            let (key, at) = state.take()?;
+            self.set(key, at);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timers() -> Timers<u8> {
+        Timers::new(KeyHash::new(3), Allowance::default())
+    }
+
+    fn at(micros: i64) -> EventTime {
+        EventTime::from_micros(micros)
+    }
+
+    /// Those that are due, in order, as `key@instant`.
+    fn due(timers: &mut Timers<u8>, watermark: i64) -> String {
+        let due = std::iter::from_fn(|| timers.pop_due(at(watermark)));
+        due.map(|(key, at)| format!("{key}@{}", at.as_micros())).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn by_instant_and_then_as_they_were_set() {
+        let mut timers = timers();
+        [(2, 5), (1, 5), (3, -4), (1, 7), (1, 5)]
+            .into_iter()
+            .for_each(|(key, time)| timers.set(key, at(time)));
+        assert_eq!(due(&mut timers, -5), "");
+        assert_eq!(due(&mut timers, 5), "3@-4 2@5 1@5");
+        assert_eq!(due(&mut timers, 5), "");
+        assert_eq!(due(&mut timers, i64::MAX), "1@7");
+    }
+
+    /// What was deleted and set again counts from then.
+    #[test]
+    fn deleted_and_set_again() {
+        let mut timers = timers();
+        timers.set(1, at(5));
+        timers.set(2, at(5));
+        timers.delete(1, at(5));
+        timers.delete(9, at(5));
+        timers.set(1, at(5));
+        timers.set(3, at(5));
+        timers.delete(3, at(5));
+        assert_eq!(due(&mut timers, 5), "2@5 1@5");
+    }
+
+    /// A timeout that every record puts off takes no more room after a million records than after a hundred.
+    #[test]
+    fn what_is_deleted_does_not_pile_up() {
+        let mut timers = timers();
+        let mut bytes_of_100 = 0;
+        for time in 0..100_000 {
+            timers.delete(1, at(time - 1));
+            timers.set(1, at(time));
+            if time == 100 {
+                bytes_of_100 = timers.bytes();
+            }
+        }
+        assert_eq!(timers.bytes(), bytes_of_100);
+        assert_eq!(due(&mut timers, i64::MAX), "1@99999");
+    }
+}
