@@ -16,10 +16,12 @@ mod funded;
 pub mod identity;
 pub mod join;
 mod key_table;
+pub mod late;
 pub mod map;
 pub mod named;
 pub mod own;
 pub mod process;
+pub mod sort;
 pub mod window;
 
 #[cfg(test)]
@@ -31,8 +33,10 @@ pub use filter_map::FilterMap;
 pub use flat_map::FlatMap;
 pub use identity::Identity;
 pub use join::{DuplicateKey, StaticJoin, Table};
+pub use late::{DivertLate, DropLate, LateRule};
 pub use map::Map;
 pub use named::Named;
 pub use own::Own;
 pub use process::{KeyedProcess, Process, ProcessContext};
+pub use sort::Sort;
 pub use window::TumblingAggregate;

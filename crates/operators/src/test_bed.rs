@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::{
-    Allowance, Counts, EventTime, Flow, Input, Lender, Mark, Operator, Output, Record, StateReader,
+    Allowance, Counts, Either, EventTime, Flow, Input, Lender, Mark, Operator, Output, Record, StateReader,
     StateWriter, Windowed,
 };
 
@@ -27,6 +27,15 @@ impl Show for i64 {
 impl<K: Display, V: Display> Show for Windowed<K, V> {
     fn show(&self) -> String {
         format!("{}={}", self.key, self.value)
+    }
+}
+
+impl<L: Show, R: Show> Show for Either<L, R> {
+    fn show(&self) -> String {
+        match self {
+            Either::Left(left) => left.show(),
+            Either::Right(right) => format!("right:{}", right.show()),
+        }
     }
 }
 

@@ -1,0 +1,206 @@
+//! Sort: records come out in the order of their event times.
+//!
+//! Input      `Record<T>` in any order, a key of each by a function, `()` if none is needed
+//! Output     the same records, those with earlier event times first; of those with the same one, by key; of those with the
+//!            same key, as they came in. `Either<T, T>` if late records are diverted: in order on the left, late on the right
+//! State      the records at or behind the watermark
+//! Emits      when the watermark passes them: at `w`, all records before `w`, since later ones may still come at `w` itself;
+//!            at the end all
+//! Late       before the watermark of its input: counted in `late`, and dropped or diverted at once
+//! Watermark  forwarded unchanged, after all that it releases. An input's watermark ends here: what comes out has been
+//!            sorted with what came from others
+//! Cost       one comparison per record of a stream that is nearly sorted, O(log r) for r runs otherwise, to go in and to
+//!            come out; O(r) per watermark. See `sort/runs.rs`
+//! Source     Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log
+//!            Analytics", ICDE 2018, "Impatience sort"
+
+mod runs;
+
+use std::marker::PhantomData;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, EventTime, Flow, Input, Mark, Operator, Output, Record, Span, State,
+    StateError, StateReader, StateWriter,
+};
+
+use crate::late::{DivertLate, DropLate, LateRule};
+use runs::{Keyed, Runs};
+
+/// Sorts records by event time.
+#[derive(Debug)]
+pub struct Sort<K, T, KeyOf, L = DropLate> {
+    name: String,
+    key_of: KeyOf,
+    runs: Runs<K, T>,
+    watermark: EventTime,
+    /// Of the input that records come from now.
+    input_watermark: EventTime,
+    read: u64,
+    late: u64,
+    blame: Blame,
+    late_rule: PhantomData<fn() -> L>,
+}
+
+impl<K, T, KeyOf> Sort<K, T, KeyOf>
+where
+    K: Ord + Send,
+    KeyOf: Fn(&T) -> K + Send,
+{
+    /// A sort called `name`; `key_of` orders records of one event time. Late records are dropped.
+    pub fn new(name: impl Into<String>, key_of: KeyOf) -> Self {
+        Sort::with_rule(name.into(), key_of)
+    }
+
+    /// The same, but late records are handed on, beside the others.
+    pub fn divert_late(self) -> Sort<K, T, KeyOf, DivertLate> {
+        Sort::with_rule(self.name, self.key_of)
+    }
+}
+
+impl<K, T, KeyOf, L> Sort<K, T, KeyOf, L>
+where
+    K: Ord,
+    KeyOf: Fn(&T) -> K,
+    L: LateRule<T, T>,
+{
+    fn with_rule(name: String, key_of: KeyOf) -> Self {
+        Sort {
+            name,
+            key_of,
+            runs: Runs::new(Allowance::default()),
+            watermark: EventTime::MIN,
+            input_watermark: EventTime::MIN,
+            read: 0,
+            late: 0,
+            blame: Blame::default(),
+            late_rule: PhantomData,
+        }
+    }
+
+    #[inline(always)]
+    fn take_in<O: Output<L::Out>>(&mut self, record: Record<T>, output: &mut O) {
+        if record.event_time < self.watermark.max(self.input_watermark) {
+            return self.take_late(record, output);
+        }
+        let Sort { key_of, runs, blame, .. } = self;
+        blame.on(|| {
+            let key = key_of(&record.value);
+            runs.insert(Keyed { record, key });
+        });
+    }
+
+    #[cold]
+    fn take_late<O: Output<L::Out>>(&mut self, record: Record<T>, output: &mut O) {
+        self.late += 1;
+        if let Some(value) = L::late(record.value) {
+            output.push(Record::new(record.event_time, value));
+        }
+    }
+
+    fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
+        while output.room() > 0 {
+            let released = self.blame.on(|| self.runs.next_released());
+            let Some(Record { event_time, value }) = released else { return Flow::Done };
+            output.push(Record::new(event_time, L::result(value)));
+        }
+        if self.runs.is_releasing() { Flow::More } else { Flow::Done }
+    }
+}
+
+impl<K, T, KeyOf, L> Operator<T> for Sort<K, T, KeyOf, L>
+where
+    K: Ord + Send,
+    T: State,
+    KeyOf: Fn(&T) -> K + Send,
+    L: LateRule<T, T>,
+{
+    type Out = L::Out;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<L::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        input.take_each(count, |record| self.take_in(record, output));
+        self.read += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<L::Out>>(&mut self, record: Record<T>, output: &mut O) {
+        self.take_in(record, output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        match mark {
+            Mark::Watermark(watermark) => {
+                let last = self.watermark;
+                assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
+                self.watermark = watermark;
+                let last_instant = match watermark {
+                    // It promises nothing, and there is no instant before it.
+                    EventTime::MIN => return Flow::Done,
+                    // Nothing comes any more, not even at the last instant of all.
+                    EventTime::MAX => EventTime::MAX,
+                    watermark => watermark.minus(Span::from_micros(1)),
+                };
+                self.blame.on(|| self.runs.release(last_instant));
+                self.emit(output)
+            }
+            Mark::InputWatermark(watermark) => {
+                self.input_watermark = watermark;
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn resume<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
+        self.emit(output)
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.runs = Runs::new(allowance.clone());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, late) = (self.read, self.late);
+        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.runs.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(!self.runs.is_releasing(), "state is saved at a mark, when all before it is through (O4)");
+        state.put(&(self.watermark, self.input_watermark, self.runs.len()))?;
+        self.runs.iter().try_for_each(|record| state.put(&(record.event_time, &record.value)))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.runs.clear();
+        let count: usize;
+        (self.watermark, self.input_watermark, count) = state.take()?;
+        for _ in 0..count {
+            let (event_time, value) = state.take()?;
+            let key = (self.key_of)(&value);
+            self.runs.insert(Keyed { record: Record::new(event_time, value), key });
+        }
+        Ok(())
+    }
+}
+
+crate::named::named!(Sort<K, T, KeyOf, L>);
+
+#[cfg(test)]
+mod tests;

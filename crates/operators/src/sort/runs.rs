@@ -1,0 +1,202 @@
+//! Sorted runs, from which whatever lies before an instant is merged.
+//!
+//! ```text
+//!   arrive   3 5 4 6 1 7 2           runs   3 5 6 7     the last ones of the runs fall: 7, 4, 2
+//!                                           4
+//!   before 4: 1 2 3                         1 2
+//! ```
+//!
+//! A record goes to the first run whose last one is not behind it, or opens a run. So the last ones of the runs fall from
+//! run to run, and the right run is found by halving; and a record that equals one that came before it lands in the same
+//! run or in a later one, so that equal records come out as they came in. What is nearly sorted makes few runs: most
+//! records take one comparison to go in and one or two to come out.
+//!
+//! Source: Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log Analytics",
+//! ICDE 2018, "Impatience sort". Theirs merges runs pairwise, smallest first, for the processor's sake; ours takes record by
+//! record off a heap of the runs' first ones, so that it can stop anywhere when there is no room.
+
+use std::cmp::Ordering;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
+
+use thalweg_model::{Allowance, EventTime, Record};
+
+use crate::funded::{room_in_deque, room_in_heap};
+
+/// Buffers of runs that have come to their end which are kept for later ones. More runs than this are rare.
+const SPARE_RUNS_MAX: usize = 8;
+
+/// A record with the key that its order is settled by.
+#[derive(Debug)]
+pub(super) struct Keyed<K, T> {
+    pub(super) record: Record<T>,
+    pub(super) key: K,
+}
+
+impl<K: Ord, T> Keyed<K, T> {
+    fn order(&self, other: &Self) -> Ordering {
+        self.record.event_time.cmp(&other.record.event_time).then_with(|| self.key.cmp(&other.key))
+    }
+}
+
+/// The first record of a run, taken off it.
+#[derive(Debug)]
+struct First<K, T> {
+    first: Keyed<K, T>,
+    run: usize,
+}
+
+/// The greatest is what comes out next.
+impl<K: Ord, T> Ord for First<K, T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        other.first.order(&self.first).then(other.run.cmp(&self.run))
+    }
+}
+
+impl<K: Ord, T> PartialOrd for First<K, T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<K: Ord, T> PartialEq for First<K, T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl<K: Ord, T> Eq for First<K, T> {}
+
+/// Records in the order of their event times, then of their keys, then of their arrival.
+#[derive(Debug)]
+pub(super) struct Runs<K, T> {
+    /// None of them empty, but during a release.
+    runs: Vec<VecDeque<Keyed<K, T>>>,
+    /// During a release: the first ones of the runs that are not over yet.
+    firsts: BinaryHeap<First<K, T>>,
+    /// What is released lies at or before this.
+    last_instant: EventTime,
+    spare: Vec<VecDeque<Keyed<K, T>>>,
+    /// Records that runs and spare ones have room for. Counted as they grow, for there may be many.
+    capacity: usize,
+    allowance: Allowance,
+}
+
+impl<K: Ord, T> Runs<K, T> {
+    pub(super) fn new(allowance: Allowance) -> Self {
+        Runs {
+            runs: Vec::new(),
+            firsts: BinaryHeap::new(),
+            last_instant: EventTime::MIN,
+            spare: Vec::new(),
+            capacity: 0,
+            allowance,
+        }
+    }
+
+    /// Drops every record.
+    pub(super) fn clear(&mut self) {
+        *self = Runs::new(self.allowance.clone());
+    }
+
+    /// Puts a record in; not during a release.
+    #[inline]
+    pub(super) fn insert(&mut self, record: Keyed<K, T>) {
+        let takes = |run: &VecDeque<Keyed<K, T>>| run.back().is_none_or(|last| last.order(&record).is_le());
+        let place = match self.runs.first() {
+            Some(run) if takes(run) => 0,
+            _ => self.runs.partition_point(|run| !takes(run)),
+        };
+        if place == self.runs.len() && !self.open_run() {
+            return;
+        }
+        let run = &mut self.runs[place];
+        let before = run.capacity();
+        if room_in_deque(&self.allowance, run) {
+            run.push_back(record);
+        }
+        self.capacity += run.capacity() - before;
+    }
+
+    #[cold]
+    fn open_run(&mut self) -> bool {
+        let has_room = self.allowance.room_in(&mut self.runs);
+        if has_room {
+            self.runs.push(self.spare.pop().unwrap_or_default());
+        }
+        has_room
+    }
+
+    /// Begins to give out all records at or before `last_instant`.
+    pub(super) fn release(&mut self, last_instant: EventTime) {
+        debug_assert!(self.firsts.is_empty(), "one release after the other");
+        self.last_instant = last_instant;
+        for run in 0..self.runs.len() {
+            if let Some(first) = self.next_of(run)
+                && room_in_heap(&self.allowance, &mut self.firsts)
+            {
+                self.firsts.push(First { first, run });
+            }
+        }
+        self.drop_empty_runs();
+    }
+
+    /// The next record that is released.
+    #[inline]
+    pub(super) fn next_released(&mut self) -> Option<Record<T>> {
+        let run = self.firsts.peek()?.run;
+        let next = self.next_of(run);
+        let mut first = self.firsts.peek_mut()?;
+        let Some(next) = next else {
+            let last = PeekMut::pop(first).first;
+            self.drop_empty_runs();
+            return Some(last.record);
+        };
+        Some(std::mem::replace(&mut first.first, next).record)
+    }
+
+    /// Whether records are left to be given out.
+    pub(super) fn is_releasing(&self) -> bool {
+        !self.firsts.is_empty()
+    }
+
+    fn next_of(&mut self, run: usize) -> Option<Keyed<K, T>> {
+        self.runs[run].pop_front_if(|first| first.record.event_time <= self.last_instant)
+    }
+
+    /// When a release is over: places of runs hold until then.
+    fn drop_empty_runs(&mut self) {
+        if self.firsts.is_empty() {
+            let Runs { runs, spare, capacity, .. } = self;
+            runs.retain_mut(|run| {
+                let is_over = run.is_empty();
+                if is_over && spare.len() < SPARE_RUNS_MAX {
+                    spare.push(std::mem::take(run));
+                } else if is_over {
+                    *capacity -= run.capacity();
+                }
+                !is_over
+            });
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.runs.iter().map(VecDeque::len).sum::<usize>() + self.firsts.len()
+    }
+
+    /// Every record, those that are equal as they came in. Not during a release.
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Record<T>> {
+        self.runs.iter().flatten().map(|keyed| &keyed.record)
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.capacity * size_of::<Keyed<K, T>>()
+            + self.runs.capacity() * size_of::<VecDeque<Keyed<K, T>>>()
+            + self.firsts.capacity() * size_of::<First<K, T>>()
+    }
+
+    #[cfg(test)]
+    pub(super) fn run_count(&self) -> usize {
+        self.runs.len()
+    }
+}
