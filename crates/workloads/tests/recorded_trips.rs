@@ -1,27 +1,12 @@
 //! The recorded trips, read by our parser and by the reference's own: both must make the same of every row.
-//! The files are not in the repository; without them the test says so and passes, but under CI it fails.
 
-use std::io::Read;
-use std::path::PathBuf;
+mod recorded;
 
+use recorded::recorded;
 use thalweg_workloads::nyt::{self, Cell, Vendor, tlc};
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, nyt_rows, nyt_rows_of_tlc_csv};
 
 const MINUTE_US: i64 = 60_000_000;
-
-/// `THALWEG_DATA`, or `shared/data` beside the checkout.
-fn recorded(path: &str) -> Option<String> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
-    let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
-    let Ok(packed) = std::fs::read(&file) else {
-        assert!(std::env::var_os("CI").is_none(), "{} cannot be read; set THALWEG_DATA", file.display());
-        eprintln!("skipped: {} cannot be read; set THALWEG_DATA to the folder of the data", file.display());
-        return None;
-    };
-    let mut text = String::new();
-    flate2::read::MultiGzDecoder::new(&packed[..]).read_to_string(&mut text).expect("the file is whole");
-    Some(text)
-}
 
 #[test]
 fn both_parsers_make_the_same_of_the_recorded_trips() {
