@@ -17,6 +17,7 @@
 //! starts threads and reads the clock, for there the loop is the engine.
 #![forbid(unsafe_code)]
 
+pub mod lrb;
 pub mod nyt;
 pub mod reference;
 pub mod ysb;

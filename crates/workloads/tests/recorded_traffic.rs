@@ -5,6 +5,7 @@
 mod recorded;
 
 use recorded::recorded;
+use thalweg_workloads::lrb::csv;
 use thalweg_workloads::reference::lrb_full::{
     LrbBalance, LrbColumns, LrbDaily, LrbFullAnswer, LrbNotice, LrbToll, lrb_full,
 };
@@ -97,5 +98,34 @@ fn the_original_traffic_has_the_answers_of_the_validator_in_any_order() {
         // An accident in the last minute, of which nobody hears any more.
         assert_eq!((notices.len(), dailies.len(), accidents), (0, 0, 1));
         assert_eq!((tolls.len(), balances.len(), unanswered), (3_412, 43, 33));
+    }
+}
+
+/// Of what the queries read, nothing is lost between a file and our records.
+#[test]
+fn our_records_hold_what_recorded_rows_say() {
+    for name in [
+        "lrb_mitsim_xway0_0-179s.csv.gz",
+        "lrb_walmartgen_A_full_0-599s.csv.gz",
+        "lrb_walmartgen_A_dir1_seg68-82_0-2999s.csv.gz",
+    ] {
+        let Some(text) = recorded(&format!("lrb/{name}")) else { return };
+        for (line, row) in text.lines().zip(rows::<15>(&text)) {
+            let fields: Vec<&str> = line.split(',').collect();
+            let record = csv::record_of(|index| fields.get(index).copied());
+            let record = record.unwrap_or_else(|error| panic!("{name}: {line}: {error}"));
+            let columns = if row[0] == 0 { 0..9 } else { 0..3 };
+            let found = csv::columns_of(&record);
+            assert_eq!(found[columns.clone()], row[columns], "{line}");
+            assert_eq!(found[9], if row[0] == 0 { -1 } else { row[9] }, "{line}");
+            assert_eq!((found[14], row[0] != 3 || found[4] == row[4]), (row[14], true), "{line}");
+        }
+    }
+    let Some(tolls) = recorded(&format!("{SLICE}_tolls.csv.gz")) else { return };
+    for (line, row) in tolls.lines().zip(rows::<4>(&tolls)) {
+        let fields: Vec<&str> = line.split(',').collect();
+        let toll = csv::historical_toll_of(|index| fields.get(index).copied()).unwrap();
+        let found = [toll.vehicle as i32, i32::from(toll.day), i32::from(toll.xway), toll.toll as i32];
+        assert_eq!(found, row);
     }
 }

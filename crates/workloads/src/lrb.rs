@@ -1,0 +1,15 @@
+//! Linear Road: cars on expressways report where they are, and are charged by how crowded the road is.
+//!
+//! Two queries read the same records: the papers' short form, whose results are those of
+//! [`crate::reference::lrb`], and the benchmark's full rules, [`crate::reference::lrb_full`].
+//!
+//! 1. [`report`]: what cars send, and the keys it is grouped by.
+//! 2. [`csv`]: recorded traffic and historical tolls, row by row.
+//!
+//! Source: Arasu et al., "Linear Road: A Stream Data Management Benchmark", VLDB 2004; the short form is that of
+//! the Enjima paper, section 5.1.1.
+
+pub mod csv;
+pub mod report;
+
+pub use report::{Direction, LrbRecord, Place, PositionReport, Segment};
