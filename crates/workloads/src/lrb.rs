@@ -5,11 +5,14 @@
 //!
 //! 1. [`report`]: what cars send, and the keys it is grouped by.
 //! 2. [`csv`]: recorded traffic and historical tolls, row by row.
+//! 3. [`generator`]: traffic from a seed, with jams and accidents.
 //!
 //! Source: Arasu et al., "Linear Road: A Stream Data Management Benchmark", VLDB 2004; the short form is that of
 //! the Enjima paper, section 5.1.1.
 
 pub mod csv;
+pub mod generator;
 pub mod report;
 
+pub use generator::{LrbGenerator, LrbOptions};
 pub use report::{Direction, LrbRecord, Place, PositionReport, Segment};
