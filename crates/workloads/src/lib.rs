@@ -6,7 +6,8 @@
 //! 1. [`ysb`], the Yahoo streaming benchmark: one filter, one map, one static join, one count per window. Its
 //!    [`loops`](ysb::loops) are the same job without an engine: no figure of ours is shown without them.
 //! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
-//! 3. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//! 3. [`lrb`], Linear Road: ten operators over the reports of cars, and the benchmark's full rules.
+//! 4. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs of one seed see the same records. The pace is the connectors' business, the query is written

@@ -20,7 +20,7 @@ use std::num::NonZeroU64;
 use thalweg_model::{EventTime, Generate, SeededEntropy};
 
 use super::csv::HistoricalToll;
-use super::report::{Direction, LrbRecord, PositionReport, SEGMENT_COUNT, SEGMENT_FEET, XWAY_FEET};
+use super::report::{Direction, LrbRecord, PositionReport, SEGMENT_COUNT, SEGMENT_FEET};
 use reciprocal::Reciprocal;
 
 mod reciprocal;
@@ -66,6 +66,8 @@ impl Default for LrbOptions {
 pub struct LrbGenerator {
     cache: Box<[LrbRecord; CACHE_RECORDS]>,
     xway_count: u32,
+    /// One per expressway.
+    views: Box<[View]>,
     /// Divides by the records in a round.
     by_round: Reciprocal,
     /// Divides by the number of expressways.
@@ -89,6 +91,7 @@ impl LrbGenerator {
         LrbGenerator {
             cache,
             xway_count: xway_count as u32,
+            views: (0..xway_count).map(View::of).collect(),
             by_round: Reciprocal::of(rate_per_s * ROUND_S),
             by_xway: Reciprocal::of(xway_count),
         }
@@ -122,20 +125,23 @@ impl Generate for LrbGenerator {
     fn value(&self, index: u64, _event_time: EventTime) -> LrbRecord {
         let (round, in_round) = self.by_round.divide(index);
         let (slot, xway) = self.by_xway.divide(in_round);
-        let slot = (slot + xway * TURN) % SLOTS as u64;
+        let view = self.views[xway as usize];
+        let slot = slot + u64::from(view.turn);
+        let slot = if slot >= SLOTS as u64 { slot - SLOTS as u64 } else { slot };
         let (period, round) = (round / ROUNDS as u64, round % ROUNDS as u64);
         let row = self.cache[(round * SLOTS as u64 + slot) as usize];
         let number = |cached: u32, per_period: u32| {
-            // Unique until 32 bits are used up, which takes 100 expressways eight days of event time.
+            // Unique until 32 bits are used up, which takes 100 expressways twenty days of event time.
             let in_all_periods = cached.wrapping_add((period as u32).wrapping_mul(per_period));
             in_all_periods.wrapping_mul(self.xway_count).wrapping_add(xway as u32)
         };
         let xway = xway as u16;
         match row {
-            LrbRecord::Report(report) => LrbRecord::Report(on_xway(
-                PositionReport { vehicle: number(report.vehicle, traffic::VEHICLES), ..report },
+            LrbRecord::Report(report) => LrbRecord::Report(PositionReport {
+                vehicle: number(report.vehicle, traffic::VEHICLES),
                 xway,
-            )),
+                ..view.of_report(report)
+            }),
             LrbRecord::Balance { vehicle, query } => LrbRecord::Balance {
                 vehicle: number(vehicle, traffic::VEHICLES),
                 query: number(query, traffic::QUERIES),
@@ -151,29 +157,49 @@ impl Generate for LrbGenerator {
     }
 
     fn cache_bytes(&self) -> usize {
-        size_of_val(&*self.cache)
+        size_of_val(&*self.cache) + size_of_val(&*self.views)
     }
 }
 
-/// The report as one of this expressway: cached traffic uses the first 90 miles, and lies up to ten miles
-/// further east here; on every second expressway east and west are exchanged.
-#[inline]
-fn on_xway(report: PositionReport, xway: u16) -> PositionReport {
-    let miles = (xway % 11) as u8;
-    let (segment, position_feet) =
-        (report.segment + miles, report.position_feet + u32::from(miles) * SEGMENT_FEET);
-    if xway.is_multiple_of(2) {
-        return PositionReport { xway, segment, position_feet, ..report };
+/// What makes one expressway different from that of the cache, whose traffic keeps to the first 90 miles.
+#[derive(Clone, Copy)]
+struct View {
+    /// How many slots on its first slot lies.
+    turn: u32,
+    /// What position and segment are combined with by exclusive or: no bits, or all, so that they are counted
+    /// from the other end.
+    mirror: u32,
+    /// Added to the position afterwards.
+    position_offset: u32,
+    /// Added to the segment afterwards.
+    segment_offset: u8,
+}
+
+impl View {
+    /// Up to ten miles further east; and every second expressway the mirror image.
+    fn of(xway: u64) -> Self {
+        let turn = (xway * TURN % SLOTS as u64) as u32;
+        let miles = (xway % 11) as u8;
+        let (mirror, segment_offset) =
+            if xway.is_multiple_of(2) { (0, miles) } else { (u32::MAX, SEGMENT_COUNT - miles) };
+        View { turn, mirror, position_offset: u32::from(segment_offset) * SEGMENT_FEET, segment_offset }
     }
-    PositionReport {
-        xway,
-        segment: SEGMENT_COUNT - 1 - segment,
-        position_feet: XWAY_FEET - 1 - position_feet,
-        direction: match report.direction {
-            Direction::East => Direction::West,
-            Direction::West => Direction::East,
-        },
-        ..report
+
+    /// Where a car of the cache is on this expressway.
+    #[inline]
+    fn of_report(self, report: PositionReport) -> PositionReport {
+        let is_mirrored = self.mirror != 0;
+        PositionReport {
+            // All bits inverted, a number is itself subtracted from the highest of its type.
+            position_feet: (report.position_feet ^ self.mirror).wrapping_add(self.position_offset),
+            segment: (report.segment ^ self.mirror as u8).wrapping_add(self.segment_offset),
+            direction: if is_mirrored == (report.direction == Direction::East) {
+                Direction::West
+            } else {
+                Direction::East
+            },
+            ..report
+        }
     }
 }
 

@@ -38,7 +38,7 @@ fn a_seed_repeats_its_traffic() {
     assert!(ONE_XWAY.cache == same.cache);
     assert!(first(&ONE_XWAY) == first(&same));
     assert!(first(&ONE_XWAY) != first(&other));
-    assert_eq!(ONE_XWAY.cache_bytes(), 80 * 30_000 * 16);
+    assert_eq!(ONE_XWAY.cache_bytes(), 80 * 30_000 * 16 + 16);
 }
 
 /// Every row of a period and more is one that a file could hold.
