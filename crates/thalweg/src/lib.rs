@@ -74,7 +74,7 @@ pub use thalweg_model::{
     StateError, StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
     Window, WindowError, Windowed, source,
 };
-pub use thalweg_operators::{Count, DuplicateKey, Table};
+pub use thalweg_operators::{Count, DuplicateKey, KeyedProcess, ProcessContext, Table};
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
     EdgeCounts, EdgeLimits, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Graph, LatencySummary,

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!   Stream<T>  --key_by-->  KeyedStream<K, T>  --tumbling-->  WindowedStream  --aggregate-->  Stream<Windowed<K, R>>
-//!   Stream<T>  --map, filter, join_table, process-->  Stream<U>
+//!   KeyedStream<K, T>  --process-->  Stream<U>
+//!   Stream<T>  --map, filter, flat_map, in_order_by, join_table, process-->  Stream<U>
 //!   Stream<T>  --share, split, union-->  several streams, or one of several: see [`SharedStream`]
 //!   Stream<T>  --sink-->  the end
 //! ```
@@ -99,6 +100,7 @@
 //! let second = query.plan(Chaining::All);
 //! ```
 
+mod keyed;
 mod several;
 
 use std::cell::RefCell;
@@ -106,13 +108,16 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Fold, Operator, Sink, State, TumblingWindows, Windowed};
-use thalweg_operators::{Filter, Identity, Map, Own, StaticJoin, Table, TumblingAggregate};
+use thalweg_model::{Either, Operator, Sink, State};
+use thalweg_operators::{
+    DivertLate, Filter, FilterMap, FlatMap, Identity, Map, Own, Sort, StaticJoin, Table,
+};
 use thalweg_runtime::SinkPlan;
 
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Chained, Chaining, Erased, Planner, Segment, Stateful};
 
+pub use keyed::{KeyedStream, WindowedStream};
 pub use several::{Parts, SharedStream};
 
 /// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of
@@ -159,6 +164,78 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         F: Fn(T) -> U + Send + Sync + 'static,
     {
         self.follow("map", |head, label| chained(head, Map::new("", function), label))
+    }
+
+    /// Makes each value into another or into nothing, in their order; event times stay. Values that become nothing are
+    /// counted as filtered.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn parsed<C: Segment<String>>(lines: Stream<String, C>) -> Stream<i64, impl Segment<i64>> {
+    /// lines.filter_map(|line| line.parse().ok())
+    /// # }
+    /// ```
+    pub fn filter_map<U, F>(self, function: F) -> Stream<U, Chained<C, T, FilterMap<F>>>
+    where
+        U: Send + 'static,
+        F: Fn(T) -> Option<U> + Send + Sync + 'static,
+    {
+        self.follow("filter_map", |head, label| chained(head, FilterMap::new("", function), label))
+    }
+
+    /// Makes each value into any number of others, in order; they have its event time. Values that become nothing are
+    /// counted as filtered. What finds no room waits in the iterator, so that may be as long as it likes.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn words<C: Segment<&'static str>>(lines: Stream<&'static str, C>) -> Stream<&'static str, impl Segment<&'static str>> {
+    /// lines.flat_map(|line| line.split_whitespace())
+    /// # }
+    /// ```
+    pub fn flat_map<V, F>(self, function: F) -> Stream<V::Item, Chained<C, T, FlatMap<F, V::IntoIter>>>
+    where
+        V: IntoIterator<IntoIter: Send + 'static, Item: Send + 'static>,
+        F: Fn(T) -> V + Send + Sync + 'static,
+    {
+        self.follow("flat_map", |head, label| chained(head, FlatMap::new("", function), label))
+    }
+
+    /// Puts the values in the order of their event times, and those with the same one in the order of a key, `()` if
+    /// none is needed. A value comes out when the watermark has passed it. One that comes later than its source's
+    /// watermark is late: it is counted and dropped.
+    ///
+    /// Memory: the values at or behind the watermark, counted in the engine's budget.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Stream};
+    /// # fn f<C: Segment<(u32, i64)>>(readings: Stream<(u32, i64), C>) -> Stream<(u32, i64), impl Segment<(u32, i64)>> {
+    /// readings.in_order_by(|(sensor, _)| *sensor)
+    /// # }
+    /// ```
+    pub fn in_order_by<K, KeyOf>(
+        self,
+        key_of: KeyOf,
+    ) -> Stream<T, Stateful<C::BeforeState, T, Sort<K, T, KeyOf>>>
+    where
+        T: State,
+        K: Ord + Send + 'static,
+        KeyOf: Fn(&T) -> K + Send + Sync + 'static,
+    {
+        self.follow("sort", |head, label| stateful(head, Sort::new("", key_of), label))
+    }
+
+    /// The same, but late values are handed on beside the others, as [`Either::Right`](thalweg_model::Either::Right): see
+    /// [`part`](Stream::part).
+    pub fn in_order_or_late<K, KeyOf>(
+        self,
+        key_of: KeyOf,
+    ) -> Stream<Either<T, T>, Stateful<C::BeforeState, T, Sort<K, T, KeyOf, DivertLate>>>
+    where
+        T: State,
+        K: Ord + Send + 'static,
+        KeyOf: Fn(&T) -> K + Send + Sync + 'static,
+    {
+        self.follow("sort", |head, label| stateful(head, Sort::new("", key_of).divert_late(), label))
     }
 
     /// Joins each value with the row of `table` that has its key: an inner join with a table that does not change.
@@ -359,59 +436,4 @@ where
     In: Send + 'static,
 {
     Stateful(chained(head.before_state(), operator, label))
-}
-
-/// Values of type `T`, grouped by a key of type `K`.
-#[must_use = "a stream that does not end in a sink is refused when the query is planned"]
-pub struct KeyedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
-    stream: Stream<T, C>,
-    key_of: KeyOf,
-    key: PhantomData<fn() -> K>,
-}
-
-impl<K, T, C, KeyOf> KeyedStream<K, T, C, KeyOf>
-where
-    K: Eq + Hash + State,
-    T: Send + 'static,
-    C: Segment<T>,
-    KeyOf: Fn(&T) -> K + Send + Sync + 'static,
-{
-    /// Cuts event time into back-to-back windows; each key has its own.
-    pub fn tumbling(self, windows: TumblingWindows) -> WindowedStream<K, T, C, KeyOf> {
-        WindowedStream { keyed: self, windows }
-    }
-}
-
-/// Values of type `T`, grouped by a key of type `K` and a window.
-#[must_use = "a stream that does not end in a sink is refused when the query is planned"]
-pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
-    keyed: KeyedStream<K, T, C, KeyOf>,
-    windows: TumblingWindows,
-}
-
-impl<K, T, C, KeyOf> WindowedStream<K, T, C, KeyOf>
-where
-    K: Eq + Hash + State,
-    T: Send + 'static,
-    C: Segment<T>,
-    KeyOf: Fn(&T) -> K + Send + Sync + 'static,
-{
-    /// Folds the values of each key and window into one result, stamped with the last instant of the window.
-    ///
-    /// Results come when the watermark reaches the end of their window: windows in the order of their ends, the keys
-    /// of one window in no promised order. A key without values in a window has no result there. A value whose
-    /// window has closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this operator,
-    /// and changes no result.
-    ///
-    /// Memory: one accumulator per key and open window, counted in the engine's budget; when there is none left, the
-    /// query fails with [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What keys and accumulators allocate
-    /// for themselves is not counted.
-    pub fn aggregate<F: Fold<T>>(
-        self,
-        fold: F,
-    ) -> Stream<Windowed<K, F::Result>, Stateful<C::BeforeState, T, TumblingAggregate<K, T, KeyOf, F>>> {
-        let WindowedStream { keyed: KeyedStream { stream, key_of, .. }, windows } = self;
-        let operator = TumblingAggregate::new("", windows, key_of, fold);
-        stream.follow("window", |head, label| stateful(head, operator, label))
-    }
 }
