@@ -71,19 +71,19 @@ where
     }
 }
 
-/// Feeds a chain what a port has.
-struct Feed<'a, 'b, C, O> {
+/// Feeds a chain what a port has, operator by operator if `MEASURED`.
+struct Feed<'a, 'b, C, O, const MEASURED: bool> {
     chain: &'a mut C,
     output: &'a mut O,
     /// Of several inputs: whether something has to be said before this one's records.
     merge: Option<(&'a mut Merge, usize)>,
-    /// Where to write down what each operator takes, if that is wanted.
-    stages: Option<&'a mut Stages<'b>>,
+    /// Where to write down what each operator takes, if `MEASURED`.
+    stages: &'a mut Stages<'b>,
     taken: usize,
     announce: Option<Mark>,
 }
 
-impl<T, C: Operator<T>, O: Output<C::Out>> Visit<T> for Feed<'_, '_, C, O> {
+impl<T, C: Operator<T>, O: Output<C::Out>, const MEASURED: bool> Visit<T> for Feed<'_, '_, C, O, MEASURED> {
     #[inline(always)]
     fn values<I: Input<T>>(&mut self, input: &mut I) {
         if let Some((merge, port)) = &mut self.merge
@@ -93,9 +93,10 @@ impl<T, C: Operator<T>, O: Output<C::Out>> Visit<T> for Feed<'_, '_, C, O> {
             return;
         }
         let before = input.remaining();
-        match &mut self.stages {
-            None => self.chain.process(input, self.output),
-            Some(stages) => self.chain.process_staged(input, self.output, stages, 0),
+        if MEASURED {
+            self.chain.process_staged(input, self.output, self.stages, 0);
+        } else {
+            self.chain.process(input, self.output);
         }
         self.taken += before - input.remaining();
     }
@@ -107,9 +108,10 @@ where
     C: Operator<T>,
     E: Exit<C::Out>,
 {
-    /// A step, its first run operator by operator if `MEASURED`; a loop of its own each, so that the one owes nothing to the other.
+    /// A step; if `MEASURED`, of one run, operator by operator. The two have no loop in common: a chain's closure that
+    /// stands in two loops is inlined into neither.
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let (mut stages, mut is_measured) = (Stages::new(context.clock), false);
+        let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.exit.pushed();
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
@@ -122,11 +124,11 @@ where
             }
             let port = if P::IS_SINGLE { Some(0) } else { self.merge.next() };
             let Some(port) = port else { break };
-            let mut feed = Feed {
+            let mut feed = Feed::<_, _, MEASURED> {
                 chain: &mut self.tail.chain,
                 output: &mut output,
                 merge: if P::IS_SINGLE { None } else { Some((&mut self.merge, port)) },
-                stages: if MEASURED && !is_measured { Some(&mut stages) } else { None },
+                stages: &mut stages,
                 taken: 0,
                 announce: None,
             };
@@ -136,11 +138,14 @@ where
             drop(output);
             match came {
                 Came::Values => {
-                    is_measured |= fed > 0;
                     taken += fed;
                     self.tail.exit.check()?;
                     if let Some(announce) = announce {
                         self.tail.mark(announce);
+                    }
+                    if MEASURED && fed > 0 {
+                        self.tail.settle(context, &self.probe)?;
+                        break;
                     }
                 }
                 Came::Mark(mark) if P::IS_SINGLE => {

@@ -1,0 +1,105 @@
+//! Balances: what each car has been charged, and answers to those who ask.
+//!
+//! Entries and requests of a car come from two streams, each a little out of order. So they wait for the watermark, and
+//! are then taken second by second: first the entries, then the requests.
+//!
+//! The rules stand in [`crate::reference::lrb_full`], under "Entering a segment" and "Requests".
+
+use serde::{Deserialize, Serialize};
+use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
+
+/// What matters to a car's balance.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub enum BalanceEvent {
+    /// It enters a segment: what was announced is charged.
+    Entered {
+        /// The car.
+        vehicle: u32,
+        /// Whether a journey begins, which forgets what was announced on another.
+        begins: bool,
+        /// What is announced now, unless it leaves.
+        toll: Option<u64>,
+    },
+    /// Its balance is asked for.
+    Asked {
+        /// The car.
+        vehicle: u32,
+        /// The request's number.
+        query: u32,
+    },
+}
+
+impl BalanceEvent {
+    /// Whose.
+    pub fn vehicle(&self) -> u32 {
+        match self {
+            BalanceEvent::Entered { vehicle, .. } | BalanceEvent::Asked { vehicle, .. } => *vehicle,
+        }
+    }
+}
+
+/// An answer, stamped with the time of the question.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Balance {
+    /// The request's number.
+    pub query: u32,
+    /// All that was charged so far.
+    pub balance: u64,
+}
+
+/// What is known of a car's money.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Account {
+    balance: u64,
+    announced: Option<u64>,
+    /// Not taken yet.
+    waiting: Vec<(EventTime, BalanceEvent)>,
+}
+
+/// Keeps the books; keyed by vehicle.
+#[derive(Clone, Copy, Debug)]
+pub struct Balances;
+
+impl KeyedProcess<u32, BalanceEvent> for Balances {
+    type State = Account;
+    type Out = Balance;
+
+    fn on_record(
+        &self,
+        _vehicle: &u32,
+        record: Record<BalanceEvent>,
+        context: &mut ProcessContext<'_, u32, Account, Balance>,
+    ) {
+        context.state().waiting.push((record.event_time, record.value));
+        context.set_timer(record.event_time.plus(Span::from_micros(1)));
+    }
+
+    /// All that has happened before `at` is known.
+    fn on_timer(&self, _vehicle: &u32, at: EventTime, context: &mut ProcessContext<'_, u32, Account, Balance>) {
+        let account = context.state();
+        let (mut due, waiting): (Vec<_>, Vec<_>) = account.waiting.drain(..).partition(|(time, _)| *time < at);
+        account.waiting = waiting;
+        // Of one instant entries come first, as they stand first in the type; there is one of a car in any second.
+        due.sort_unstable();
+        for (time, event) in due {
+            let account = context.state();
+            match event {
+                BalanceEvent::Entered { begins, toll, .. } => {
+                    let charged = account.announced.take().filter(|_| !begins);
+                    account.balance = account.balance.saturating_add(charged.unwrap_or(0));
+                    account.announced = toll;
+                }
+                BalanceEvent::Asked { query, .. } => {
+                    let balance = account.balance;
+                    context.emit_at(time, Balance { query, balance });
+                }
+            }
+        }
+    }
+
+    const HOLDS: bool = true;
+
+    fn held_bytes(&self, account: &Account) -> usize {
+        account.waiting.capacity() * size_of::<(EventTime, BalanceEvent)>()
+    }
+}

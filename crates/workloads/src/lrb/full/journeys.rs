@@ -1,0 +1,116 @@
+//! What each car does: where it enters a segment, where it stops and moves, and which of its reports count.
+//!
+//! The rules stand in [`crate::reference::lrb_full`], under "Journeys" and "Entering a segment".
+
+use serde::{Deserialize, Serialize};
+use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
+
+use crate::lrb::report::{ENTRY_LANE, EXIT_LANE, Place, PositionReport, Segment};
+
+/// Reports in a row from one place that make a car a stopped one.
+const STOPPED_REPORTS: u8 = 4;
+
+/// A car that comes by the entry lane after a longer silence begins a journey.
+const SILENCE_MAX: Span = Span::from_secs(60);
+
+/// Something that a car does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum CarEvent {
+    /// It was seen somewhere, at some speed.
+    Seen(Sighting),
+    /// It entered a segment.
+    Entered(Entry),
+    /// It stopped at a place, or moved from one where it had stopped.
+    Stop(StopChange),
+}
+
+/// A report that counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Sighting {
+    /// The car.
+    pub vehicle: u32,
+    /// Where it was.
+    pub segment: Segment,
+    /// How fast.
+    pub speed_mph: u8,
+}
+
+/// A car enters a segment.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Entry {
+    /// The car.
+    pub vehicle: u32,
+    /// Which segment.
+    pub segment: Segment,
+    /// Whether a journey begins.
+    pub begins: bool,
+    /// Whether it leaves the road, by the exit lane.
+    pub leaves: bool,
+}
+
+/// A car has stopped at a place, or has moved on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct StopChange {
+    /// The car.
+    pub vehicle: u32,
+    /// Where it stands or stood.
+    pub place: Place,
+    /// Whether it stands there from now on.
+    pub is_stopped: bool,
+}
+
+/// What is known of a car.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub struct Car {
+    /// Its last report that counts, and when.
+    last: Option<(EventTime, Place)>,
+    /// Reports in a row from that place; more than [`STOPPED_REPORTS`] are not told apart.
+    reports_there: u8,
+    is_off_road: bool,
+}
+
+/// Follows each car; keyed by vehicle, its reports in the order of their times.
+#[derive(Clone, Copy, Debug)]
+pub struct Journeys;
+
+impl KeyedProcess<u32, PositionReport> for Journeys {
+    type State = Car;
+    type Out = CarEvent;
+
+    fn on_record(
+        &self,
+        &vehicle: &u32,
+        record: Record<PositionReport>,
+        context: &mut ProcessContext<'_, u32, Car, CarEvent>,
+    ) {
+        let (now, report) = (record.event_time, record.value);
+        let (place, leaves) = (report.place(), report.lane == EXIT_LANE);
+        let car = context.state();
+        let comes_on = report.lane == ENTRY_LANE;
+        let (begins, before) = match car.last {
+            None if leaves => return,
+            None => (true, None),
+            Some(_) if car.is_off_road && !comes_on => return,
+            Some((last, before)) => {
+                (car.is_off_road || comes_on && now.since(last) > SILENCE_MAX, Some(before))
+            }
+        };
+        let stays = !begins && before == Some(place);
+        let had_stopped = car.reports_there >= STOPPED_REPORTS;
+        car.reports_there = if stays { car.reports_there.saturating_add(1).min(STOPPED_REPORTS + 1) } else { 1 };
+        let stops = car.reports_there == STOPPED_REPORTS;
+        (car.last, car.is_off_road) = (Some((now, place)), leaves);
+
+        let segment = report.segment();
+        if let Some(place) = before.filter(|_| had_stopped && !stays) {
+            context.emit(CarEvent::Stop(StopChange { vehicle, place, is_stopped: false }));
+        }
+        context.emit(CarEvent::Seen(Sighting { vehicle, segment, speed_mph: report.speed_mph }));
+        if begins || before.is_none_or(|before| before.segment() != segment) {
+            context.emit(CarEvent::Entered(Entry { vehicle, segment, begins, leaves }));
+        }
+        if stops {
+            context.emit(CarEvent::Stop(StopChange { vehicle, place, is_stopped: true }));
+        }
+    }
+}
