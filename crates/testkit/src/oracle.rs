@@ -1,21 +1,48 @@
 //! What must come out of a query, recomputed from its whole input: sorted vectors, nested loops, plain numbers.
 //!
-//! Nothing of the engine is used here, neither its times nor its windows. Every rule is stated once more:
+//! Nothing of the engine is used here, neither its times nor its windows; every rule is stated once more, in the file
+//! of its subject:
 //!
-//! * Watermark: the largest stamp seen less the bound. One is set behind a record that moves it on by at least the
-//!   step since the last one set, and behind the first record in any case.
-//! * Window `n` of size `s` and offset `o` spans `[n s + o, (n + 1) s + o)`, for every whole number `n`.
-//! * Late: the end of the record's window lies at or below the watermark that was set last before the record.
-//! * The end of the input closes every window.
+//! 1. This file: rows, where a source sets watermarks, and unions.
+//! 2. [`stateless`]: filter, map, flat map, split. [`static_join`]: rows of a table.
+//! 3. [`windows`]: tumbling, sliding and count windows. [`lateness`]: what comes late and still counts.
+//!    [`sessions`]: spans that a gap closes.
+//! 4. [`window_join`]: pairs and groups of two inputs in one window. [`interval_join`]: pairs whose stamps are near.
+//! 5. [`order`]: distinct, the first `n`, by stamp. [`alarm`]: a function with timers.
 //!
-//! Times are microseconds. They are computed in 128 bits, where nothing a test writes down can overflow.
+//! A row is late by the watermark of its own input at its own place, so inputs that come together are their rows one
+//! after the other, in any order; where the order of arrival matters nevertheless, the function says so. The end of
+//! the input closes everything. Times are microseconds, computed in 128 bits, where nothing that a test writes down
+//! can overflow.
+
+pub mod alarm;
+pub mod interval_join;
+pub mod lateness;
+pub mod order;
+pub mod sessions;
+pub mod stateless;
+pub mod static_join;
+pub mod window_join;
+pub mod windows;
+#[cfg(test)]
+mod words;
+
+pub use alarm::{Alarm, Alarms, alarms};
+pub use interval_join::{Interval, Matched, Matches, interval_join};
+pub use lateness::{Lenient, Leniently, lenient};
+pub use order::{distinct, largest, sorted};
+pub use sessions::sessions;
+pub use stateless::{filter, flat_map, map, split};
+pub use static_join::{join, join_left};
+pub use window_join::{Joined, Keeps, co_group, window_join};
+pub use windows::{Aggregated, Counted, Counts, Result, Sliding, Windows, count_windows, sliding, tumbling};
 
 /// A record at its place in the stream.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Row<T> {
     /// Its stamp.
     pub at_us: i64,
-    /// The watermark that was set last before it; none before the first.
+    /// The watermark of its own input that was set last before it; none before the first.
     pub watermark_us: Option<i128>,
     /// What it carries.
     pub value: T,
@@ -30,38 +57,8 @@ pub struct Promise {
     pub step_us: i64,
 }
 
-/// Back-to-back windows.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Windows {
-    /// Above zero.
-    pub size_us: i64,
-    /// Where one of them starts.
-    pub offset_us: i64,
-}
-
-/// The result of one key in one window. Sorts by window, then key.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub struct Result<K, A> {
-    /// The first instant inside.
-    pub start_us: i128,
-    /// The first instant behind.
-    pub end_us: i128,
-    /// The key.
-    pub key: K,
-    /// What its records make.
-    pub value: A,
-}
-
-/// What comes of a window aggregate.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Aggregated<K, A> {
-    /// By window, then key.
-    pub results: Vec<Result<K, A>>,
-    /// Records that came too late for their window.
-    pub late: u64,
-}
-
-/// The records of a source, each with the watermark before it.
+/// The records of a source, each with the watermark before it: one is set behind a record that moves it on by at least
+/// the step since the last one set, and behind the first record in any case; it is the largest stamp seen less the bound.
 pub fn source<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Row<T>> {
     let (bound, step) = (i128::from(promise.bound_us), i128::from(promise.step_us.max(1)));
     let mut largest = i128::MIN;
@@ -82,71 +79,26 @@ pub fn source<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Row<T>> {
     rows
 }
 
-/// The rows whose value `keep` accepts.
-pub fn filter<T: Clone>(rows: &[Row<T>], keep: impl Fn(&T) -> bool) -> Vec<Row<T>> {
-    rows.iter().filter(|row| keep(&row.value)).cloned().collect()
+/// All rows of all inputs.
+pub fn union<T: Clone>(inputs: &[Vec<Row<T>>]) -> Vec<Row<T>> {
+    inputs.concat()
 }
 
-/// Each row with another value.
-pub fn map<T, U>(rows: &[Row<T>], function: impl Fn(&T) -> U) -> Vec<Row<U>> {
-    let other =
-        |row: &Row<T>| Row { at_us: row.at_us, watermark_us: row.watermark_us, value: function(&row.value) };
-    rows.iter().map(other).collect()
-}
-
-/// Each row with each entry of the table that has its key.
-pub fn join<T, K: PartialEq, R, U>(
-    rows: &[Row<T>],
-    table: &[(K, R)],
-    key_of: impl Fn(&T) -> K,
-    combine: impl Fn(&T, &R) -> U,
-) -> Vec<Row<U>> {
-    let mut joined = Vec::new();
-    for row in rows {
-        for (key, entry) in table {
-            if *key == key_of(&row.value) {
-                let value = combine(&row.value, entry);
-                joined.push(Row { at_us: row.at_us, watermark_us: row.watermark_us, value });
-            }
-        }
+impl<T> Row<T> {
+    /// The same row with another value.
+    pub fn with<U>(&self, value: U) -> Row<U> {
+        Row { at_us: self.at_us, watermark_us: self.watermark_us, value }
     }
-    joined
-}
 
-/// For each key and window with records that are not late: what `aggregate` makes of their values, in the order
-/// in which they came.
-pub fn tumbling<T, K: Ord, A>(
-    rows: &[Row<T>],
-    windows: Windows,
-    key_of: impl Fn(&T) -> K,
-    aggregate: impl Fn(&[&T]) -> A,
-) -> Aggregated<K, A> {
-    let in_time =
-        |row: &&Row<T>| row.watermark_us.is_none_or(|watermark| span_of(windows, row.at_us).1 > watermark);
-    let taken: Vec<&Row<T>> = rows.iter().filter(in_time).collect();
-    let mut groups: Vec<((i128, i128), K)> =
-        taken.iter().map(|row| (span_of(windows, row.at_us), key_of(&row.value))).collect();
-    groups.sort();
-    groups.dedup();
-    let late = (rows.len() - taken.len()) as u64;
-    let result = |((start_us, end_us), key): ((i128, i128), K)| {
-        let is_in = |row: &&&Row<T>| {
-            start_us <= i128::from(row.at_us) && i128::from(row.at_us) < end_us && key_of(&row.value) == key
-        };
-        let values: Vec<&T> = taken.iter().filter(is_in).map(|row| &row.value).collect();
-        Result { start_us, end_us, value: aggregate(&values), key }
-    };
-    Aggregated { results: groups.into_iter().map(result).collect(), late }
-}
+    /// Whether what ends at `end_us` was still to come when the row arrived.
+    fn is_before(&self, end_us: i128) -> bool {
+        self.watermark_us.is_none_or(|watermark| watermark < end_us)
+    }
 
-/// Start and end of the window that contains `at_us`.
-fn span_of(windows: Windows, at_us: i64) -> (i128, i128) {
-    let (size, offset) = (i128::from(windows.size_us), i128::from(windows.offset_us));
-    let distance = i128::from(at_us) - offset;
-    let rounded_to_zero = distance / size;
-    // Division rounds towards zero; a window that starts before it is one further.
-    let number = if distance % size < 0 { rounded_to_zero - 1 } else { rounded_to_zero };
-    (number * size + offset, (number + 1) * size + offset)
+    /// Whether its own stamp was promised to have passed: what is late where there are no windows.
+    fn is_late(&self) -> bool {
+        self.watermark_us.is_some_and(|watermark| i128::from(self.at_us) < watermark)
+    }
 }
 
 #[cfg(test)]
@@ -169,36 +121,11 @@ mod tests {
         check_watermarks(3, 1, &[i64::MIN, -7, i64::MIN], "- -9223372036854775811 -10");
     }
 
-    /// Words `key@stamp`; results as `start:key=count`, then the late ones.
-    fn check_windows(size_us: i64, offset_us: i64, input: &str, expected: &str) {
-        let record = |word: &str| {
-            let (key, stamp) = word.split_once('@').unwrap();
-            (stamp.parse().unwrap(), key.to_owned())
-        };
-        let input: Vec<(i64, String)> = input.split_whitespace().map(record).collect();
-        let rows = source(&input, Promise { bound_us: 0, step_us: 1 });
-        let windows = Windows { size_us, offset_us };
-        let Aggregated { results, late } = tumbling(&rows, windows, String::clone, |values| values.len());
-        let show =
-            |result: &Result<String, usize>| format!("{}:{}={}", result.start_us, result.key, result.value);
-        let shown: Vec<String> = results.iter().map(show).collect();
-        assert_eq!(format!("{} late {late}", shown.join(" ")), expected);
-    }
-
+    /// The watermark of one input says nothing about the records of another.
     #[test]
-    fn windows_tile_the_line_below_zero_too_and_late_records_are_counted() {
-        check_windows(10, 0, "a@-1 a@0 b@9 a@10", "-10:a=1 0:a=1 0:b=1 10:a=1 late 0");
-        check_windows(10, 3, "a@2 a@3 a@13", "-7:a=1 3:a=1 13:a=1 late 0");
-        // At the record's position the watermark is 10, which closes [0, 10) and no more.
-        check_windows(10, 0, "a@10 a@9 a@11 a@10", "10:a=3 late 1");
-    }
-
-    #[test]
-    fn joins_meet_every_entry_of_their_key() {
-        let rows = source(&[(1, 7), (2, 8)], Promise { bound_us: 0, step_us: 1 });
-        let joined = join(&rows, &[(7, 'x'), (7, 'y')], |value| *value, |value, entry| (*value, *entry));
-        assert_eq!(joined.iter().map(|row| row.value).collect::<Vec<_>>(), [(7, 'x'), (7, 'y')]);
-        assert_eq!(filter(&rows, |value| *value > 7).len(), 1);
-        assert_eq!(map(&rows, |value| value + 1)[1].value, 9);
+    fn inputs_come_together_with_their_own_watermarks() {
+        let (ahead, behind) = (words::rows("W90 a@95"), words::rows("W1 b@2"));
+        let watermarks = |rows: &[Row<String>]| rows.iter().map(|row| row.watermark_us).collect::<Vec<_>>();
+        assert_eq!(watermarks(&union(&[ahead, behind])), [Some(90), Some(1)]);
     }
 }

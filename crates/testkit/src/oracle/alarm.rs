@@ -1,0 +1,71 @@
+//! A keyed function with timers, small enough to be told in a sentence: a key that has had no row for as long as a limit
+//! raises an alarm.
+//!
+//! A row is late if its stamp lies below its watermark, and is ignored. After each stamp `t` of a key that no other
+//! stamp of it follows in `(t, t + limit)` there is one alarm, at `t + limit`.
+
+use super::Row;
+
+/// An alarm. Sorts by its stamp, then key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Alarm<K> {
+    /// When the limit was reached.
+    pub at_us: i128,
+    /// Whose.
+    pub key: K,
+}
+
+/// All alarms, and how many rows were late.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Alarms<K> {
+    /// By stamp, then key.
+    pub alarms: Vec<Alarm<K>>,
+    /// Ignored.
+    pub late: u64,
+}
+
+/// Who was silent for `limit_us`, and when.
+pub fn alarms<T, K: Ord>(rows: &[Row<T>], limit_us: i64, key_of: impl Fn(&T) -> K) -> Alarms<K> {
+    let mut stamps: Vec<(K, i128)> = Vec::new();
+    for row in rows.iter().filter(|row| !row.is_late()) {
+        stamps.push((key_of(&row.value), i128::from(row.at_us)));
+    }
+    let late = (rows.len() - stamps.len()) as u64;
+    stamps.sort();
+    // Equal stamps are one.
+    stamps.dedup();
+    let limit = i128::from(limit_us);
+    let is_followed: Vec<bool> = stamps
+        .iter()
+        .map(|(key, at)| stamps.iter().any(|(other, next)| other == key && at < next && *next < at + limit))
+        .collect();
+    let silent = stamps.into_iter().zip(is_followed).filter(|(_, is_followed)| !is_followed);
+    let mut alarms: Vec<Alarm<K>> = silent.map(|((key, at), _)| Alarm { at_us: at + limit, key }).collect();
+    alarms.sort();
+    Alarms { alarms, late }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{key_of, rows};
+    use super::*;
+
+    fn check(input: &str, expected: &str) {
+        let Alarms { alarms, late } = alarms(&rows(input), 10, key_of);
+        let shown: Vec<String> =
+            alarms.iter().map(|alarm| format!("{}@{}", alarm.key, alarm.at_us)).collect();
+        assert_eq!(format!("{} late {late}", shown.join(" ")), expected, "{input}");
+    }
+
+    /// The limit itself is silence, one less is not, and the end of the input is silence too.
+    #[test]
+    fn silence_is_told_once() {
+        check("a1@0 a2@9 b1@9 a3@19 a4@19", "a@19 b@19 a@29 late 0");
+        check("a1@30 a2@0 a3@5", "a@15 a@40 late 0");
+    }
+
+    #[test]
+    fn late_rows_do_not_break_silence() {
+        check("a1@0 a2@20 W12 a3@11 a4@12", "a@10 a@30 late 1");
+    }
+}

@@ -1,0 +1,96 @@
+//! Allowed lateness: what comes behind the end of its window, but not too far, changes the window's result once more.
+//!
+//! With allowed lateness `a`, a row whose watermark lies at or above the end `e` of one of its windows, but below
+//! `e + a`, is an update of that window. What a window has on time does not contain its updates. A row is late if each
+//! of its windows has `e + a` at or below its watermark.
+
+use super::Row;
+use super::windows::{Result, Sliding, groups, result};
+
+/// Windows, and how long they may change behind their end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Lenient {
+    /// The windows.
+    pub windows: Sliding,
+    /// What is allowed, from zero.
+    pub allowed_us: i64,
+}
+
+/// What comes of a window aggregate that allows lateness.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Leniently<K, A> {
+    /// Of each key and window with records in time: the result of these.
+    pub on_time: Vec<Result<K, A>>,
+    /// Of each key and window with updates: the result of all records, which is the last update.
+    pub last: Vec<Result<K, A>>,
+    /// Of one input, where watermarks follow each other: every update, one for each watermark before which records came
+    /// that change something.
+    pub updates: Vec<Result<K, A>>,
+    /// Records that came too late for all their windows.
+    pub late: u64,
+}
+
+/// For each key and window what `aggregate` makes of its values, on time and behind it.
+pub fn lenient<T, K: Ord, A>(
+    rows: &[Row<T>],
+    Lenient { windows, allowed_us }: Lenient,
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Leniently<K, A> {
+    let late = rows.iter().filter(|row| windows.is_late(row, allowed_us)).count() as u64;
+    let mut found = Leniently { on_time: Vec::new(), last: Vec::new(), updates: Vec::new(), late };
+    let covered = |row: &Row<T>| {
+        let spans = windows.spans(row.at_us).into_iter();
+        spans.filter(|span| row.is_before(span.1 + i128::from(allowed_us))).collect()
+    };
+    for (span, all) in groups(rows, covered, &key_of) {
+        let of = |rows: &[&Row<T>]| result(span, rows, &key_of, &aggregate);
+        let (on_time, behind): (Vec<_>, Vec<_>) = all.iter().partition(|row| row.is_before(span.1));
+        if !on_time.is_empty() {
+            found.on_time.push(of(&on_time));
+        }
+        if !behind.is_empty() {
+            found.last.push(of(&all));
+        }
+        for same_watermark in behind.chunk_by(|a, b| a.watermark_us == b.watermark_us) {
+            let until = same_watermark[0].watermark_us;
+            let known: Vec<&Row<T>> = all.iter().copied().filter(|row| row.watermark_us <= until).collect();
+            found.updates.push(of(&known));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{all, key_of, rows, shown};
+    use super::*;
+
+    fn check(size_us: i64, slide_us: i64, allowed_us: i64, input: &str, expected: [&str; 3], late: u64) {
+        let lenient_windows = Lenient { windows: Sliding { size_us, slide_us, offset_us: 0 }, allowed_us };
+        let found = lenient(&rows(input), lenient_windows, key_of, all);
+        assert_eq!([shown(&found.on_time), shown(&found.last), shown(&found.updates)], expected, "{input}");
+        assert_eq!(found.late, late, "{input}");
+    }
+
+    #[test]
+    fn what_comes_late_updates_its_window_until_it_is_too_late() {
+        let input = "a1@3 b1@4 W10 a2@5 a3@6 W14 a4@7 W15 a5@8";
+        let updates = "0..10:a=a1+a2+a3 0..10:a=a1+a2+a3+a4";
+        check(10, 10, 5, input, ["0..10:a=a1 0..10:b=b1", "0..10:a=a1+a2+a3+a4", updates], 1);
+        check(10, 10, 0, input, ["0..10:a=a1 0..10:b=b1", "", ""], 4);
+    }
+
+    /// A key that nobody in time had, and a record that is in time for one of its windows and late for another.
+    #[test]
+    fn updates_without_a_result_on_time_and_beside_one() {
+        check(10, 10, 5, "W10 a1@3", ["", "0..10:a=a1", "0..10:a=a1"], 0);
+        check(10, 5, 1, "W10 a1@7 W11 a2@8", ["5..15:a=a1+a2", "0..10:a=a1", "0..10:a=a1"], 0);
+    }
+
+    /// Of two inputs the one is further than the other: what is on time for one is an update of the other.
+    #[test]
+    fn each_input_by_its_own_watermark() {
+        check(10, 10, 5, "W12 a1@3 | a2@4", ["0..10:a=a2", "0..10:a=a1+a2", "0..10:a=a1+a2"], 0);
+    }
+}

@@ -1,0 +1,59 @@
+//! What has to do with order: the first of each key, the largest of many, and rows by their stamps.
+
+use std::cmp::Ordering;
+
+use super::Row;
+
+/// The first row of each key, in the order of arrival, in which rows are given.
+pub fn distinct<T: Clone, K: PartialEq>(rows: &[Row<T>], key_of: impl Fn(&T) -> K) -> Vec<Row<T>> {
+    let mut first: Vec<Row<T>> = Vec::new();
+    for row in rows {
+        if !first.iter().any(|other| key_of(&other.value) == key_of(&row.value)) {
+            first.push(row.clone());
+        }
+    }
+    first
+}
+
+/// The `count` largest values, the largest first; of equal ones those that came first. The aggregate of a top-n.
+pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
+    let mut sorted: Vec<T> = values.iter().map(|value| (*value).clone()).collect();
+    sorted.sort_by(|a, b| compare(b, a));
+    sorted.truncate(count);
+    sorted
+}
+
+/// The rows that are not late, by stamp and with equal stamps in the order in which they are given; and how many are
+/// late, which are those stamped below their watermark.
+pub fn sorted<T: Clone>(rows: &[Row<T>]) -> (Vec<(i64, T)>, u64) {
+    let in_time = rows.iter().filter(|row| !row.is_late());
+    let mut sorted: Vec<(i64, T)> = in_time.map(|row| (row.at_us, row.value.clone())).collect();
+    sorted.sort_by_key(|(at_us, _)| *at_us);
+    let late = (rows.len() - sorted.len()) as u64;
+    (sorted, late)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{key_of, rows, shown_rows};
+    use super::*;
+
+    #[test]
+    fn the_first_of_each_key_stays() {
+        assert_eq!(shown_rows(&distinct(&rows("a1@5 b1@3 a2@1 W9 b2@9 c1@2"), key_of)), "a1@5 b1@3 c1@2");
+    }
+
+    #[test]
+    fn the_largest_come_first_and_of_equal_ones_the_first() {
+        let found = largest(&[&(1, 'a'), &(3, 'b'), &(3, 'c'), &(2, 'd')], 3, |a, b| a.0.cmp(&b.0));
+        assert_eq!(found, [(3, 'b'), (3, 'c'), (2, 'd')]);
+        assert_eq!(largest(&[&1], 3, i32::cmp), [1]);
+    }
+
+    #[test]
+    fn rows_are_sorted_but_for_late_ones() {
+        let (found, late) = sorted(&rows("a@5 b@3 W4 c@4 d@3 e@3 f@5"));
+        let shown: Vec<String> = found.iter().map(|(at_us, value)| format!("{value}@{at_us}")).collect();
+        assert_eq!((shown.join(" "), late), ("b@3 c@4 a@5 f@5".to_owned(), 2));
+    }
+}

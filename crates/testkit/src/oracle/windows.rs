@@ -1,0 +1,226 @@
+//! Windows: tumbling and sliding ones by time, and those of so many records.
+//!
+//! Window `n` of size `s`, slide `d` and offset `o` spans `[n d + o, n d + o + s)`, for every whole number `n`; in
+//! tumbling windows the slide is the size. A row counts for each of its windows whose end lies above its watermark, and
+//! is late if it has windows, but none of these. (With a slide above the size it may have none at all: then it counts
+//! for nothing, and is not late either.)
+
+use super::Row;
+
+/// Start and end of a window.
+pub(super) type Span = (i128, i128);
+
+/// Back-to-back windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Windows {
+    /// Above zero.
+    pub size_us: i64,
+    /// Where one of them starts.
+    pub offset_us: i64,
+}
+
+/// Windows of one size that start one slide after the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Sliding {
+    /// Above zero.
+    pub size_us: i64,
+    /// Above zero.
+    pub slide_us: i64,
+    /// Where one of them starts.
+    pub offset_us: i64,
+}
+
+/// The result of one key in one window. Sorts by window, then key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Result<K, A> {
+    /// The first instant inside.
+    pub start_us: i128,
+    /// The first instant behind.
+    pub end_us: i128,
+    /// The key.
+    pub key: K,
+    /// What its records make.
+    pub value: A,
+}
+
+/// What comes of a window aggregate.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aggregated<K, A> {
+    /// By window, then key.
+    pub results: Vec<Result<K, A>>,
+    /// Records that came too late for their windows.
+    pub late: u64,
+}
+
+/// For each key and window with records that are not late: what `aggregate` makes of their values, in the order
+/// in which they came.
+pub fn tumbling<T, K: Ord, A>(
+    rows: &[Row<T>],
+    windows: Windows,
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Aggregated<K, A> {
+    sliding(rows, windows.into(), key_of, aggregate)
+}
+
+/// The same in sliding windows.
+pub fn sliding<T, K: Ord, A>(
+    rows: &[Row<T>],
+    windows: Sliding,
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Aggregated<K, A> {
+    let groups = groups(rows, |row| windows.open_spans(row), &key_of);
+    let results = groups.iter().map(|(span, rows)| result(*span, rows, &key_of, &aggregate)).collect();
+    Aggregated { results, late: rows.iter().filter(|row| windows.is_late(row, 0)).count() as u64 }
+}
+
+impl From<Windows> for Sliding {
+    fn from(Windows { size_us, offset_us }: Windows) -> Self {
+        Sliding { size_us, slide_us: size_us, offset_us }
+    }
+}
+
+impl Sliding {
+    /// All windows that contain an instant, the latest first.
+    pub(super) fn spans(self, at_us: i64) -> Vec<Span> {
+        let at = i128::from(at_us);
+        let Sliding { size_us, slide_us, offset_us } = self;
+        let (size, slide, offset) = (i128::from(size_us), i128::from(slide_us), i128::from(offset_us));
+        // Division rounds towards zero, so the latest start not behind `at` may be one slide further down.
+        let mut start = (at - offset) / slide * slide + offset;
+        if start > at {
+            start -= slide;
+        }
+        let mut spans = Vec::new();
+        while at < start + size {
+            spans.push((start, start + size));
+            start -= slide;
+        }
+        spans
+    }
+
+    /// The windows that a row is in time for.
+    pub(super) fn open_spans<T>(self, row: &Row<T>) -> Vec<Span> {
+        self.spans(row.at_us).into_iter().filter(|span| row.is_before(span.1)).collect()
+    }
+
+    /// Whether a row comes too late for all its windows, by more than what is allowed.
+    pub(super) fn is_late<T>(self, row: &Row<T>, allowed_us: i64) -> bool {
+        let spans = self.spans(row.at_us);
+        !spans.is_empty() && spans.iter().all(|span| !row.is_before(span.1 + i128::from(allowed_us)))
+    }
+}
+
+/// The rows of each span and key, given the spans that a row counts for.
+pub(super) fn groups<T, K: Ord>(
+    rows: &[Row<T>],
+    spans_of: impl Fn(&Row<T>) -> Vec<Span>,
+    key_of: impl Fn(&T) -> K,
+) -> Vec<(Span, Vec<&Row<T>>)> {
+    let mut placed: Vec<(Span, K, usize)> = Vec::new();
+    for (index, row) in rows.iter().enumerate() {
+        for span in spans_of(row) {
+            placed.push((span, key_of(&row.value), index));
+        }
+    }
+    placed.sort();
+    let of_one = placed.chunk_by(|a, b| (a.0, &a.1) == (b.0, &b.1));
+    of_one.map(|group| (group[0].0, group.iter().map(|(_, _, index)| &rows[*index]).collect())).collect()
+}
+
+/// What `aggregate` makes of the values of some rows of one window and key.
+pub(super) fn result<T, K, A>(
+    (start_us, end_us): Span,
+    rows: &[&Row<T>],
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Result<K, A> {
+    let values: Vec<&T> = rows.iter().map(|row| &row.value).collect();
+    Result { start_us, end_us, key: key_of(values[0]), value: aggregate(&values) }
+}
+
+/// What comes of so many records of one key.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Counted<K, A> {
+    /// The key.
+    pub key: K,
+    /// The largest stamp of its records.
+    pub at_us: i64,
+    /// What they make.
+    pub value: A,
+}
+
+/// What comes of count windows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Counts<K, A> {
+    /// By key, then in the order in which they were full.
+    pub full: Vec<Counted<K, A>>,
+    /// What is left of each key at the end.
+    pub rest: Vec<Counted<K, A>>,
+}
+
+/// For each key: what `aggregate` makes of its first `size` values, the next, and so on. Depends on the order of
+/// arrival, in which the rows are given; none is late.
+///
+/// # Panics
+/// If `size` is zero.
+pub fn count_windows<T, K: Ord, A>(
+    rows: &[Row<T>],
+    size: usize,
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Counts<K, A> {
+    let mut keyed: Vec<&Row<T>> = rows.iter().collect();
+    keyed.sort_by_key(|row| key_of(&row.value));
+    let mut counts = Counts { full: Vec::new(), rest: Vec::new() };
+    for rows in keyed.chunk_by(|a, b| key_of(&a.value) == key_of(&b.value)) {
+        for window in rows.chunks(size) {
+            let values: Vec<&T> = window.iter().map(|row| &row.value).collect();
+            let at_us = window.iter().map(|row| row.at_us).max().expect("no chunk is empty");
+            let counted = Counted { key: key_of(values[0]), at_us, value: aggregate(&values) };
+            if window.len() == size { &mut counts.full } else { &mut counts.rest }.push(counted);
+        }
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::words::{all, key_of, rows, shown};
+    use super::*;
+
+    fn check(size_us: i64, slide_us: i64, offset_us: i64, input: &str, expected: &str) {
+        let windows = Sliding { size_us, slide_us, offset_us };
+        let Aggregated { results, late } = sliding(&rows(input), windows, key_of, all);
+        assert_eq!(format!("{} late {late}", shown(&results)), expected, "{input}");
+    }
+
+    #[test]
+    fn tumbling_windows_tile_the_line_below_zero_too_and_late_records_are_counted() {
+        check(10, 10, 0, "a@-1 W-1 a@0 W0 b@9 W9 a@10", "-10..0:a=a 0..10:a=a 0..10:b=b 10..20:a=a late 0");
+        check(10, 10, 3, "a@2 W2 a@3 W3 a@13", "-7..3:a=a 3..13:a=a 13..23:a=a late 0");
+        // The watermark 10 closes [0, 10) and no more.
+        check(10, 10, 0, "a1@10 W10 a2@9 a3@11 W11 a4@10", "10..20:a=a1+a3+a4 late 1");
+    }
+
+    /// A record counts for those of its windows that are still open, whatever came before from other inputs.
+    #[test]
+    fn sliding_windows_close_one_by_one() {
+        check(10, 5, 0, "a1@12 W10 a2@8 | a3@8", "0..10:a=a3 5..15:a=a1+a2+a3 10..20:a=a1 late 0");
+        check(10, 5, 0, "W15 a@8", " late 1");
+        check(10, 4, 1, "a@-8 a@0", "-15..-5:a=a -11..-1:a=a -7..3:a=a -3..7:a=a late 0");
+        // Between windows that do not meet, there is nothing to be late for.
+        check(2, 5, 0, "W90 a@3 a@99 b@1 a@96", "95..97:a=a late 1");
+    }
+
+    #[test]
+    fn so_many_records_of_a_key_make_a_window() {
+        let counts = count_windows(&rows("a1@9 b1@1 a2@3 W99 b2@4 b3@5 a3@1 a4@0"), 2, key_of, all);
+        let show = |counted: &Counted<char, String>| format!("{}@{}", counted.value, counted.at_us);
+        let shown =
+            |counted: &[Counted<char, String>]| counted.iter().map(show).collect::<Vec<_>>().join(" ");
+        assert_eq!(shown(&counts.full), "a1+a2@9 a3+a4@1 b1+b2@4");
+        assert_eq!(shown(&counts.rest), "b3@5");
+    }
+}
