@@ -2,12 +2,17 @@
 //!
 //! Each run has a random part of the [`Feature`]s and skews the rest: spread of stamps, number of keys, size of
 //! windows, bound and step of watermarks. Stamps stay within ±2^61 µs, so that their differences and the borders
-//! of their windows are numbers of 64 bits.
+//! of their windows are numbers of 64 bits. [`Sides`] are several such streams that come together.
+
+mod sides;
 
 use thalweg_model::{Entropy, EventTime, Record, Span, TumblingWindows, WatermarkStrategy};
 
+use crate::arrival::{Arrival, arrivals};
 use crate::oracle;
 use crate::seed::pick;
+
+pub use sides::{SideFeature, Sides};
 
 /// How far stamps lie from the epoch at most.
 const STAMP_US_MAX: i64 = 1 << 61;
@@ -27,17 +32,24 @@ pub enum Feature {
     LateBursts,
     /// A stamp centuries ahead, behind which everything in the present is late.
     FarFuture,
+    /// Runs of records of one key, each a gap behind the one before it, or a microsecond more or less.
+    GapBorders,
+    /// Watermarks that follow each other without a record between them: of arrivals only, since records alone do not
+    /// show them.
+    EmptyEpochs,
 }
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 6] = [
+    pub const ALL: [Feature; 8] = [
         Feature::EqualStamps,
         Feature::NegativeTimes,
         Feature::HotKey,
         Feature::EmptySpans,
         Feature::LateBursts,
         Feature::FarFuture,
+        Feature::GapBorders,
+        Feature::EmptyEpochs,
     ];
 }
 
@@ -48,6 +60,12 @@ pub struct Hostile {
     pub features: Vec<Feature>,
     /// Windows that the stream is made for.
     pub windows: oracle::Windows,
+    /// From a sixteenth of the windows' size to all of it.
+    pub slide_us: i64,
+    /// Of sessions.
+    pub gap_us: i64,
+    /// How late a record may be and still count.
+    pub allowed_us: i64,
     /// What its source promises.
     pub promise: oracle::Promise,
     /// Microseconds from one record to the next, at most.
@@ -77,13 +95,40 @@ impl Hostile {
             step_us: pick(entropy, &[0, 1, 10, 1_000]),
         };
         let spread_us = pick(entropy, &[1, 3, 20, 200]);
-        Hostile { features, windows, promise, spread_us, keys: pick(entropy, &[1, 3, 20, 200]) }
+        let keys = pick(entropy, &[1, 3, 20, 200]);
+        let least_slide_us = (size_us / 16).max(1);
+        let slides = [size_us, size_us - 1, size_us / 2, size_us / 3, least_slide_us];
+        let slide_us = pick(entropy, &slides).max(least_slide_us);
+        let gap_us = pick(entropy, &[1, 2, 10, 100]);
+        let allowed_us = pick(entropy, &[0, 1, size_us / 2, size_us, 3 * size_us + 1]);
+        Hostile { features, windows, slide_us, gap_us, allowed_us, promise, spread_us, keys }
     }
 
     /// Makes `count` records, as stamps in microseconds and values.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<(i64, Reading)> {
-        let has = |feature| self.features.contains(&feature);
-        let mut at = if has(Feature::NegativeTimes) { -(entropy.below(100_000) as i64) } else { 0 };
+        let start_us = self.start_us(entropy);
+        self.readings_from(start_us, count, entropy)
+    }
+
+    /// Makes `count` records and watermarks between them, those that its source promises and, where it is hostile in
+    /// that way, some more.
+    pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Arrival<Reading>> {
+        self.with_watermarks(&self.readings(count, entropy), entropy)
+    }
+
+    /// Where a stream begins.
+    fn start_us(&self, entropy: &mut dyn Entropy) -> i64 {
+        if self.has(Feature::NegativeTimes) { -(entropy.below(100_000) as i64) } else { 0 }
+    }
+
+    fn has(&self, feature: Feature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    fn readings_from(&self, start_us: i64, count: usize, entropy: &mut dyn Entropy) -> Vec<(i64, Reading)> {
+        let has = |feature| self.has(feature);
+        let mut at = start_us;
+        let mut last_key = 0;
         let mut equal_left = 0u64;
         let mut late_left = 0u64;
         let mut readings = Vec::with_capacity(count);
@@ -108,7 +153,12 @@ impl Hostile {
             let behind =
                 if late_left > 0 { entropy.below(self.windows.size_us as u64 * 5 + 20) as i64 } else { 0 };
             let is_hot = has(Feature::HotKey) && entropy.below(10) > 0;
-            let key = if is_hot { 0 } else { entropy.below(self.keys) };
+            let mut key = if is_hot { 0 } else { entropy.below(self.keys) };
+            if has(Feature::GapBorders) && entropy.below(3) == 0 {
+                at += self.gap_us - 1 + entropy.below(3) as i64;
+                key = last_key;
+            }
+            last_key = key;
             readings.push((at - behind, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
             // Centuries ahead is an instant, not a new age: what follows is the present again, and late.
             if at > STAMP_US_MAX / 4 && entropy.below(2) == 0 {
@@ -116,6 +166,44 @@ impl Hostile {
             }
         }
         readings
+    }
+
+    fn with_watermarks(
+        &self,
+        readings: &[(i64, Reading)],
+        entropy: &mut dyn Entropy,
+    ) -> Vec<Arrival<Reading>> {
+        let mut made = Vec::with_capacity(2 * readings.len());
+        let mut last_us = None;
+        for arrival in arrivals(readings, self.promise) {
+            if self.has(Feature::EmptyEpochs) && entropy.below(8) == 0 {
+                for _ in 0..1 + entropy.below(3) {
+                    let more_us = 1 + entropy.below(2 * self.windows.size_us as u64) as i64;
+                    last_us = last_us.map(|last| last + more_us);
+                    made.extend(last_us.map(Arrival::Watermark));
+                }
+            }
+            match arrival {
+                Arrival::Watermark(watermark_us) if Some(watermark_us) <= last_us => {}
+                Arrival::Watermark(watermark_us) => {
+                    made.push(arrival);
+                    last_us = Some(watermark_us);
+                }
+                Arrival::Record(..) => made.push(arrival),
+            }
+        }
+        made
+    }
+
+    /// Sliding windows of the same size and offset.
+    pub fn sliding(&self) -> oracle::Sliding {
+        let oracle::Windows { size_us, offset_us } = self.windows;
+        oracle::Sliding { size_us, slide_us: self.slide_us, offset_us }
+    }
+
+    /// Sliding windows that allow lateness.
+    pub fn lenient(&self) -> oracle::Lenient {
+        oracle::Lenient { windows: self.sliding(), allowed_us: self.allowed_us }
     }
 
     /// The windows as the engine's.
@@ -161,14 +249,24 @@ mod tests {
         for seed in 0..100 {
             let mut entropy = entropy_for(seed, "hostile");
             let hostile = Hostile::draw(&mut entropy);
-            let stamps: Vec<i64> = hostile.readings(500, &mut entropy).iter().map(|(at, _)| *at).collect();
-            assert!(stamps.iter().all(|at| at.abs() <= STAMP_US_MAX), "{hostile:?}");
+            let arrivals = hostile.arrivals(500, &mut entropy);
+            let (stamps, watermarks): (Vec<&Arrival<Reading>>, Vec<&Arrival<Reading>>) =
+                arrivals.iter().partition(|arrival| matches!(arrival, Arrival::Record(..)));
+            let at = |arrival: &Arrival<Reading>| match *arrival {
+                Arrival::Record(at_us, _) | Arrival::Watermark(at_us) => at_us,
+            };
+            assert!(stamps.iter().all(|arrival| at(arrival).abs() <= STAMP_US_MAX), "{hostile:?}");
+            assert!(watermarks.is_sorted_by(|a, b| at(a) < at(b)), "{hostile:?}");
             for (feature, runs) in Feature::ALL.iter().zip(&mut runs_with) {
                 *runs += u32::from(hostile.features.contains(feature));
             }
             let is_calm =
                 [Feature::LateBursts, Feature::FarFuture].iter().all(|it| !hostile.features.contains(it));
-            assert!(!is_calm || stamps.is_sorted(), "{hostile:?}");
+            assert!(!is_calm || stamps.is_sorted_by_key(|arrival| at(arrival)), "{hostile:?}");
+            let is_watermark = |arrival: &Arrival<Reading>| matches!(arrival, Arrival::Watermark(_));
+            let has_empty_epoch = arrivals.windows(2).any(|pair| pair.iter().all(is_watermark));
+            assert_eq!(has_empty_epoch, hostile.features.contains(&Feature::EmptyEpochs), "{hostile:?}");
+            assert!((1..=hostile.windows.size_us).contains(&hostile.slide_us), "{hostile:?}");
         }
         assert!(runs_with.iter().all(|runs| (25..75).contains(runs)), "{runs_with:?}");
     }

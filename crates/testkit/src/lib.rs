@@ -7,7 +7,7 @@
 //! 2. [`sim`]: the deterministic simulation: the seed picks who steps next, when memory grows and when time
 //!    moves.
 //! 3. [`oracle`]: what must come out, recomputed from the whole input in the plainest way.
-//! 4. [`hostile`]: records that nobody would like to get.
+//! 4. [`hostile`]: records that nobody would like to get; [`arrival`]: records and the watermarks between them.
 //! 5. [`script`], [`gather`], [`sabotage`]: the two ends of a query under test, and where it breaks.
 //! 6. [`case`](mod@case): queries under test, each with its oracle.
 //! 7. [`disk`]: files that are missing, cut short, replaced, or forgotten when the power goes.
@@ -19,6 +19,7 @@
 //! and `tests/churn.rs`, whose sources keep a pace. Every random number follows from a seed that a failure prints.
 #![forbid(unsafe_code)]
 
+pub mod arrival;
 pub mod case;
 pub mod data;
 pub mod disk;

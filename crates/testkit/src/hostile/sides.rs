@@ -1,0 +1,183 @@
+//! Several hostile streams that come together, in a union or a join: of one kind and over the same span of time, so
+//! that their keys meet, but each with its own features and its own promise.
+
+use thalweg_model::Entropy;
+
+use super::{Feature, Hostile, Reading};
+use crate::arrival::Arrival;
+use crate::oracle::Interval;
+use crate::seed::pick;
+
+/// How far behind the watermarks of a side are that is slow: further than any stream in the present lasts.
+const SLOW_US: i64 = 1 << 40;
+
+/// One way for several streams to be hostile to who takes them together. What happens to one side happens to the odd one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SideFeature {
+    /// The odd side has no records, but watermarks, or not even these.
+    Empty,
+    /// Nine in ten records of every side have the same key.
+    HotKey,
+    /// Only the odd side has runs of late records.
+    LateBursts,
+    /// Behind its first third, the odd side is over.
+    EndsEarly,
+    /// The odd side lacks its first two thirds.
+    StartsLate,
+    /// The odd side's watermarks are far behind its records.
+    SlowWatermarks,
+}
+
+impl SideFeature {
+    /// All of them.
+    pub const ALL: [SideFeature; 6] = [
+        SideFeature::Empty,
+        SideFeature::HotKey,
+        SideFeature::LateBursts,
+        SideFeature::EndsEarly,
+        SideFeature::StartsLate,
+        SideFeature::SlowWatermarks,
+    ];
+}
+
+/// Hostile streams that come together.
+#[derive(Clone, Debug)]
+pub struct Sides {
+    /// What this run does; the rest is disabled.
+    pub features: Vec<SideFeature>,
+    /// The streams. Windows, slide, gap and allowed lateness are the same for all.
+    pub sides: Vec<Hostile>,
+    /// Where right records may lie that meet a left one.
+    pub interval: Interval,
+    /// The side to which things happen.
+    odd: usize,
+}
+
+impl Sides {
+    /// Draws what a run does with so many streams.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn draw(side_count: usize, entropy: &mut dyn Entropy) -> Self {
+        let mut features = SideFeature::ALL.to_vec();
+        // Fewer than of a single stream: together, they leave little of the odd side.
+        features.retain(|_| entropy.below(4) == 0);
+        let odd = entropy.below(side_count as u64) as usize;
+        let first = Hostile::draw(entropy);
+        let widest_us = pick(entropy, &[0, 1, first.windows.size_us, 3 * first.windows.size_us]) as u64;
+        let lower_us = entropy.below(2 * widest_us + 1) as i64 - widest_us as i64;
+        let interval = Interval { lower_us, upper_us: lower_us + entropy.below(widest_us + 1) as i64 };
+        let mut drawn = Sides { features, sides: Vec::new(), interval, odd };
+        for side in 0..side_count {
+            let Hostile { features, mut promise, .. } = Hostile::draw(entropy);
+            let decided = [
+                (Feature::NegativeTimes, Some(first.has(Feature::NegativeTimes))),
+                (Feature::HotKey, drawn.has(SideFeature::HotKey).then_some(true)),
+                (Feature::LateBursts, drawn.has(SideFeature::LateBursts).then_some(side == odd)),
+            ];
+            let is_decided =
+                |feature: &Feature| decided.iter().any(|(it, is_set)| it == feature && is_set.is_some());
+            let mut features: Vec<Feature> = features.into_iter().filter(|it| !is_decided(it)).collect();
+            features.extend(decided.iter().filter(|(_, is_set)| *is_set == Some(true)).map(|(it, _)| *it));
+            if drawn.has(SideFeature::SlowWatermarks) && side == odd {
+                promise.bound_us = SLOW_US;
+            }
+            drawn.sides.push(Hostile { features, promise, ..first.clone() });
+        }
+        drawn
+    }
+
+    /// Makes `count` records in all, as stamps in microseconds and values, side by side.
+    pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<(i64, Reading)>> {
+        let start_us = self.sides[0].start_us(entropy);
+        let count = count / self.sides.len();
+        let mut readings = Vec::new();
+        for (side, hostile) in self.sides.iter().enumerate() {
+            let made = hostile.readings_from(start_us, count, entropy);
+            readings.push(if side == self.odd { self.cut(made) } else { made });
+        }
+        readings
+    }
+
+    /// The same with watermarks between them.
+    pub fn arrivals(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<Arrival<Reading>>> {
+        let readings = self.readings(count, entropy);
+        let with_watermarks =
+            |(hostile, made): (&Hostile, &Vec<(i64, Reading)>)| hostile.with_watermarks(made, entropy);
+        let mut arrivals: Vec<Vec<Arrival<Reading>>> =
+            self.sides.iter().zip(&readings).map(with_watermarks).collect();
+        if self.has(SideFeature::Empty) && entropy.below(2) == 0 {
+            let other = &arrivals[(self.odd + 1) % arrivals.len()];
+            let watermarks = other.iter().filter(|arrival| matches!(arrival, Arrival::Watermark(_)));
+            arrivals[self.odd] = watermarks.cloned().collect();
+        }
+        arrivals
+    }
+
+    fn has(&self, feature: SideFeature) -> bool {
+        self.features.contains(&feature)
+    }
+
+    /// What is left of the odd side.
+    fn cut<T>(&self, mut made: Vec<T>) -> Vec<T> {
+        let third = made.len() / 3;
+        if self.has(SideFeature::Empty) {
+            made.clear();
+        } else if self.has(SideFeature::StartsLate) {
+            made.drain(..2 * third);
+        } else if self.has(SideFeature::EndsEarly) {
+            made.truncate(third);
+        }
+        made
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::seed::entropy_for;
+
+    /// Over two hundred seeds each feature is there in about a quarter of the runs, alone too, and shows.
+    #[test]
+    fn features_come_and_go_and_do_what_they_say() {
+        let mut runs_with = [0; SideFeature::ALL.len()];
+        let mut pairs_that_meet = 0;
+        for seed in 0..200 {
+            let mut entropy = entropy_for(seed, "sides");
+            let sides = Sides::draw(2, &mut entropy);
+            for (feature, runs) in SideFeature::ALL.iter().zip(&mut runs_with) {
+                *runs += u32::from(sides.features.contains(feature));
+            }
+            assert!(sides.interval.lower_us <= sides.interval.upper_us, "{sides:?}");
+            let arrivals = sides.arrivals(400, &mut entropy);
+            let records = |side: usize| {
+                let of_side = arrivals[side].iter();
+                of_side.filter_map(|arrival| match arrival {
+                    Arrival::Record(at_us, reading) => Some((*at_us, reading.key)),
+                    Arrival::Watermark(_) => None,
+                })
+            };
+            let (odd, other) = (records(sides.odd).count(), records(1 - sides.odd).count());
+            assert_eq!(other, 200, "{sides:?}");
+            match (
+                sides.has(SideFeature::Empty),
+                sides.has(SideFeature::StartsLate),
+                sides.has(SideFeature::EndsEarly),
+            ) {
+                (true, ..) => assert_eq!(odd, 0, "{sides:?}"),
+                (_, true, _) => assert_eq!(odd, 68, "{sides:?}"),
+                (.., true) => assert_eq!(odd, 66, "{sides:?}"),
+                _ => assert_eq!(odd, 200, "{sides:?}"),
+            }
+            let hot = records(1 - sides.odd).filter(|(_, key)| *key == 0).count();
+            assert!(!sides.has(SideFeature::HotKey) || hot > 100, "{sides:?}");
+            let size_us = sides.sides[0].windows.size_us;
+            let meets = |left: (i64, u64)| {
+                records(1).any(|right| left.1 == right.1 && left.0.abs_diff(right.0) < size_us as u64)
+            };
+            pairs_that_meet += u32::from(records(0).any(meets));
+        }
+        assert!(runs_with.iter().all(|runs| (25..75).contains(runs)), "{runs_with:?}");
+        assert!(pairs_that_meet > 100, "{pairs_that_meet}");
+    }
+}
