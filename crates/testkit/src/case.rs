@@ -55,14 +55,14 @@ pub fn verdict(case: &dyn Case, report: &QueryReport) -> Option<String> {
 }
 
 /// The first difference between two lists, after sorting.
-fn first_difference<R: Ord + Debug>(mut expected: Vec<R>, mut found: Vec<R>) -> Option<String> {
+pub(crate) fn first_difference<R: Ord + Debug>(mut expected: Vec<R>, mut found: Vec<R>) -> Option<String> {
     expected.sort();
     found.sort();
     in_order_difference(&expected, &found)
 }
 
 /// The first place where two lists part.
-fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &[R]) -> Option<String> {
+pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &[R]) -> Option<String> {
     let place = expected.iter().zip(found).position(|(expected, found)| expected != found);
     let place = place.unwrap_or(expected.len().min(found.len()));
     let (expected_row, found_row) = (expected.get(place), found.get(place));

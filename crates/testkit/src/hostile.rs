@@ -6,6 +6,7 @@
 
 mod sides;
 
+use serde::{Deserialize, Serialize};
 use thalweg_model::{Entropy, EventTime, Record, Span, TumblingWindows, WatermarkStrategy};
 
 use crate::arrival::{Arrival, arrivals};
@@ -75,7 +76,7 @@ pub struct Hostile {
 }
 
 /// The values of a hostile stream.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Reading {
     /// Below the number of keys.
     pub key: u64,

@@ -8,11 +8,12 @@
 //!    moves.
 //! 3. [`oracle`]: what must come out, recomputed from the whole input in the plainest way.
 //! 4. [`hostile`]: records that nobody would like to get; [`arrival`]: records and the watermarks between them.
-//! 5. [`script`], [`gather`], [`sabotage`]: the two ends of a query under test, and where it breaks.
-//! 6. [`case`](mod@case): queries under test, each with its oracle.
-//! 7. [`disk`]: files that are missing, cut short, replaced, or forgotten when the power goes.
-//! 8. [`pairwise`]: few runs in which every pair of settings meets.
-//! 9. [`data`]: where recorded data lie. [`watchdog`]: a test that hangs fails.
+//! 5. [`operator_bed`]: one operator as a task would drive it, held to its contract without an engine.
+//! 6. [`script`], [`gather`], [`sabotage`]: the two ends of a query under test, and where it breaks.
+//! 7. [`case`](mod@case): queries under test, each with its oracle.
+//! 8. [`disk`]: files that are missing, cut short, replaced, or forgotten when the power goes.
+//! 9. [`pairwise`]: few runs in which every pair of settings meets.
+//! 10. [`data`]: where recorded data lie. [`watchdog`]: a test that hangs fails.
 //!
 //! Invariants of this room: no test reads a real clock or sleeps, but for watchdogs, which bound a hang, and four
 //! suites whose subject is time: `tests/memory_bound.rs` and `tests/idle.rs`, which measure, and `tests/sleeping.rs`
@@ -25,6 +26,7 @@ pub mod data;
 pub mod disk;
 pub mod gather;
 pub mod hostile;
+pub mod operator_bed;
 pub mod oracle;
 pub mod pairwise;
 pub mod sabotage;

@@ -1,0 +1,128 @@
+//! What came out of an operator, and what can be asked of it.
+
+use std::fmt::Debug;
+
+use thalweg_model::{Counts, Either};
+
+use crate::case::{first_difference, in_order_difference};
+use crate::oracle::Row;
+
+/// What an operator was given and what it made of it.
+#[derive(Clone, Debug)]
+pub struct Ran<In, Out> {
+    /// All records in the order of arrival, each with the watermark of its own input: what oracles read.
+    pub arrived: Vec<Row<In>>,
+    /// All records that came out, in order.
+    pub emitted: Vec<Emitted<Out>>,
+    /// The watermarks that it was given, in microseconds.
+    pub watermarks_us: Vec<i64>,
+    /// The counts of each operator of a chain, summed over all that stood in its place.
+    pub counts: Vec<Counts>,
+    /// Whether it was refused memory, and not called any more.
+    pub is_starved: bool,
+}
+
+/// A record that came out, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Emitted<Out> {
+    /// It, and the watermark that those behind judge it by: the last one forwarded of either kind.
+    pub row: Row<Out>,
+    /// How many watermarks were given before it, counting the one that brought it about.
+    pub watermark_count: usize,
+    /// The watermark that was forwarded last before it, in microseconds.
+    pub promised_us: Option<i64>,
+}
+
+impl<In, Out> Ran<In, Out> {
+    /// Sum of a count over the operators of a chain.
+    pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
+        self.counts.iter().map(count).sum()
+    }
+
+    /// Asserts that exactly so many records were late.
+    ///
+    /// # Panics
+    /// If not.
+    pub fn assert_late(&self, expected: u64) {
+        assert_eq!(self.total(|counts| counts.late), expected, "late records");
+    }
+
+    /// Asserts that the results are those expected, in any order.
+    ///
+    /// # Panics
+    /// If they are not, telling the first difference.
+    pub fn assert_results<R: Ord + Debug>(&self, expected: Vec<R>, look: impl Fn(&Row<Out>) -> R) {
+        let found = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
+        if let Some(difference) = first_difference(expected, found) {
+            panic!("{difference}");
+        }
+    }
+
+    /// Asserts that what came out are these rows in this order, each with the watermark by which those behind judge it.
+    ///
+    /// # Panics
+    /// If not, telling the first difference.
+    pub fn assert_rows(&self, expected: &[Row<Out>])
+    where
+        Out: Clone + PartialEq + Debug,
+    {
+        let found: Vec<Row<Out>> = self.emitted.iter().map(|emitted| emitted.row.clone()).collect();
+        if let Some(difference) = in_order_difference(expected, &found) {
+            panic!("{difference}");
+        }
+    }
+
+    /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that hand on late
+    /// records cannot promise it; those that emit results of their own must.
+    ///
+    /// # Panics
+    /// If one is.
+    pub fn assert_keeps_its_promise(&self) {
+        for Emitted { row: Row { at_us, .. }, promised_us, .. } in &self.emitted {
+            assert!(
+                promised_us.is_none_or(|promised_us| promised_us <= *at_us),
+                "a record at {at_us} came behind the watermark {promised_us:?}"
+            );
+        }
+    }
+
+    /// Asserts that each result came with the first watermark that reaches the end of its window, in microseconds, in
+    /// the order of these ends; results for which `end_of` has none are left out.
+    ///
+    /// # Panics
+    /// If one came before, behind or out of order.
+    pub fn assert_fires_at(&self, end_of: impl Fn(&Row<Out>) -> Option<i64>) {
+        let mut last_end_us = i64::MIN;
+        for Emitted { row, watermark_count, .. } in &self.emitted {
+            let Some(end_us) = end_of(row) else { continue };
+            let reached = &self.watermarks_us[..*watermark_count];
+            assert!(
+                reached.last().is_some_and(|last| end_us <= *last),
+                "the result of a window came before its end {end_us}, at watermark {:?}",
+                reached.last()
+            );
+            let before = &reached[..reached.len() - 1];
+            assert!(
+                before.last().is_none_or(|last| *last < end_us),
+                "the result of a window came behind its end {end_us}, which watermark {:?} had reached",
+                before.last()
+            );
+            assert!(last_end_us <= end_us, "the window that ends at {end_us} came behind {last_end_us}");
+            last_end_us = end_us;
+        }
+    }
+}
+
+impl<L: Clone, R: Clone, Out> Ran<Either<L, R>, Out> {
+    /// What arrived on either side.
+    pub fn sides(&self) -> (Vec<Row<L>>, Vec<Row<R>>) {
+        let mut sides = (Vec::new(), Vec::new());
+        for row in &self.arrived {
+            match &row.value {
+                Either::Left(left) => sides.0.push(row.with(left.clone())),
+                Either::Right(right) => sides.1.push(row.with(right.clone())),
+            }
+        }
+        sides
+    }
+}
