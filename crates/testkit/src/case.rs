@@ -19,7 +19,7 @@ use thalweg::{Chaining, Graph, QueryReport};
 pub use nyt::{Nyt, NytSource, nyt_row};
 pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
-pub use readings::{Readings, Tally, TallyResult};
+pub use readings::{Readings, Tally, TallyResult, window_row};
 pub use twice::Twice;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 

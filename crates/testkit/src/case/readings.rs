@@ -117,20 +117,8 @@ impl Case for Readings {
             |reading| reading.key,
             |reading, factor| scaled(*reading, *factor),
         );
-        let expected = oracle::tumbling(
-            &joined,
-            self.hostile.windows,
-            |reading| reading.key,
-            |values| {
-                let amounts: Vec<i64> = values.iter().map(|reading| reading.amount).collect();
-                TallyResult {
-                    count: amounts.len() as u64,
-                    sum: amounts.iter().sum(),
-                    least: *amounts.iter().min().expect("no group is empty"),
-                    largest: *amounts.iter().max().expect("no group is empty"),
-                }
-            },
-        );
+        let expected =
+            oracle::tumbling(&joined, self.hostile.windows, |reading| reading.key, TallyResult::of);
         let found = self.gathered.each(|record| window_row(&record.value));
         first_difference(expected.results, found)
             .or_else(|| count_difference("late", expected.late, report.total(|counts| counts.late)))
@@ -154,7 +142,7 @@ impl Case for Readings {
 }
 
 /// A result of the engine in the oracle's terms.
-pub(super) fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result<K, A> {
+pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result<K, A> {
     oracle::Result {
         start_us: result.window.start.as_micros().into(),
         end_us: result.window.end.as_micros().into(),
@@ -174,6 +162,22 @@ pub struct TallyResult {
     pub least: i64,
     /// The largest.
     pub largest: i64,
+}
+
+impl TallyResult {
+    /// What [`Tally`] must make of these, in the plainest way.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn of(values: &[&Reading]) -> Self {
+        let amounts: Vec<i64> = values.iter().map(|reading| reading.amount).collect();
+        TallyResult {
+            count: amounts.len() as u64,
+            sum: amounts.iter().sum(),
+            least: *amounts.iter().min().expect("no group is empty"),
+            largest: *amounts.iter().max().expect("no group is empty"),
+        }
+    }
 }
 
 /// Folds amounts; breaks where it is told to.
