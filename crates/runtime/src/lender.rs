@@ -30,6 +30,11 @@ impl StateLender {
         Arc::new(StateLender { pool, was_asked: AtomicBool::new(false), lent: Mutex::new(Lent::default()) })
     }
 
+    /// Whether something was refused that is not told yet.
+    pub(crate) fn has_refused(&self) -> bool {
+        self.was_asked.load(Ordering::Relaxed) && self.lent.lock().refused.is_some()
+    }
+
     /// Makes `state` pay for `held_bytes`, using what was lent.
     ///
     /// # Errors

@@ -24,6 +24,7 @@ use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
 use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::{Allowance, Clock, Counts, Entropy, Fault, ProcessingTime};
 
+use crate::lender::StateLender;
 use crate::meter::Meter;
 
 /// What a task needs of the world for one step.
@@ -32,6 +33,8 @@ pub(crate) struct StepContext<'a> {
     /// When the step began.
     pub(crate) now: ProcessingTime,
     pub(crate) quantum: Quantum,
+    /// What the task's state is paid from.
+    pub(crate) lender: &'a StateLender,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
     /// In a step in which every operator of the chain is measured: where to write down what each took.

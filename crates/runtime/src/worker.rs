@@ -88,17 +88,14 @@ fn run(
     is_measured: bool,
 ) -> (Outcome, ProcessingTime) {
     let meter = is_measured.then(|| Arc::clone(&claim.body.meter));
-    let context = StepContext {
-        clock,
-        now: started,
-        quantum: claim.quantum,
-        source_grain_ns: executor.source_grain_ns(),
-        measured: meter.as_deref(),
-    };
+    let (quantum, source_grain_ns) = (claim.quantum, executor.source_grain_ns());
     let body = &mut *claim.body;
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
-        let report = body.task.step(&context)?;
+        let TaskBody { task, lender, .. } = &mut *body;
+        let measured = meter.as_deref();
+        let context = StepContext { clock, now: started, quantum, lender, source_grain_ns, measured };
+        let report = task.step(&context)?;
         Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));
     let ended = clock.now();

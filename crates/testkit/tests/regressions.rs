@@ -168,6 +168,44 @@ fn a_query_that_outgrows_the_budget_in_its_last_step_publishes_nothing() {
     );
 }
 
+/// Nor if its state was refused memory there: what it has emitted lacks what there was no memory for. Tried with budgets
+/// from those that are too small for the edges to those that are ample.
+#[test]
+fn a_query_that_is_refused_memory_in_its_last_step_publishes_nothing() {
+    let edges = EdgeLimits { block_records: 384, chunk_blocks: 1, chunks_max: 2, marks_max: 8 };
+    let reading = |key: u64| Record::new(EventTime::from_micros(1), Reading { key, amount: 1 });
+    let (mut finished, mut failed) = (0, 0);
+    for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
+        for budget in (16..64).map(|pages| pages << 12) {
+            let mut bench = Bench::new(edges, budget);
+            let sink = Gather::new(Expects::WindowResults, &Arc::default());
+            let seen = sink.gathered();
+            let query = Query::new("many keys");
+            query
+                .source("source", Given::new((0..380).map(reading).collect()), WatermarkStrategy::ascending())
+                .key_by(|reading: &Reading| reading.key)
+                .tumbling(TumblingWindows::new(Span::from_secs(1)).unwrap())
+                .aggregate(Tally(Arc::default()))
+                .sink("sink", sink);
+            let Ok(handle) = bench.stepped.engine.submit(query.plan(chaining).unwrap()) else { continue };
+            bench.run();
+            let outcome = handle.wait();
+            assert_eq!(outcome.is_ok(), seen.is_published(), "{chaining:?}, {budget} bytes");
+            match outcome {
+                Ok(_) => {
+                    assert_eq!(seen.each(|_| ()).len(), 380, "{chaining:?}, {budget} bytes");
+                    finished += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error.code(), "STATE_LIMIT", "{chaining:?}, {budget} bytes");
+                    failed += 1;
+                }
+            }
+        }
+    }
+    assert!(finished > 10 && failed > 10, "{finished} finished, {failed} failed");
+}
+
 /// What a cancelled query publishes is settled when the wait for it is over: nothing, as a rule, or everything if
 /// its last step was already running. Nothing appears behind the back of those who know that it has ended.
 #[test]

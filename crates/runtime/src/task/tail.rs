@@ -106,6 +106,11 @@ impl<C, E> Tail<C, E> {
             if flow == Flow::More {
                 return Ok(false);
             }
+            if mark == Some(Mark::End) && context.lender.has_refused() {
+                // Who was refused memory went without, so its results are wrong. Behind the end they would be
+                // published; the query fails as soon as the step is over.
+                return Ok(false);
+            }
             if let Some(mark) = mark {
                 self.is_emitting = false;
                 self.marks.pop_front();
