@@ -5,22 +5,26 @@
 //! that its source really made, so that a query which was stopped halfway is checked as strictly as one that read
 //! everything.
 
+mod diamond;
 mod nyt;
 mod parcels;
 mod passing;
 mod readings;
 mod twice;
+mod united;
 mod ysb;
 
 use std::fmt::Debug;
 
 use thalweg::{Chaining, Graph, QueryReport};
 
+pub use diamond::Diamond;
 pub use nyt::{Nyt, NytSource, nyt_row};
 pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
 pub use readings::{Readings, Tally, TallyResult, window_row};
 pub use twice::Twice;
+pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 
 /// A query under test.

@@ -61,7 +61,7 @@ pub struct Hostile {
     pub features: Vec<Feature>,
     /// Windows that the stream is made for.
     pub windows: oracle::Windows,
-    /// From a sixteenth of the windows' size to all of it.
+    /// From a sixteenth of the windows' size to more than all of it.
     pub slide_us: i64,
     /// Of sessions.
     pub gap_us: i64,
@@ -98,7 +98,8 @@ impl Hostile {
         let spread_us = pick(entropy, &[1, 3, 20, 200]);
         let keys = pick(entropy, &[1, 3, 20, 200]);
         let least_slide_us = (size_us / 16).max(1);
-        let slides = [size_us, size_us - 1, size_us / 2, size_us / 3, least_slide_us];
+        let slides =
+            [size_us, size_us - 1, size_us / 2, size_us / 3, least_slide_us, size_us + 1 + size_us / 2];
         let slide_us = pick(entropy, &slides).max(least_slide_us);
         let gap_us = pick(entropy, &[1, 2, 10, 100]);
         let allowed_us = pick(entropy, &[0, 1, size_us / 2, size_us, 3 * size_us + 1]);
@@ -267,7 +268,7 @@ mod tests {
             let is_watermark = |arrival: &Arrival<Reading>| matches!(arrival, Arrival::Watermark(_));
             let has_empty_epoch = arrivals.windows(2).any(|pair| pair.iter().all(is_watermark));
             assert_eq!(has_empty_epoch, hostile.features.contains(&Feature::EmptyEpochs), "{hostile:?}");
-            assert!((1..=hostile.windows.size_us).contains(&hostile.slide_us), "{hostile:?}");
+            assert!((1..=2 * hostile.windows.size_us).contains(&hostile.slide_us), "{hostile:?}");
         }
         assert!(runs_with.iter().all(|runs| (25..75).contains(runs)), "{runs_with:?}");
     }

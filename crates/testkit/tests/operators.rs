@@ -143,17 +143,25 @@ fn tally_in(hostile: &Hostile) -> impl Operator<Reading, Out = Windowed<u64, Tal
     TumblingAggregate::new("window", hostile.tumbling(), key_of, Tally(Arc::default()))
 }
 
+fn check_tumbling(hostile: &Hostile, bed: &Bed<Reading>) {
+    let ran = bed.drive(|| tally_in(hostile));
+    let expected = oracle::tumbling(&ran.arrived, hostile.windows, key_of, TallyResult::of);
+    ran.assert_results(expected.results, |row| window_row(&row.value));
+    ran.assert_late(expected.late);
+    ran.assert_keeps_its_promise();
+    ran.assert_fires_at(|row| Some(row.value.window.end.as_micros()));
+    assert!(ran.emitted.iter().all(|it| it.row.at_us == it.row.value.window.end.as_micros() - 1));
+}
+
 #[test]
 fn tumbling_windows() {
-    one_input(|hostile, bed| {
-        let ran = bed.drive(|| tally_in(hostile));
-        let expected = oracle::tumbling(&ran.arrived, hostile.windows, key_of, TallyResult::of);
-        ran.assert_results(expected.results, |row| window_row(&row.value));
-        ran.assert_late(expected.late);
-        ran.assert_keeps_its_promise();
-        ran.assert_fires_at(|row| Some(row.value.window.end.as_micros()));
-        assert!(ran.emitted.iter().all(|it| it.row.at_us == it.row.value.window.end.as_micros() - 1));
-    });
+    one_input(check_tumbling);
+}
+
+#[test]
+#[ignore = "the window of the last record is taken to be open for the next one, whatever input that is from"]
+fn tumbling_windows_of_several_inputs() {
+    union(|sides, bed| check_tumbling(&sides.sides[0], bed));
 }
 
 /// A chain is one operator, whose records are late by the marks that reach its end.
@@ -179,8 +187,8 @@ fn chains() {
 /// Who is refused memory panics as little as who gets it, and breaks no rule until it is not called any more.
 fn without_memory<P: Operator<Reading>>(make: impl Fn(&Hostile) -> P) {
     let starved = std::cell::Cell::new(0);
-    one_input(|hostile, bed| {
-        let ran: Ran<_, _> = bed.clone().with_purse(1_000).drive(|| make(hostile));
+    union(|sides, bed| {
+        let ran: Ran<_, _> = bed.clone().with_purse(1_000).drive(|| make(&sides.sides[0]));
         starved.set(starved.get() + u64::from(ran.is_starved));
     });
     assert!(starved.get() > 0, "nobody was refused");
