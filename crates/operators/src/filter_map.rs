@@ -85,7 +85,7 @@ mod tests {
     use super::*;
     use crate::map::Map;
     use crate::test_bed::Bed;
-    use thalweg_model::Then;
+    use thalweg_model::{Either, Then};
 
     fn halves() -> FilterMap<fn(i64) -> Option<i64>> {
         FilterMap::new("halves", |value| (value % 2 == 0).then_some(value / 2))
@@ -98,6 +98,17 @@ mod tests {
             assert_eq!(bed.run("4@5 3@3 W4 -6@-4 0@4"), "2@5 W4 -3@-4 0@4");
             assert_eq!(bed.counts(), "halves: 4 read, 3 forwarded, 1 filtered");
         }
+    }
+
+    /// How one side is taken of what came together, or was split.
+    #[test]
+    fn one_side_of_two() {
+        let left = |value: Either<i64, i64>| match value {
+            Either::Left(value) => Some(value),
+            Either::Right(_) => None,
+        };
+        let mut bed = Bed::of_two(FilterMap::new("left", left));
+        assert_eq!(bed.run("L1@1 R2@2 L3@3 W3"), "1@1 3@3 W3");
     }
 
     #[test]

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 pub mod aggregate;
+pub mod distinct;
 pub mod filter;
 pub mod filter_map;
 pub mod flat_map;
@@ -25,9 +26,12 @@ pub mod sort;
 pub mod window;
 
 #[cfg(test)]
+mod purse;
+#[cfg(test)]
 mod test_bed;
 
 pub use aggregate::Count;
+pub use distinct::Distinct;
 pub use filter::Filter;
 pub use filter_map::FilterMap;
 pub use flat_map::FlatMap;

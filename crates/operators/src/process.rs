@@ -199,14 +199,12 @@ where
         assert!(self.keyed.emitted.is_empty(), "a mark comes when all before it is through (O3)");
         match mark {
             Mark::Watermark(watermark) => {
-                let last = self.keyed.watermark;
-                assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
-                self.keyed.watermark = watermark;
+                self.keyed.lateness.on_watermark(watermark);
                 self.is_firing = true;
                 self.fire(output)
             }
             Mark::InputWatermark(watermark) => {
-                self.keyed.input_watermark = watermark;
+                self.keyed.lateness.on_input_watermark(watermark);
                 Flow::Done
             }
             _ => Flow::Done,

@@ -23,7 +23,7 @@ use thalweg_model::{
     StateError, StateReader, StateWriter,
 };
 
-use crate::late::{DivertLate, DropLate, LateRule};
+use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use runs::{Keyed, Runs};
 
 /// Sorts records by event time.
@@ -32,9 +32,7 @@ pub struct Sort<K, T, KeyOf, L = DropLate> {
     name: String,
     key_of: KeyOf,
     runs: Runs<K, T>,
-    watermark: EventTime,
-    /// Of the input that records come from now.
-    input_watermark: EventTime,
+    lateness: Lateness,
     read: u64,
     late: u64,
     blame: Blame,
@@ -68,8 +66,7 @@ where
             name,
             key_of,
             runs: Runs::new(Allowance::default()),
-            watermark: EventTime::MIN,
-            input_watermark: EventTime::MIN,
+            lateness: Lateness::new(),
             read: 0,
             late: 0,
             blame: Blame::default(),
@@ -79,7 +76,7 @@ where
 
     #[inline(always)]
     fn take_in<O: Output<L::Out>>(&mut self, record: Record<T>, output: &mut O) {
-        if record.event_time < self.watermark.max(self.input_watermark) {
+        if record.event_time < self.lateness.late_by() {
             return self.take_late(record, output);
         }
         let Sort { key_of, runs, blame, .. } = self;
@@ -135,9 +132,7 @@ where
     fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
         match mark {
             Mark::Watermark(watermark) => {
-                let last = self.watermark;
-                assert!(watermark >= last, "watermarks never go back (O5): {watermark:?} after {last:?}");
-                self.watermark = watermark;
+                self.lateness.on_watermark(watermark);
                 let last_instant = match watermark {
                     // It promises nothing, and there is no instant before it.
                     EventTime::MIN => return Flow::Done,
@@ -149,7 +144,7 @@ where
                 self.emit(output)
             }
             Mark::InputWatermark(watermark) => {
-                self.input_watermark = watermark;
+                self.lateness.on_input_watermark(watermark);
                 Flow::Done
             }
             _ => Flow::Done,
@@ -183,15 +178,15 @@ where
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(!self.runs.is_releasing(), "state is saved at a mark, when all before it is through (O4)");
-        state.put(&(self.watermark, self.input_watermark, self.runs.len()))?;
+        self.lateness.save(state)?;
+        state.put(&self.runs.len())?;
         self.runs.iter().try_for_each(|record| state.put(&(record.event_time, &record.value)))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.runs.clear();
-        let count: usize;
-        (self.watermark, self.input_watermark, count) = state.take()?;
-        for _ in 0..count {
+        self.lateness.load(state)?;
+        for _ in 0..state.take::<usize>()? {
             let (event_time, value) = state.take()?;
             let key = (self.key_of)(&value);
             self.runs.insert(Keyed { record: Record::new(event_time, value), key });

@@ -1,17 +1,39 @@
 //! A bed to test operators on: input and output as text, with as little room as is asked for.
 //!
-//! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `I4` an input's watermark, `IDLE` and `B4` a
-//! barrier, `END` the end behind a watermark at the maximum. Output is written the same way; marks appear when they have
-//! got through, as those behind the operator see them.
+//! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `I5` the watermark of the input that the
+//! next records come from, `END` the end behind a watermark at the maximum. Where two streams come together, `L7@3` is
+//! of the left one and `R7@3` of the right one. Output is written the same way; marks appear when they have got
+//! through, as those behind the operator see them.
 
 use std::fmt::Display;
+use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
 
 use thalweg_model::{
-    Allowance, Counts, Either, EventTime, Flow, Input, Lender, Mark, Operator, Output, Record, StateReader,
+    Allowance, Counts, Either, EventTime, Flow, Input, Mark, Operator, Output, Record, StateReader,
     StateWriter, Windowed,
 };
+
+/// How an input is read from text.
+pub(crate) trait Parse: Sized {
+    fn parse(text: &str) -> Self;
+}
+
+impl Parse for i64 {
+    fn parse(text: &str) -> Self {
+        text.parse().expect("a value")
+    }
+}
+
+impl<L: Parse, R: Parse> Parse for Either<L, R> {
+    fn parse(text: &str) -> Self {
+        match text.split_at(1) {
+            ("L", value) => Either::Left(L::parse(value)),
+            ("R", value) => Either::Right(R::parse(value)),
+            _ => panic!("{text} is of the left or of the right stream, L or R"),
+        }
+    }
+}
 
 /// How a result is written.
 pub(crate) trait Show {
@@ -24,18 +46,15 @@ impl Show for i64 {
     }
 }
 
-impl<K: Display, V: Display> Show for Windowed<K, V> {
+impl Show for String {
     fn show(&self) -> String {
-        format!("{}={}", self.key, self.value)
+        self.clone()
     }
 }
 
-impl<L: Show, R: Show> Show for Either<L, R> {
+impl<K: Display, V: Display> Show for Windowed<K, V> {
     fn show(&self) -> String {
-        match self {
-            Either::Left(left) => left.show(),
-            Either::Right(right) => format!("right:{}", right.show()),
-        }
+        format!("{}={}", self.key, self.value)
     }
 }
 
@@ -100,21 +119,32 @@ impl<T> Output<T> for Collected<T> {
 }
 
 /// An operator under test.
-pub(crate) struct Bed<P> {
+pub(crate) struct Bed<P, In = i64> {
     operator: P,
     /// Room of the output at every call; batches of input are no larger.
     room: usize,
+    input: PhantomData<In>,
 }
 
-impl<P> Bed<P>
+impl<P: Operator<i64>> Bed<P> {
+    pub(crate) fn new(operator: P) -> Self {
+        Bed { operator, room: 100_000, input: PhantomData }
+    }
+}
+
+impl<P: Operator<Either<i64, i64>>> Bed<P, Either<i64, i64>> {
+    /// For an operator behind two streams.
+    pub(crate) fn of_two(operator: P) -> Self {
+        Bed { operator, room: 100_000, input: PhantomData }
+    }
+}
+
+impl<P, In> Bed<P, In>
 where
-    P: Operator<i64>,
+    In: Parse,
+    P: Operator<In>,
     P::Out: Show,
 {
-    pub(crate) fn new(operator: P) -> Self {
-        Bed { operator, room: 100_000 }
-    }
-
     pub(crate) fn with_room(self, room: usize) -> Self {
         Bed { room, ..self }
     }
@@ -126,37 +156,35 @@ where
         for token in input.split_whitespace() {
             if let Some((value, stamp)) = token.split_once('@') {
                 let event_time = EventTime::from_micros(stamp.parse().expect("a stamp"));
-                batch.push(Record::new(event_time, value.parse().expect("a value")));
+                batch.push(Record::new(event_time, In::parse(value)));
                 continue;
             }
             self.process(std::mem::take(&mut batch), &mut shown);
             if token == "END" {
-                self.mark(Mark::Watermark(EventTime::MAX), &mut shown);
+                let forwarded = self.mark(Mark::Watermark(EventTime::MAX), &mut shown);
+                assert_eq!(
+                    forwarded,
+                    Some(Mark::Watermark(EventTime::MAX)),
+                    "the end is held back by nobody"
+                );
+                self.mark(Mark::End, &mut shown);
+                shown.push(token.to_owned());
+                continue;
             }
-            let mark = read_mark(token);
-            self.mark(mark, &mut shown);
-            shown.extend(self.operator.forward(mark).map(show_mark));
+            let (kind, instant) = token.split_at(1);
+            let instant = EventTime::from_micros(instant.parse().expect("a watermark"));
+            let forwarded = match kind {
+                "W" => self.mark(Mark::Watermark(instant), &mut shown),
+                "I" => self.mark(Mark::InputWatermark(instant), &mut shown),
+                _ => panic!("{token} is a record, a mark or the end"),
+            };
+            shown.extend(forwarded.map(|mark| match mark {
+                Mark::Watermark(watermark) => format!("W{}", watermark.as_micros()),
+                Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
+                mark => panic!("a watermark becomes no {mark:?}"),
+            }));
         }
         self.process(batch, &mut shown);
-        shown.join(" ")
-    }
-
-    /// The same, but behind every mark the state is saved and loaded into another operator, which goes on.
-    pub(crate) fn run_restoring(&mut self, input: &str, fresh: impl Fn() -> P) -> String {
-        let mut shown = Vec::new();
-        let mut rest = input.split_whitespace().peekable();
-        while rest.peek().is_some() {
-            let mut part = Vec::new();
-            for token in rest.by_ref() {
-                part.push(token);
-                if !token.contains('@') {
-                    break;
-                }
-            }
-            shown.push(self.run(&part.join(" ")));
-            self.operator = restored(&self.operator, fresh());
-        }
-        shown.retain(|part| !part.is_empty());
         shown.join(" ")
     }
 
@@ -165,6 +193,24 @@ where
         assert!(self.operator.faulted().is_none());
         assert!(catch_unwind(AssertUnwindSafe(|| self.run(input))).is_err());
         self.operator.faulted().expect("somebody is to blame").to_owned()
+    }
+
+    /// Does what [`run`](Self::run) does, but behind every mark the state is saved and loaded into another operator,
+    /// which goes on.
+    pub(crate) fn run_restoring(mut self, input: &str, fresh: impl Fn() -> P) -> String {
+        let mut shown = Vec::new();
+        let mut tokens: Vec<&str> = Vec::new();
+        for token in input.split_whitespace() {
+            tokens.push(token);
+            if !token.contains('@') {
+                shown.push(self.run(&tokens.join(" ")));
+                self = self.restore_into(fresh());
+                tokens.clear();
+            }
+        }
+        shown.push(self.run(&tokens.join(" ")));
+        shown.retain(|part| !part.is_empty());
+        shown.join(" ")
     }
 
     /// All counts that are not zero, as text; asserts that records are conserved.
@@ -191,11 +237,26 @@ where
     }
 
     /// Saves the state and loads it into `fresh`, which goes on in this one's place.
-    pub(crate) fn restore_into(self, fresh: P) -> Self {
-        Bed { operator: restored(&self.operator, fresh), room: self.room }
+    pub(crate) fn restore_into(self, mut fresh: P) -> Self {
+        let mut state = StateWriter::default();
+        self.operator.save(&mut state).expect("state can be saved");
+        let bytes = state.into_bytes();
+        let mut reader = StateReader::new(&bytes);
+        fresh.load(&mut reader).expect("state can be loaded");
+        reader.finish().expect("state is read whole");
+        Bed { operator: fresh, room: self.room, input: PhantomData }
     }
 
-    fn process(&mut self, batch: Vec<Record<i64>>, shown: &mut Vec<String>) {
+    /// State is paid from `allowance` from now on.
+    pub(crate) fn fund(&mut self, allowance: &Allowance) {
+        self.operator.fund(allowance);
+    }
+
+    pub(crate) fn state_bytes(&self) -> usize {
+        self.operator.state_bytes()
+    }
+
+    fn process(&mut self, batch: Vec<Record<In>>, shown: &mut Vec<String>) {
         let mut rest = batch.into_iter().peekable();
         while rest.peek().is_some() {
             let part: Vec<_> = rest.by_ref().take(self.room).collect();
@@ -212,11 +273,13 @@ where
         }
     }
 
-    fn mark(&mut self, mark: Mark, shown: &mut Vec<String>) {
+    /// What those behind the operator see of `mark`.
+    fn mark(&mut self, mark: Mark, shown: &mut Vec<String>) -> Option<Mark> {
         let mut flow = self.call(shown, |operator, output| operator.on_mark(mark, output));
         while flow == Flow::More {
             flow = self.call(shown, |operator, output| operator.resume(output));
         }
+        self.operator.forward(mark)
     }
 
     fn call<Q>(
@@ -224,7 +287,7 @@ where
         shown: &mut Vec<String>,
         act: impl FnOnce(&mut P, &mut Collected<P::Out>) -> Q,
     ) -> Q {
-        let mut output = Collected::new(self.room);
+        let mut output = Collected { records: Vec::new(), room: self.room };
         let result = act(&mut self.operator, &mut output);
         let show =
             |record: &Record<P::Out>| format!("{}@{}", record.value.show(), record.event_time.as_micros());
@@ -233,71 +296,12 @@ where
     }
 }
 
-/// Grants whatever is asked for up to a bound, and remembers.
-#[derive(Clone)]
-pub(crate) struct Purse(Arc<Mutex<Granted>>);
-
-struct Granted {
-    bytes: usize,
-    bound: usize,
-}
-
-impl Purse {
-    /// Bytes that it can grant in all.
-    pub(crate) fn of(bound: usize) -> Self {
-        Purse(Arc::new(Mutex::new(Granted { bytes: 0, bound })))
-    }
-
-    pub(crate) fn allowance(&self) -> Allowance {
-        Allowance::new(Arc::new(self.clone()))
-    }
-
-    /// Bytes that were granted.
-    pub(crate) fn granted(&self) -> usize {
-        self.0.lock().unwrap().bytes
-    }
-}
-
-impl Lender for Purse {
-    fn lend(&self, bytes: usize) -> bool {
-        let mut granted = self.0.lock().unwrap();
-        let is_granted = bytes <= granted.bound - granted.bytes;
-        granted.bytes += if is_granted { bytes } else { 0 };
-        is_granted
-    }
-}
-
-/// `fresh` with the state of `operator`.
-fn restored<P: Operator<i64>>(operator: &P, mut fresh: P) -> P {
-    let mut state = StateWriter::default();
-    operator.save(&mut state).expect("state can be saved");
-    let bytes = state.into_bytes();
-    let mut reader = StateReader::new(&bytes);
-    fresh.load(&mut reader).expect("state can be loaded");
-    reader.finish().expect("state is read whole");
-    fresh
-}
-
-fn read_mark(token: &str) -> Mark {
-    let instant = |micros: &str| EventTime::from_micros(micros.parse().expect("a watermark"));
-    match (token, token.split_at(1)) {
-        ("END", _) => Mark::End,
-        ("IDLE", _) => Mark::Idle,
-        (_, ("W", micros)) => Mark::Watermark(instant(micros)),
-        (_, ("I", micros)) => Mark::InputWatermark(instant(micros)),
-        (_, ("B", number)) => Mark::Barrier(number.parse().expect("a barrier")),
-        _ => panic!("{token} is no mark"),
-    }
-}
-
-fn show_mark(mark: Mark) -> String {
-    match mark {
-        Mark::End => "END".to_owned(),
-        Mark::Idle => "IDLE".to_owned(),
-        Mark::Watermark(watermark) => format!("W{}", watermark.as_micros()),
-        Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
-        Mark::Barrier(number) => format!("B{number}"),
-        Mark::Latency(intended) => format!("L{}", intended.as_nanos()),
+impl<L: Show, R: Show> Show for Either<L, R> {
+    fn show(&self) -> String {
+        match self {
+            Either::Left(left) => left.show(),
+            Either::Right(right) => format!("right:{}", right.show()),
+        }
     }
 }
 

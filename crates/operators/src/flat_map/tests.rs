@@ -135,7 +135,7 @@ proptest! {
                 expected.push(format!("W{stamp}"));
             }
         }
-        let mut bed = Bed::new(counting("upto")).with_room(room);
+        let bed = Bed::new(counting("upto")).with_room(room);
         prop_assert_eq!(bed.run_restoring(&input.join(" "), || counting("upto")), expected.join(" "));
     }
 }

@@ -7,6 +7,7 @@ use thalweg_model::{Allowance, EventTime, Flow, Output, Record, State};
 
 use super::timers::Timers;
 use crate::funded::room_in_deque;
+use crate::late::Lateness;
 
 /// Results that are kept room for when they are through; one call rarely makes more.
 const EMITTED_KEPT: usize = 1 << 10;
@@ -22,8 +23,7 @@ pub struct ProcessContext<'a, K, S, U> {
     pub(super) state: &'a mut Option<S>,
     pub(super) timers: &'a mut Timers<K>,
     pub(super) emitted: &'a mut Emitted<U>,
-    pub(super) watermark: EventTime,
-    pub(super) late_by: EventTime,
+    pub(super) lateness: Lateness,
 }
 
 impl<K, S, U> ProcessContext<'_, K, S, U>
@@ -81,13 +81,13 @@ where
 
     /// The watermark: no record before it comes, but for late ones.
     pub fn watermark(&self) -> EventTime {
-        self.watermark
+        self.lateness.watermark()
     }
 
     /// What makes a record late: one with an earlier event time came behind its own input's promise that there would be
     /// none. Never before [`watermark`](Self::watermark); later than that only where several streams come together.
     pub fn late_by(&self) -> EventTime {
-        self.late_by
+        self.lateness.late_by()
     }
 }
 

@@ -8,6 +8,7 @@ use super::KeyedProcess;
 use super::context::{Emitted, ProcessContext};
 use super::timers::Timers;
 use crate::key_table::{KeyHash, KeyTable};
+use crate::late::Lateness;
 
 /// A process function, and all that it keeps.
 pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
@@ -18,9 +19,7 @@ pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
     held_bytes: usize,
     timers: Timers<K>,
     pub(super) emitted: Emitted<P::Out>,
-    pub(super) watermark: EventTime,
-    /// Of the input that records come from now.
-    pub(super) input_watermark: EventTime,
+    pub(super) lateness: Lateness,
     hash: KeyHash,
     allowance: Allowance,
 }
@@ -38,8 +37,7 @@ where
             held_bytes: 0,
             timers: Timers::new(hash.clone(), allowance.clone()),
             emitted: Emitted::new(allowance.clone()),
-            watermark: EventTime::MIN,
-            input_watermark: EventTime::MIN,
+            lateness: Lateness::new(),
             hash,
             allowance,
         }
@@ -83,8 +81,7 @@ where
             state,
             timers: &mut self.timers,
             emitted: &mut self.emitted,
-            watermark: self.watermark,
-            late_by: self.watermark.max(self.input_watermark),
+            lateness: self.lateness,
         };
         act(&self.function, &mut context);
         let held_after = held_by(&self.function, state.as_ref());
@@ -102,7 +99,7 @@ where
 
     /// Fires the next timer that the watermark has reached; `false` if there is none.
     pub(super) fn fire_one(&mut self) -> bool {
-        let due = self.timers.pop_due(self.watermark);
+        let due = self.timers.pop_due(self.lateness.watermark());
         if let Some((key, at)) = &due {
             self.call(key, *at, |function, context| function.on_timer(key, *at, context));
         }
@@ -119,16 +116,16 @@ where
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.watermark, self.input_watermark, self.states.len()))?;
+        self.lateness.save(state)?;
+        state.put(&self.states.len())?;
         self.states.iter().try_for_each(|entry| state.put(entry))?;
         self.timers.save(state)
     }
 
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.empty();
-        let count: usize;
-        (self.watermark, self.input_watermark, count) = state.take()?;
-        for _ in 0..count {
+        self.lateness.load(state)?;
+        for _ in 0..state.take::<usize>()? {
             let (key, kept): (K, Option<P::State>) = state.take()?;
             let held = held_by(&self.function, kept.as_ref());
             self.allowance.ask(held);

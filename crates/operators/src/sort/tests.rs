@@ -5,7 +5,8 @@ use thalweg_model::Then;
 
 use super::*;
 use crate::map::Map;
-use crate::test_bed::{Bed, Collected, Given, Purse};
+use crate::purse::Purse;
+use crate::test_bed::{Bed, Collected, Given};
 
 type ByTens<L = DropLate> = Sort<i64, i64, fn(&i64) -> i64, L>;
 
@@ -201,8 +202,8 @@ proptest! {
             }
         }
         let input = format!("{} END", input.join(" "));
-        let mut bed = Bed::new(by_tens()).with_room(room);
-        let got = if restores { bed.run_restoring(&input, by_tens) } else { bed.run(&input) };
+        let bed = || Bed::new(by_tens()).with_room(room);
+        let got = if restores { bed().run_restoring(&input, by_tens) } else { bed().run(&input) };
         prop_assert_eq!(got, recompute(&input));
     }
 }

@@ -1,0 +1,184 @@
+//! Distinct: of each key, the first record in each tumbling window.
+//!
+//! Input      `Record<V>` in any order, a key of each by a function
+//! Output     `Record<Windowed<K, ()>>`, one per key and non-empty window, stamped with the window's last instant.
+//!            `Either<Windowed<K, ()>, V>` if late records are diverted: those on the right
+//! State      the keys of each open window
+//! Emits      as records come: who was first is not asked, so nothing needs to wait. Results of one window may come before
+//!            and behind those of others
+//! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at once
+//! Watermark  forwarded unchanged; windows that it has reached the end of are forgotten. An input's watermark ends here:
+//!            which input's record was first depends on how they interleave
+//! Cost       one comparison and one hash look-up per record, two of the first; at a watermark, the slots of the tables
+//!            that are over
+//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing", for the windows; emitting at once is
+//!            ours
+//!
+//! Records that are not the first count as filtered. What is kept is keys alone, so what was first cannot be told from the
+//! results; a process function could.
+
+mod seen;
+
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, State, StateError,
+    StateReader, StateWriter, TumblingWindows, Windowed,
+};
+
+use crate::late::{DivertLate, DropLate, LateRule, Lateness};
+use seen::Seen;
+
+/// Tells each key of a window once.
+#[derive(Debug)]
+pub struct Distinct<K, KeyOf, L = DropLate> {
+    name: String,
+    windows: TumblingWindows,
+    key_of: KeyOf,
+    seen: Seen<K>,
+    lateness: Lateness,
+    read: u64,
+    repeated: u64,
+    late: u64,
+    blame: Blame,
+    late_rule: PhantomData<fn() -> L>,
+}
+
+impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
+    /// A distinct called `name`, over `windows`, by `key_of`. Late records are dropped.
+    pub fn new(name: impl Into<String>, windows: TumblingWindows, key_of: KeyOf) -> Self {
+        Distinct::with_rule(name.into(), windows, key_of)
+    }
+
+    /// The same, but late records are handed on, beside the results.
+    pub fn divert_late(self) -> Distinct<K, KeyOf, DivertLate> {
+        Distinct::with_rule(self.name, self.windows, self.key_of)
+    }
+}
+
+impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
+    fn with_rule(name: String, windows: TumblingWindows, key_of: KeyOf) -> Self {
+        Distinct {
+            name,
+            windows,
+            key_of,
+            seen: Seen::new(),
+            lateness: Lateness::new(),
+            read: 0,
+            repeated: 0,
+            late: 0,
+            blame: Blame::default(),
+            late_rule: PhantomData,
+        }
+    }
+
+    /// What a record becomes, stamped.
+    #[inline(always)]
+    fn take_in<V>(&mut self, record: Record<V>) -> Option<Record<L::Out>>
+    where
+        KeyOf: Fn(&V) -> K,
+        L: LateRule<Windowed<K, ()>, V>,
+    {
+        if !self.seen.is_current(record.event_time) {
+            let window = self.windows.window_of(record.event_time);
+            if window.end <= self.lateness.late_by() {
+                self.late += 1;
+                return L::late(record.value).map(|value| Record::new(record.event_time, value));
+            }
+            self.seen.turn_to(window);
+        }
+        let Distinct { key_of, seen, blame, .. } = self;
+        let Some(key) = blame.on(|| seen.note(key_of(&record.value))) else {
+            self.repeated += 1;
+            return None;
+        };
+        let window = self.seen.window();
+        let result = L::result(Windowed::on_time(window, key, ()));
+        Some(Record::new(window.last_instant(), result))
+    }
+}
+
+impl<K, V, KeyOf, L> Operator<V> for Distinct<K, KeyOf, L>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    L: LateRule<Windowed<K, ()>, V>,
+{
+    type Out = L::Out;
+
+    #[inline(always)]
+    fn process<I: Input<V>, O: Output<L::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        input.take_each(count, |record| self.process_one(record, output));
+        self.read += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<L::Out>>(&mut self, record: Record<V>, output: &mut O) {
+        if let Some(record) = self.take_in(record) {
+            output.push(record);
+        }
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<L::Out>>(&mut self, mark: Mark, _output: &mut O) -> Flow {
+        match mark {
+            Mark::Watermark(watermark) => {
+                self.lateness.on_watermark(watermark);
+                self.seen.forget_until(watermark);
+            }
+            Mark::InputWatermark(watermark) => {
+                self.lateness.on_input_watermark(watermark);
+                // For the next records it may be closed.
+                self.seen.park();
+            }
+            _ => (),
+        }
+        Flow::Done
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.seen.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.seen.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, filtered, late) = (self.read, self.repeated, self.late);
+        let forwarded = read - filtered - late;
+        each(&self.name, Counts { read, forwarded, filtered, late, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.seen.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.lateness.save(state)?;
+        self.seen.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.lateness.load(state)?;
+        self.seen.load(state)
+    }
+}
+
+crate::named::named!(Distinct<K, KeyOf, L>);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,188 @@
+//! Distinct: by hand, and against a set of all that was seen. Windows of ten; keys are last digits, and shown.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+use thalweg_model::{Either, Span, Then};
+
+use super::*;
+use crate::map::Map;
+use crate::purse::Purse;
+use crate::test_bed::Bed;
+
+type Digits<L = DropLate> = Distinct<i64, fn(&i64) -> i64, L>;
+
+fn digits() -> Digits {
+    let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
+    Distinct::new("distinct", windows, |value: &i64| value.rem_euclid(10))
+}
+
+fn keys() -> Then<Digits, Map<fn(Windowed<i64, ()>) -> i64>> {
+    let key = |result: Windowed<i64, ()>| {
+        assert_eq!(result.firing, thalweg_model::Firing::OnTime);
+        result.key
+    };
+    Then::new(digits(), Map::new("key", key))
+}
+
+fn check(input: &str, expected: &str) {
+    for room in [1, 2, 1_000] {
+        assert_eq!(Bed::new(keys()).with_room(room).run(input), expected, "with room for {room}");
+    }
+    assert_eq!(Bed::new(keys()).run_restoring(input, keys), expected, "restored");
+}
+
+#[test]
+fn the_first_of_each_key_and_window_is_told_at_once() {
+    check("1@0 11@5 2@9 1@9", "1@9 2@9");
+    check("1@3 W3 1@4 W5 2@6 W9 1@9", "1@9 W3 W5 2@9 W9");
+    check("1@9 1@10", "1@9 1@19");
+    check("1@-1 1@0 11@-10 21@-11", "1@-1 1@9 1@-11");
+}
+
+#[test]
+fn windows_take_turns() {
+    check("1@5 1@25 2@5 1@15 1@24 1@4 2@14 W30", "1@9 1@29 2@9 1@19 2@19 W30");
+    check("1@5 1@15 W10 1@16 W12 2@11 1@19", "1@9 1@19 W10 W12 2@19");
+}
+
+#[test]
+fn the_end_comes_through() {
+    check("1@5 END", "1@9 END");
+    check("END", "END");
+}
+
+#[test]
+fn late_records_are_counted_and_dropped() {
+    check("1@15 W10 2@9 3@10 W20 4@19 5@20", "1@19 W10 3@19 W20 5@29");
+    let mut bed = Bed::new(keys());
+    bed.run("1@15 11@15 W20 1@15 1@20");
+    assert_eq!(bed.counts(), "distinct: 4 read, 2 forwarded, 1 filtered, 1 late; key: 2 read, 2 forwarded");
+}
+
+/// Whether a record is late is its own input's business: a window may be closed for one and open for another.
+#[test]
+fn lateness_goes_by_input() {
+    check("1@5 I10 2@5 1@15 I9 3@5 1@5 I0 1@5 W9 4@5 W10 5@5", "1@9 1@19 3@9 W9 4@9 W10");
+}
+
+#[test]
+fn late_records_can_be_diverted() {
+    let shown = |value: Either<Windowed<i64, ()>, i64>| match value {
+        Either::Left(Windowed { key, .. }) => key,
+        Either::Right(late) => -late,
+    };
+    let mut bed = Bed::new(Then::new(digits().divert_late(), Map::new("shown", shown))).with_room(1);
+    assert_eq!(bed.run("1@5 W10 12@9 1@10"), "1@9 W10 -12@9 1@19");
+}
+
+#[test]
+fn the_last_window_of_time_keeps_its_keys_together() {
+    let last = i64::MAX;
+    check(&format!("1@{last} 11@{} 1@{last} 2@{last}", last - 1), &format!("1@{0} 2@{0}", last - 1));
+}
+
+#[test]
+fn panics_are_blamed_on_it() {
+    let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
+    let key = |result: Windowed<i64, ()>| 1 / result.key;
+    let chain =
+        || Then::new(Distinct::new("inverse", windows, |value: &i64| 1 / value), Map::new("behind", key));
+    assert_eq!(Bed::new(chain()).panics("0@1"), "inverse");
+    assert_eq!(Bed::new(chain()).panics("2@1"), "behind");
+}
+
+#[test]
+fn memory_is_asked_for_and_given_back() {
+    let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
+    let all = |value: &i64| *value;
+    let chain = Then::new(
+        Distinct::new("all", windows, all),
+        Map::new("key", |result: Windowed<i64, ()>| result.key),
+    );
+    let purse = Purse::of(usize::MAX);
+    let mut bed = Bed::new(chain);
+    bed.fund(&purse.allowance());
+    let mut sizes = Vec::new();
+    for round in 0..40 {
+        let input: Vec<String> = (0..300).map(|n| format!("{n}@{}", 10 * round + n % 20)).collect();
+        bed.run(&input.join(" "));
+        sizes.push(bed.state_bytes());
+        bed.run(&format!("W{}", 10 * round));
+        let granted = purse.granted();
+        assert!(bed.state_bytes() <= granted, "{} bytes of {granted}", bed.state_bytes());
+    }
+    assert!(sizes[0] >= 300 * 16, "{} bytes for 300 keys", sizes[0]);
+    assert!(
+        *sizes.last().unwrap() <= 3 * sizes[0],
+        "tables of windows that are over serve the next: {sizes:?}"
+    );
+    bed.run("END");
+}
+
+/// Who is refused goes without: the query is about to fail, whatever comes out.
+#[test]
+fn a_refusal_breaks_nothing() {
+    for bound in [0, 300, 1_000, 4_000] {
+        let mut bed = Bed::new(keys());
+        bed.fund(&Purse::of(bound).allowance());
+        bed.run("1@5 2@15 3@25 4@5 5@6 6@15 1@1 2@2 3@3 7@7 8@8 9@9 0@0 I12 1@15 W20 1@25 END");
+    }
+}
+
+/// All pairs of window and key that were on time, in the order in which they were first seen.
+fn recompute(input: &str, size: i64) -> String {
+    let (mut shown, mut seen) = (Vec::new(), BTreeSet::new());
+    let (mut watermark, mut late_by) = (i64::MIN, i64::MIN);
+    for token in input.split_whitespace() {
+        if let Some((value, time)) = token.split_once('@') {
+            let (value, time): (i64, i64) = (value.parse().unwrap(), time.parse().unwrap());
+            let last = time.div_euclid(size) * size + size - 1;
+            if last >= late_by && seen.insert((last, value % 10)) {
+                shown.push(format!("{}@{last}", value % 10));
+            }
+        } else if let Some(time) = token.strip_prefix('I') {
+            late_by = watermark.max(time.parse().unwrap());
+        } else {
+            watermark = token.strip_prefix('W').map_or(i64::MAX, |time| time.parse().unwrap());
+            late_by = late_by.max(watermark);
+            shown.push(token.to_owned());
+        }
+    }
+    shown.join(" ")
+}
+
+proptest! {
+    #[test]
+    fn equals_a_set_at_any_room_and_across_restores(
+        room in 1..12usize,
+        restores: bool,
+        records in proptest::collection::vec((0..40i64, -60..60i64, 0..12u8), 0..150),
+    ) {
+        let (mut input, mut watermark) = (Vec::new(), i64::MIN);
+        for &(value, time, kind) in &records {
+            input.push(format!("{value}@{time}"));
+            if kind == 0 && watermark <= time {
+                watermark = time;
+                input.push(format!("W{time}"));
+            } else if kind == 1 {
+                input.push(format!("I{}", watermark.max(time)));
+            }
+        }
+        let input = format!("{} END", input.join(" "));
+        let bed = || Bed::new(keys()).with_room(room);
+        let got = if restores { bed().run_restoring(&input, keys) } else { bed().run(&input) };
+        prop_assert_eq!(got, recompute(&input, 10));
+    }
+}
+
+/// Saved in whatever order, loaded again: what was seen is known.
+#[test]
+fn state_survives_any_hash() {
+    let mut bed = Bed::new(keys());
+    assert_eq!(bed.run("1@5 2@15 3@5 W5"), "1@9 2@19 3@9 W5");
+    let mut other = keys();
+    other.seed(&mut thalweg_model::SeededEntropy::new(99));
+    let mut bed = bed.restore_into(other);
+    assert_eq!(bed.run("1@5 2@15 3@5 4@5 W100"), "4@9 W100");
+}
