@@ -1,0 +1,227 @@
+//! What is on its way: records whose questions are asked, answers that may not go on yet, and the marks between them.
+//!
+//! ```text
+//!   slots    one per record that is not through: what was asked, then what became of it
+//!   places   what goes on in this order: each the records of some slots, then a mark or none
+//!
+//!   as asked       [1] [2 W5] [3] [4]         a place for each record
+//!   as answered    [1 2 W5] [3 4]             a place for all records up to the next mark
+//! ```
+//!
+//! Only what belongs to the first place goes on; the place is over when all its records have. So the two orders differ in
+//! nothing but where a record is put. There are as many slots as records may be in flight, whatever is slow.
+
+use std::collections::VecDeque;
+
+use thalweg_model::{Allowance, Fault, Mark, Record};
+
+use super::{LookupOptions, LookupOrder};
+use crate::funded::room_in_deque;
+
+/// What an answer is for. A lookup hands it back with the answer, once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ticket {
+    slot: u32,
+    /// How often the slot was used before: so that one who answers twice answers nobody else's question.
+    use_count: u32,
+}
+
+/// No slot.
+const NONE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Slot<T, U> {
+    use_count: u32,
+    content: Content<T, U>,
+}
+
+#[derive(Debug)]
+enum Content<T, U> {
+    /// Nothing, as in the slot named here.
+    Free { next: u32 },
+    /// A record whose question is asked, and the number of its place.
+    Asked { record: Record<T>, place: u64 },
+    /// What became of it, in front of that in the slot named here.
+    Answered { record: Record<U>, next: u32 },
+}
+
+#[derive(Debug)]
+struct Place {
+    /// Records without an answer.
+    unanswered: u32,
+    /// The first and the last one with an answer.
+    first: u32,
+    last: u32,
+    /// What comes behind its records.
+    mark: Option<Mark>,
+}
+
+/// Records and marks on their way, in order.
+#[derive(Debug)]
+pub(super) struct InFlight<T, U> {
+    options: LookupOptions,
+    slots: Vec<Slot<T, U>>,
+    first_free: u32,
+    used: u32,
+    places: VecDeque<Place>,
+    /// The number of the first place.
+    first_place: u64,
+    allowance: Allowance,
+}
+
+impl<T, U> InFlight<T, U> {
+    pub(super) fn new(options: LookupOptions, allowance: Allowance) -> Self {
+        InFlight {
+            options,
+            slots: Vec::new(),
+            first_free: NONE,
+            used: 0,
+            places: VecDeque::new(),
+            first_place: 0,
+            allowance,
+        }
+    }
+
+    /// How many records may be put in; if none, no marks either.
+    pub(super) fn room(&self) -> usize {
+        let in_flight_max = self.options.in_flight_max.get();
+        // Marks may open places of their own, each of which is worth a record.
+        let places_left = (2 * in_flight_max as usize).saturating_sub(self.places.len());
+        places_left.min((in_flight_max - self.used) as usize)
+    }
+
+    /// Puts a record in that is about to be asked for; none if there is no memory for it.
+    pub(super) fn put(&mut self, record: Record<T>) -> Option<Ticket> {
+        debug_assert!(self.room() > 0, "records are put in while there is room");
+        let has_slot = self.first_free != NONE || self.allowance.room_in(&mut self.slots);
+        let opens_place = match self.options.order {
+            LookupOrder::AsAsked => true,
+            LookupOrder::AsAnswered => self.places.back().is_none_or(|last| last.mark.is_some()),
+        };
+        if !has_slot || opens_place && !self.open_place() {
+            return None;
+        }
+        let place = self.places.back_mut()?;
+        place.unanswered += 1;
+        let place = self.first_place + self.places.len() as u64 - 1;
+        let content = Content::Asked { record, place };
+        self.used += 1;
+        let slot = self.first_free;
+        if slot == NONE {
+            self.slots.push(Slot { use_count: 0, content });
+            return Some(Ticket { slot: self.slots.len() as u32 - 1, use_count: 0 });
+        }
+        let free = &mut self.slots[slot as usize];
+        if let Content::Free { next } = std::mem::replace(&mut free.content, content) {
+            self.first_free = next;
+        }
+        Some(Ticket { slot, use_count: free.use_count })
+    }
+
+    /// Puts a mark behind all that was put in.
+    pub(super) fn put_mark(&mut self, mark: Mark) {
+        // Of two watermarks with nothing between them the second says all.
+        let is_taken_over = |last: &Place| match last.mark {
+            None => true,
+            Some(Mark::Watermark(_)) => matches!(mark, Mark::Watermark(_)),
+            Some(Mark::InputWatermark(_)) => matches!(mark, Mark::InputWatermark(_)),
+            Some(_) => false,
+        };
+        if self.places.back().is_some_and(is_taken_over) || self.open_place() {
+            self.places.back_mut().expect("there is one now").mark = Some(mark);
+        }
+    }
+
+    fn open_place(&mut self) -> bool {
+        let has_room = room_in_deque(&self.allowance, &mut self.places);
+        if has_room {
+            self.places.push_back(Place { unanswered: 0, first: NONE, last: NONE, mark: None });
+        }
+        has_room
+    }
+
+    /// Answers the question of a record: `become_of` makes of it what goes on.
+    ///
+    /// # Panics
+    /// If there is no such question, or it was answered before.
+    pub(super) fn answer(
+        &mut self,
+        ticket: Ticket,
+        become_of: impl FnOnce(T) -> Result<U, Fault>,
+    ) -> Result<(), Fault> {
+        let Ticket { slot, use_count } = ticket;
+        let answered = self.slots.get_mut(slot as usize).filter(|slot| slot.use_count == use_count);
+        let content =
+            answered.map(|slot| &mut slot.content).filter(|slot| matches!(slot, Content::Asked { .. }));
+        let content = content.expect("a lookup answers each ticket once");
+        let Content::Asked { record, place } = std::mem::replace(content, Content::Free { next: NONE })
+        else {
+            unreachable!("it was looked at");
+        };
+        let value = become_of(record.value)?;
+        *content = Content::Answered { record: Record::new(record.event_time, value), next: NONE };
+        let place = &mut self.places[(place - self.first_place) as usize];
+        place.unanswered -= 1;
+        let last = std::mem::replace(&mut place.last, slot);
+        if last == NONE {
+            place.first = slot;
+        } else if let Content::Answered { next, .. } = &mut self.slots[last as usize].content {
+            *next = slot;
+        }
+        Ok(())
+    }
+
+    /// Takes out the next record that may go on.
+    pub(super) fn next_record(&mut self) -> Option<Record<U>> {
+        loop {
+            let place = self.places.front_mut()?;
+            if place.first != NONE {
+                let slot = place.first;
+                let (record, next) = self.release(slot)?;
+                let place = self.places.front_mut()?;
+                place.first = next;
+                if next == NONE {
+                    place.last = NONE;
+                }
+                return Some(record);
+            }
+            if place.unanswered > 0 || place.mark.is_some() {
+                return None;
+            }
+            self.close_place();
+        }
+    }
+
+    /// Takes out the mark that may go on, if all records before it have.
+    pub(super) fn next_mark(&mut self) -> Option<Mark> {
+        let place = self.places.front()?;
+        let mark = place.mark.filter(|_| place.unanswered == 0 && place.first == NONE)?;
+        self.close_place();
+        Some(mark)
+    }
+
+    fn close_place(&mut self) {
+        self.places.pop_front();
+        self.first_place += 1;
+    }
+
+    /// Makes a slot free; what was in it, and in which one the next is.
+    fn release(&mut self, slot: u32) -> Option<(Record<U>, u32)> {
+        let free = &mut self.slots[slot as usize];
+        let content = std::mem::replace(&mut free.content, Content::Free { next: self.first_free });
+        let Content::Answered { record, next } = content else { return None };
+        free.use_count = free.use_count.wrapping_add(1);
+        self.first_free = slot;
+        self.used -= 1;
+        Some((record, next))
+    }
+
+    /// Whether nothing is on its way.
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.capacity() * size_of::<Slot<T, U>>() + self.places.capacity() * size_of::<Place>()
+    }
+}

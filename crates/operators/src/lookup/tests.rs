@@ -1,0 +1,513 @@
+//! Lookup join: by hand, and against a list of what has come. The question about a value is the value; `=7` says that the
+//! answer to question 7 comes, 70, which makes 77 of the record; `!7` that there is none, which makes -7 of it.
+//!
+//! The bed is what a task should be: it runs the join only when the waker was called or there is something to read and
+//! room for it. So a wake-up that the contract loses leaves something lying in the end.
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::task::Wake;
+
+use proptest::prelude::*;
+use thalweg_model::{Coded, EventTime};
+
+use super::*;
+use crate::purse::Purse;
+use crate::test_bed::Collected;
+
+/// Nobody knows.
+#[derive(Debug)]
+struct Unknown;
+
+impl std::fmt::Display for Unknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("nobody knows")
+    }
+}
+
+impl std::error::Error for Unknown {}
+
+impl Coded for Unknown {
+    fn code(&self) -> &'static str {
+        "UNKNOWN"
+    }
+}
+
+/// The world outside: what it was asked, and what it has answered.
+#[derive(Default)]
+struct World {
+    asked: Vec<(Ticket, i64)>,
+    answered: VecDeque<(Ticket, Result<i64, Fault>)>,
+    waker: Option<Waker>,
+}
+
+#[derive(Clone, Default)]
+struct Outside(Arc<Mutex<World>>);
+
+impl Lookup for Outside {
+    type Question = i64;
+    type Answer = i64;
+
+    fn wakes_by(&mut self, waker: &Waker) {
+        self.0.lock().unwrap().waker = Some(waker.clone());
+    }
+
+    fn ask(&mut self, ticket: Ticket, question: i64) {
+        self.0.lock().unwrap().asked.push((ticket, question));
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Result<i64, Fault>)> {
+        self.0.lock().unwrap().answered.pop_front()
+    }
+}
+
+impl Outside {
+    /// Answers the first question of this number; `false` if it was not asked.
+    fn answer(&self, question: i64, is_known: bool) -> bool {
+        let mut world = self.0.lock().unwrap();
+        let Some(place) = world.asked.iter().position(|&(_, asked)| asked == question) else { return false };
+        let (ticket, _) = world.asked.remove(place);
+        world.answered.push_back((ticket, if is_known { Ok(10 * question) } else { Err(Unknown.into()) }));
+        let waker = world.waker.clone();
+        drop(world);
+        waker.expect("named before the first question").wake();
+        true
+    }
+}
+
+/// Whether the waker was called.
+#[derive(Default)]
+struct Called(Mutex<bool>);
+
+impl Wake for Called {
+    fn wake(self: Arc<Self>) {
+        *self.0.lock().unwrap() = true;
+    }
+}
+
+type Join = LookupJoin<i64, i64, Outside, fn(&i64) -> i64, fn(i64, Result<i64, Fault>) -> Result<i64, Fault>>;
+
+fn options(order: LookupOrder, in_flight_max: u32) -> LookupOptions {
+    LookupOptions { in_flight_max: NonZeroU32::new(in_flight_max).unwrap(), order }
+}
+
+/// The task of a lookup join.
+struct Stand {
+    join: Join,
+    outside: Outside,
+    called: Arc<Called>,
+    /// What there is to read.
+    edge: VecDeque<String>,
+    room: usize,
+    shown: Vec<String>,
+}
+
+impl Stand {
+    fn new(options: LookupOptions, room: usize) -> Self {
+        let outside = Outside::default();
+        let combine =
+            |value: i64, answer: Result<i64, Fault>| Ok(answer.map_or(-value, |answer| value + answer));
+        let mut join: Join = LookupJoin::new("lookup", outside.clone(), options, |value| *value, combine);
+        let called = Arc::<Called>::default();
+        join.wakes_by(&Waker::from(Arc::clone(&called)));
+        Stand { join, outside, called, edge: VecDeque::new(), room, shown: Vec::new() }
+    }
+
+    /// Whether the task is ready.
+    fn has_work(&self) -> bool {
+        let can_read = !self.edge.is_empty() && self.join.room() > 0;
+        can_read || *self.called.0.lock().unwrap()
+    }
+
+    /// Runs the task until it is not ready any more.
+    fn run(&mut self) {
+        while self.has_work() {
+            *self.called.0.lock().unwrap() = false;
+            self.emit();
+            while self.join.room() > 0
+                && let Some(token) = self.edge.pop_front()
+            {
+                self.take(&token);
+            }
+            self.emit();
+        }
+    }
+
+    fn emit(&mut self) {
+        let mut output = Collected::new(self.room);
+        loop {
+            let emitted = self.join.emit(&mut output).expect("what fails is made good");
+            let show = |record: Record<i64>| format!("{}@{}", record.value, record.event_time.as_micros());
+            self.shown.extend(output.take().into_iter().map(show));
+            match emitted {
+                Emitted::All => return,
+                Emitted::Mark(Mark::Watermark(watermark)) => {
+                    self.shown.push(format!("W{}", watermark.as_micros()));
+                }
+                Emitted::Mark(Mark::InputWatermark(watermark)) => {
+                    self.shown.push(format!("I{}", watermark.as_micros()));
+                }
+                Emitted::Mark(mark) => self.shown.push(format!("{mark:?}").to_uppercase()),
+                Emitted::NoRoom => (),
+            }
+        }
+    }
+
+    fn take(&mut self, token: &str) {
+        let instant = |micros: &str| EventTime::from_micros(micros.parse().unwrap());
+        if let Some((value, stamp)) = token.split_once('@') {
+            return self.join.take(Record::new(instant(stamp), value.parse().unwrap()));
+        }
+        self.join.mark(match (token, token.split_at(1)) {
+            ("END", _) => Mark::End,
+            ("IDLE", _) => Mark::Idle,
+            (_, ("W", micros)) => Mark::Watermark(instant(micros)),
+            (_, ("I", micros)) => Mark::InputWatermark(instant(micros)),
+            _ => panic!("{token} is no mark"),
+        });
+    }
+
+    /// Something is written to the edge, or an answer comes; the task runs if it is ready then.
+    fn on(&mut self, token: &str) {
+        let is_answered = match token.split_at(1) {
+            ("=", question) => self.outside.answer(question.parse().unwrap(), true),
+            ("!", question) => self.outside.answer(question.parse().unwrap(), false),
+            _ => {
+                self.edge.push_back(token.to_owned());
+                true
+            }
+        };
+        assert!(is_answered, "{token} was not asked");
+        self.run();
+    }
+}
+
+const ORDERS: [LookupOrder; 2] = [LookupOrder::AsAsked, LookupOrder::AsAnswered];
+
+#[track_caller]
+fn check_with(options: LookupOptions, input: &str, expected: &str) {
+    for room in [1, 2, 1_000] {
+        let mut stand = Stand::new(options, room);
+        input.split_whitespace().for_each(|token| stand.on(token));
+        assert_eq!(stand.shown.join(" "), expected, "{options:?} with room for {room}");
+    }
+}
+
+#[track_caller]
+fn check(order: LookupOrder, input: &str, expected: &str) {
+    check_with(options(order, 10), input, expected);
+}
+
+#[test]
+fn answers_go_on_in_the_order_of_questions_or_as_they_come() {
+    check(LookupOrder::AsAsked, "1@5 2@3 3@9 =2 =1 =3", "11@5 22@3 33@9");
+    check(LookupOrder::AsAnswered, "1@5 2@3 3@9 =2 =1 =3", "22@3 11@5 33@9");
+    check(LookupOrder::AsAsked, "1@5 2@3 3@9 =3 =2", "");
+    check(LookupOrder::AsAnswered, "1@5 2@3 3@9 =3 =2", "33@9 22@3");
+}
+
+#[test]
+fn no_answer_goes_past_a_mark_and_no_mark_past_a_question() {
+    check(LookupOrder::AsAnswered, "1@5 2@5 W6 3@7 =3 =2", "22@5");
+    check(LookupOrder::AsAnswered, "1@5 2@5 W6 3@7 =3 =2 =1", "22@5 11@5 W6 33@7");
+    check(LookupOrder::AsAsked, "1@5 2@5 W6 3@7 =3 =2", "");
+    check(LookupOrder::AsAsked, "1@5 2@5 W6 3@7 =3 =2 =1", "11@5 22@5 W6 33@7");
+    for order in ORDERS {
+        check(order, "W4 1@5 END =1", "W4 11@5 END");
+        check(order, "W4 END", "W4 END");
+    }
+}
+
+/// Questions behind a watermark are asked while it waits: where one comes with every record, too.
+#[test]
+fn watermarks_hold_no_question_back() {
+    for order in ORDERS {
+        check(order, "1@1 W1 2@2 W2 3@3 W3 =3 =2", "");
+        check(order, "1@1 W1 2@2 W2 3@3 W3 =3 =2 =1", "11@1 W1 22@2 W2 33@3 W3");
+    }
+}
+
+#[test]
+fn watermarks_with_nothing_between_them_become_one() {
+    for order in ORDERS {
+        check(order, "W1 W2 1@5 W3 W4 W5 =1 W6", "W1 W2 11@5 W5 W6");
+        check(order, "1@5 I3 I4 W3 IDLE W3 I7 =1", "11@5 I4 W3 IDLE W3 I7");
+    }
+}
+
+/// Whatever comes meanwhile, no more than so many are asked.
+#[test]
+fn so_many_questions_are_in_flight() {
+    for order in ORDERS {
+        let two = options(order, 2);
+        check_with(
+            two,
+            "1@1 2@2 3@3 4@4 =2 =1 =3 =4",
+            match order {
+                LookupOrder::AsAsked => "11@1 22@2 33@3 44@4",
+                LookupOrder::AsAnswered => "22@2 11@1 33@3 44@4",
+            },
+        );
+        check_with(options(order, 1), "1@1 2@2 W2 3@3 =1 =2 =3", "11@1 22@2 W2 33@3");
+        let mut stand = Stand::new(two, 1);
+        "1@1 2@2 3@3 W3 4@4".split_whitespace().for_each(|token| stand.on(token));
+        assert_eq!((stand.outside.0.lock().unwrap().asked.len(), stand.edge.len()), (2, 3));
+    }
+    // As asked, an answer that must wait keeps its place; as answered, it makes room at once.
+    let mut stand = Stand::new(options(LookupOrder::AsAsked, 2), 1);
+    "1@1 2@2 3@3 =2".split_whitespace().for_each(|token| stand.on(token));
+    assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 1);
+    let mut stand = Stand::new(options(LookupOrder::AsAnswered, 2), 1);
+    "1@1 2@2 3@3 =2 4@4 =3 5@5 =4".split_whitespace().for_each(|token| stand.on(token));
+    assert_eq!(stand.outside.0.lock().unwrap().asked.len(), 2);
+}
+
+/// Marks that cannot become one do not pile up either.
+#[test]
+fn marks_take_room_too() {
+    let mut stand = Stand::new(options(LookupOrder::AsAnswered, 3), 1);
+    stand.on("1@1");
+    (0..100).for_each(|_| stand.on("IDLE"));
+    assert!((90..100).contains(&stand.edge.len()), "{} are left to read", stand.edge.len());
+    stand.on("=1");
+    assert_eq!((stand.shown.len(), stand.edge.len()), (101, 0));
+}
+
+#[test]
+fn counts_are_of_what_was_taken() {
+    let mut stand = Stand::new(options(LookupOrder::AsAsked, 2), 1);
+    "1@1 2@2 3@3 =2".split_whitespace().for_each(|token| stand.on(token));
+    stand.join.visit_counts(&mut |name, counts| {
+        assert!(counts.is_conserved());
+        assert_eq!((name, counts.read, counts.forwarded), ("lookup", 2, 2));
+    });
+    assert!(!stand.join.is_empty());
+}
+
+#[test]
+fn what_fails_is_seen_by_the_function() {
+    check(LookupOrder::AsAsked, "1@5 2@3 !1 =2", "-1@5 22@3");
+    // Or else the query ends with it.
+    let outside = Outside::default();
+    let combine = |value: i64, answer: Result<i64, Fault>| Ok(value + answer?);
+    let mut join =
+        LookupJoin::new("strict", outside.clone(), LookupOptions::default(), |value: &i64| *value, combine);
+    join.wakes_by(Waker::noop());
+    (1..=2).for_each(|value| join.take(Record::new(EventTime::EPOCH, value)));
+    assert!(outside.answer(2, true) && outside.answer(1, false));
+    let fault = join.emit(&mut Collected::new(10)).unwrap_err();
+    assert_eq!((fault.code(), join.faulted()), ("UNKNOWN", None));
+}
+
+#[test]
+fn panics_are_blamed_on_it() {
+    let blamed = |question: fn(&i64) -> i64, combine: fn(i64) -> i64, answers: &[usize]| {
+        let outside = Outside::default();
+        let combine = move |value: i64, _: Result<i64, Fault>| Ok(combine(value));
+        let mut join = LookupJoin::new("own", outside.clone(), LookupOptions::default(), question, combine);
+        join.wakes_by(Waker::noop());
+        let mut run = || {
+            (0..3).for_each(|value| join.take(Record::new(EventTime::EPOCH, value)));
+            let tickets: Vec<Ticket> = outside.0.lock().unwrap().asked.iter().map(|asked| asked.0).collect();
+            for &place in answers {
+                outside.0.lock().unwrap().answered.push_back((tickets[place], Ok(0)));
+                let _emitted = join.emit(&mut Collected::new(10));
+            }
+        };
+        let result = catch_unwind(AssertUnwindSafe(&mut run));
+        assert_eq!(result.is_err(), join.faulted().is_some());
+        join.faulted().map(str::to_owned)
+    };
+    assert_eq!(blamed(|value| *value, |value| value, &[0, 1, 2]), None);
+    assert_eq!(blamed(|value| 1 / value, |value| value, &[]), Some("own".to_owned()));
+    assert_eq!(blamed(|value| *value, |value| 1 / value, &[0]), Some("own".to_owned()));
+    // The lookup answers what was answered, before its slot is used again and after.
+    assert_eq!(blamed(|value| *value, |value| value, &[1, 1]), Some("own".to_owned()));
+    assert_eq!(blamed(|value| *value, |value| value, &[0, 0]), Some("own".to_owned()));
+}
+
+/// A slot that is used again is no ticket for who had it before.
+#[test]
+fn a_ticket_is_good_for_one_answer() {
+    let mut in_flight = InFlight::<i64, i64>::new(options(LookupOrder::AsAsked, 1), Allowance::default());
+    let record = |value| Record::new(EventTime::EPOCH, value);
+    let first = in_flight.put(record(1)).unwrap();
+    in_flight.answer(first, Ok).unwrap();
+    assert_eq!(in_flight.next_record(), Some(record(1)));
+    let second = in_flight.put(record(2)).unwrap();
+    assert_ne!(first, second);
+    let again = catch_unwind(AssertUnwindSafe(|| in_flight.answer(first, Ok).is_ok()));
+    assert!(again.is_err());
+    in_flight.answer(second, Ok).unwrap();
+    assert_eq!(in_flight.next_record(), Some(record(2)));
+}
+
+#[test]
+fn memory_is_asked_for_and_bounded() {
+    let purse = Purse::of(usize::MAX);
+    let mut stand = Stand::new(options(LookupOrder::AsAnswered, 16), 10);
+    stand.join.fund(&purse.allowance());
+    for value in 0..1_000 {
+        stand.on(&format!("{value}@{value}"));
+        stand.on(&format!("W{value}"));
+        if value % 3 > 0 {
+            stand.on(&format!("={value}"));
+        }
+        assert!(stand.join.state_bytes() <= purse.granted());
+        if value % 3 == 2 {
+            stand.on(&format!("={}", value - 2));
+        }
+    }
+    assert!(purse.granted() <= 16 * 128, "{} bytes for 16 records", purse.granted());
+    // Who is refused goes without; the query is about to fail.
+    let mut stand = Stand::new(options(LookupOrder::AsAsked, 16), 10);
+    stand.join.fund(&Purse::of(100).allowance());
+    (0..10).for_each(|value| stand.on(&format!("{value}@{value}")));
+}
+
+/// What has come, in order, and what is through.
+#[derive(Default)]
+struct List {
+    items: Vec<Item>,
+    answered: usize,
+    shown: Vec<String>,
+}
+
+struct Item {
+    text: String,
+    value: Option<i64>,
+    /// How many answers had come with this one.
+    answered: Option<usize>,
+    is_through: bool,
+}
+
+impl List {
+    fn on(&mut self, token: &str, order: LookupOrder) {
+        if let Some(question) = token.strip_prefix('=') {
+            let question = question.parse().unwrap();
+            let is_open = |item: &&mut Item| item.value == Some(question) && item.answered.is_none();
+            self.answered += 1;
+            self.items.iter_mut().find(is_open).unwrap().answered = Some(self.answered);
+        } else {
+            let value = token.split_once('@').map(|(value, _)| value.parse().unwrap());
+            self.items.push(Item { text: token.to_owned(), value, answered: None, is_through: false });
+        }
+        while let Some(place) = self.next(order) {
+            let item = &mut self.items[place];
+            item.is_through = true;
+            let text =
+                item.text.split_once('@').map(|(_, stamp)| format!("{}@{stamp}", 11 * item.value.unwrap()));
+            self.shown.push(text.unwrap_or_else(|| item.text.clone()));
+        }
+    }
+
+    /// What may go on: what is first, or, as answered, the first answer of those before the next mark.
+    fn next(&self, order: LookupOrder) -> Option<usize> {
+        let first = self.items.iter().position(|item| !item.is_through)?;
+        let is_mark = |item: &Item| item.value.is_none();
+        let rest = &self.items[first..];
+        if is_mark(&rest[0]) {
+            return Some(first);
+        }
+        let until = match order {
+            LookupOrder::AsAsked => 1,
+            LookupOrder::AsAnswered => rest.iter().position(is_mark).unwrap_or(rest.len()),
+        };
+        (first..first + until)
+            .filter(|&place| !self.items[place].is_through && self.items[place].answered.is_some())
+            .min_by_key(|&place| self.items[place].answered)
+    }
+}
+
+proptest! {
+    /// Step by step, with room for all questions.
+    #[test]
+    fn equals_a_list(
+        room in 1..5usize,
+        is_ordered: bool,
+        acts in proptest::collection::vec((0..100i64, 0..10u8), 0..80),
+    ) {
+        let order = if is_ordered { LookupOrder::AsAsked } else { LookupOrder::AsAnswered };
+        let (mut stand, mut list) = (Stand::new(options(order, 100), room), List::default());
+        for &(number, kind) in &acts {
+            let open: Vec<i64> = stand.outside.0.lock().unwrap().asked.iter().map(|asked| asked.1).collect();
+            let token = match kind {
+                // Marks that do not become one.
+                0..2 => "IDLE".to_owned(),
+                2..6 => format!("{number}@{}", number - 50),
+                _ if open.is_empty() => continue,
+                _ => format!("={}", open[number as usize % open.len()]),
+            };
+            stand.on(&token);
+            list.on(&token, order);
+            prop_assert_eq!(&stand.shown, &list.shown);
+        }
+    }
+
+    /// With few questions in flight: in the end everything is through, in its order, and nothing was forgotten.
+    #[test]
+    fn nothing_is_forgotten(
+        room in 1..4usize,
+        in_flight_max in 1..5u32,
+        is_ordered: bool,
+        acts in proptest::collection::vec((0..100i64, 0..10u8), 0..80),
+    ) {
+        let order = if is_ordered { LookupOrder::AsAsked } else { LookupOrder::AsAnswered };
+        let mut stand = Stand::new(options(order, in_flight_max), room);
+        let (mut written, mut watermark) = (Vec::new(), 0);
+        let answer = |stand: &mut Stand, number: i64| {
+            let open: Vec<i64> = stand.outside.0.lock().unwrap().asked.iter().map(|asked| asked.1).collect();
+            prop_assert!(open.len() <= in_flight_max as usize);
+            if !open.is_empty() {
+                stand.on(&format!("={}", open[number as usize % open.len()]));
+            }
+            Ok(())
+        };
+        for &(number, kind) in &acts {
+            match kind {
+                0..3 => {
+                    watermark += 1;
+                    written.push(format!("W{watermark}"));
+                    stand.on(written.last().unwrap());
+                }
+                3..7 => {
+                    written.push(format!("{}@{number}", written.len()));
+                    stand.on(written.last().unwrap());
+                }
+                _ => answer(&mut stand, number)?,
+            }
+        }
+        for number in 0..acts.len() as i64 {
+            answer(&mut stand, number)?;
+        }
+        prop_assert!(stand.edge.is_empty() && stand.join.is_empty() && !stand.has_work());
+        // A watermark that another one has taken the place of is missing, others are where they were.
+        let shown: Vec<&str> = stand.shown.iter().map(String::as_str).collect();
+        let mut marks = shown.iter().filter(|token| token.starts_with('W')).peekable();
+        let mut expected: Vec<Vec<String>> = vec![Vec::new()];
+        for (place, token) in written.iter().enumerate() {
+            let is_last = written.get(place + 1).is_none_or(|next| next.contains('@'));
+            if let Some((value, stamp)) = token.split_once('@') {
+                expected.last_mut().unwrap().push(format!("{}@{stamp}", 11 * value.parse::<i64>().unwrap()));
+            } else if marks.next_if(|mark| *mark == token).is_some() {
+                expected.push(Vec::new());
+            } else {
+                prop_assert!(!is_last, "{token} is missing");
+            }
+        }
+        prop_assert!(marks.peek().is_none());
+        let mut got: Vec<Vec<String>> = vec![Vec::new()];
+        for token in shown {
+            if token.starts_with('W') {
+                got.push(Vec::new());
+            } else {
+                got.last_mut().unwrap().push(token.to_owned());
+            }
+        }
+        if !is_ordered {
+            got.iter_mut().chain(&mut expected).for_each(|part| part.sort_unstable());
+        }
+        prop_assert_eq!(got, expected);
+    }
+}
