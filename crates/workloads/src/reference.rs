@@ -8,9 +8,11 @@
 //!
 //! * [`ysb`]: views per campaign and window, by counting, and in closed form for runs of any length.
 //! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
+//! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
+pub mod lrb;
 pub mod lrb_full;
 pub mod nyt;
 pub mod ysb;
