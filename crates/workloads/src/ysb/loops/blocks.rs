@@ -11,8 +11,8 @@
 use thalweg_model::{EventTime, Record, Windowed};
 
 use super::Loop;
-use super::stamps::Stamps;
 use super::window::{Campaigns, OpenWindow, campaigns};
+use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
 /// A row of a block before anything was written to it.

@@ -5,8 +5,8 @@ use thalweg_model::{Record, Windowed};
 
 use super::Loop;
 use super::blocks::BLANK_AD;
-use super::stamps::Stamps;
 use super::window::{Campaigns, OpenWindow, campaigns};
+use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
 /// The block between the chains, and what the second of them keeps.

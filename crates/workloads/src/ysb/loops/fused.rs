@@ -2,9 +2,9 @@
 
 use thalweg_model::Windowed;
 
-use super::stamps::Stamps;
 use super::window::{Campaigns, OpenWindow, campaigns};
 use super::{CLOCK_STRIDE_EVENTS, Loop};
+use crate::loops::stamps::Stamps;
 use crate::ysb::event::{VIEW, YsbEvent};
 
 /// What the loop keeps.

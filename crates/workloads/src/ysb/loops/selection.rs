@@ -5,8 +5,8 @@ use thalweg_model::{EventTime, Record, Windowed};
 
 use super::Loop;
 use super::blocks::{BLANK_AD, BLANK_EVENT, count, join, stamp};
-use super::stamps::Stamps;
 use super::window::{Campaigns, OpenWindow, campaigns};
+use crate::loops::stamps::Stamps;
 use crate::ysb::event::{AdInfo, VIEW, YsbEvent};
 
 /// The blocks between the operators, and what the last two of them keep.

@@ -1,6 +1,7 @@
 //! Every loop against the reference, at block sizes and rates where off-by-ones live.
 
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use proptest::prelude::*;
 
@@ -26,7 +27,7 @@ fn options(kind: LoopKind, block_records: usize) -> LoopOptions<'static> {
 }
 
 /// Runs the loop and holds every worker's results to the reference.
-fn check(options: LoopOptions<'_>) -> LoopReport {
+fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
     let report = run(options);
     assert_eq!(report.workers.len(), options.workers.get());
     for worker in &report.workers {

@@ -12,7 +12,7 @@ const MICROS_PER_S: u64 = 1_000_000;
 /// whenever the remainders have added up to a whole one. Source: Bresenham, "Algorithm for computer control
 /// of a digital plotter", IBM Systems Journal 4(1), 1965.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stamps {
+pub(crate) struct Stamps {
     next_us: i64,
     step_us: i64,
     /// Below `rate`: what is missing of `next_us`, in parts of `1 / rate` microseconds.
@@ -24,7 +24,7 @@ pub(super) struct Stamps {
 
 impl Stamps {
     /// Starts at `start`.
-    pub(super) fn new(start: EventTime, rate_per_s: NonZeroU64) -> Self {
+    pub(crate) fn new(start: EventTime, rate_per_s: NonZeroU64) -> Self {
         Stamps {
             next_us: start.as_micros(),
             step_us: (MICROS_PER_S / rate_per_s) as i64,
@@ -36,7 +36,7 @@ impl Stamps {
 
     /// The next event's time.
     #[inline(always)]
-    pub(super) fn next_stamp(&mut self) -> EventTime {
+    pub(crate) fn next_stamp(&mut self) -> EventTime {
         let stamp = self.next_us;
         // Compared before it is added, so that no rate can overflow.
         let wrap = self.rate - self.remainder_step;

@@ -1,0 +1,152 @@
+//! What the hand-written loops of all workloads share: how they are called, timed and stopped, and their event
+//! times. The loops themselves are [`crate::ysb::loops`] and [`crate::lrb::loops`].
+//!
+//! Nothing here decides anything per event: [`LoopKind`] is looked at once per run, the clock every
+//! [`CLOCK_STRIDE_EVENTS`].
+
+pub(crate) mod stamps;
+
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::Barrier;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// How a loop is written. Not every workload has all of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoopKind {
+    /// One loop per operator, a branchless filter that copies rows.
+    Blocks,
+    /// One loop per operator, a filter that lists the rows it keeps.
+    Selection,
+    /// One loop for what the engine chains, blocks of rows between them.
+    Chains,
+    /// One loop; it knows no blocks.
+    Fused,
+}
+
+impl LoopKind {
+    /// All of them, from an engine's way to a compiler's.
+    pub const ALL: [LoopKind; 4] = [LoopKind::Blocks, LoopKind::Selection, LoopKind::Chains, LoopKind::Fused];
+
+    /// The name that `--api` gives it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            LoopKind::Blocks => "loop-blocks",
+            LoopKind::Selection => "loop-selection",
+            LoopKind::Chains => "loop-chains",
+            LoopKind::Fused => "loop-fused",
+        }
+    }
+}
+
+/// When a worker stops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LoopStop {
+    /// After exactly this many events of each worker.
+    Events(u64),
+    /// At the first look at the clock after this time; the clock is looked at every [`CLOCK_STRIDE_EVENTS`].
+    After(Duration),
+}
+
+/// The engine's default size of a block.
+pub const DEFAULT_BLOCK_RECORDS: NonZeroUsize = NonZeroUsize::new(384).expect("not zero");
+
+/// Events between two looks at the clock: about 1 ms of the fastest loop.
+pub const CLOCK_STRIDE_EVENTS: u64 = 1 << 18;
+
+/// What one worker did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct WorkerReport<R> {
+    /// The place in the generator's sequence from which its stream starts.
+    pub first_event: usize,
+    /// Events taken in.
+    pub events: u64,
+    /// Time for them.
+    pub seconds: f64,
+    /// Rows of results, those of the last windows included though their end was never reached; by window, then
+    /// key. Grows with event time.
+    pub results: Vec<R>,
+}
+
+/// What all workers did.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LoopReport<R> {
+    /// One report per worker.
+    pub workers: Vec<WorkerReport<R>>,
+}
+
+impl<R> LoopReport<R> {
+    /// Events of all workers.
+    pub fn events(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.events).sum()
+    }
+
+    /// The time of the slowest worker.
+    pub fn seconds(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.seconds).fold(0.0, f64::max)
+    }
+
+    /// Throughput, added over the workers.
+    pub fn events_per_s(&self) -> f64 {
+        self.workers.iter().map(|worker| worker.events as f64 / worker.seconds).sum()
+    }
+}
+
+/// A loop with its stream, called block by block.
+pub(crate) trait Fed {
+    /// A row of results.
+    type Row;
+
+    /// Takes the next events of the stream, at least one and at most `limit`, through all operators. Returns
+    /// how many.
+    fn run_block(&mut self, limit: usize) -> usize;
+
+    /// The stream has ended: closes the last windows.
+    fn finish(self) -> Vec<Self::Row>;
+}
+
+/// Runs `worker` on new threads, with the worker's number and the barrier from which all start, and waits for all
+/// of them.
+pub(crate) fn run_workers<R: Send>(
+    workers: NonZeroUsize,
+    worker: impl Fn(usize, &Barrier) -> WorkerReport<R> + Sync,
+) -> LoopReport<R> {
+    let (worker, together) = (&worker, &Barrier::new(workers.get()));
+    thread::scope(|scope| {
+        let running: Vec<_> =
+            (0..workers.get()).map(|index| scope.spawn(move || worker(index, together))).collect();
+        let workers =
+            running.into_iter().map(|handle| handle.join().unwrap_or_else(|panic| resume_unwind(panic)));
+        LoopReport { workers: workers.collect() }
+    })
+}
+
+/// Runs a loop until it is time to stop. Compiled once per loop: all decisions are made here, none in the
+/// loops.
+pub(crate) fn drive<F: Fed>(
+    mut body: F,
+    first_event: usize,
+    stop: LoopStop,
+    together: &Barrier,
+) -> WorkerReport<F::Row> {
+    let limit = match stop {
+        LoopStop::Events(events) => events,
+        LoopStop::After(_) => u64::MAX,
+    };
+    together.wait();
+    let started = Instant::now();
+    let mut events = 0;
+    while events < limit {
+        let stride_end = limit.min(events + CLOCK_STRIDE_EVENTS);
+        while events < stride_end {
+            let left = usize::try_from(stride_end - events).expect("a stride is short");
+            events += body.run_block(left) as u64;
+        }
+        if matches!(stop, LoopStop::After(time) if time <= started.elapsed()) {
+            break;
+        }
+    }
+    let results = body.finish();
+    WorkerReport { first_event, events, seconds: started.elapsed().as_secs_f64(), results }
+}
