@@ -8,7 +8,7 @@
 //! 3. [`watermark`]: when a source may promise that event time has passed.
 //! 4. [`window`]: which span of event time a record falls into.
 //! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams come
-//!    together or part; [`staged`], to measure them.
+//!    together or part; [`deferred`], for results that come in their own time; [`staged`], to measure them.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
 //! 7. [`state`] and [`allowance`]: how operators write down what they hold, and what they may hold.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
@@ -21,6 +21,7 @@
 pub mod allowance;
 pub mod chain;
 pub mod clock;
+pub mod deferred;
 pub mod disk;
 pub mod either;
 pub mod entropy;
@@ -41,6 +42,7 @@ pub mod window;
 pub use allowance::{Allowance, Lender};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};
+pub use deferred::{Deferred, Emitted};
 pub use either::Either;
 pub use entropy::{Entropy, SeededEntropy};
 pub use fault::{Coded, Fault};

@@ -39,7 +39,7 @@ pub use flat_map::FlatMap;
 pub use identity::Identity;
 pub use join::{DuplicateKey, StaticJoin, Table};
 pub use late::{DivertLate, DropLate, LateRule};
-pub use lookup::{Emitted, Lookup, LookupJoin, LookupOptions, LookupOrder, Ticket};
+pub use lookup::{Lookup, LookupJoin, LookupOptions, LookupOrder, Ticket};
 pub use map::Map;
 pub use named::Named;
 pub use own::Own;

@@ -19,32 +19,15 @@
 //! may here, hardly any two questions would be in flight together. So this stands at the head of a task, where a source
 //! stands in others: it is given records and marks as long as it has room, and gives out records and marks in its own time.
 //!
-//! # Whoever runs it
 //!
-//! ```text
-//!                take, mark                          emit
-//!   edge  -----------------------> LookupJoin ------------------> chain, edge or sink
-//!            while room() > 0       |      ^
-//!                              ask  |      | poll
-//!                                   v      |
-//!                                   Lookup ------- waker: "there is an answer", from any thread
-//! ```
-//!
-//! 1. Takes note that the waker has not been called since, and only then calls [`emit`](LookupJoin::emit), as long as there
-//!    is room for what it emits; hands each mark on before it goes on.
-//! 2. Gives it what there is to read while it has [`room`](LookupJoin::room), then emits again.
-//! 3. When it has no room, or there is nothing to read, and `emit` has answered [`Emitted::All`]: leaves it alone until the
-//!    waker is called, or, if it has room, until there is something to read.
-//!
-//! No call is lost: whoever answers makes the answer known to `poll` first and calls then. If he calls before step 1, `emit`
-//! finds the answer; if after it, the note is there when the task is to be put to rest.
+//! What it asks of whoever runs it stands in [`thalweg_model::deferred`].
 
 mod in_flight;
 
 use std::num::NonZeroU32;
 use std::task::Waker;
 
-use thalweg_model::{Allowance, Blame, Counts, Fault, Mark, Output, Record};
+use thalweg_model::{Allowance, Blame, Counts, Deferred, Emitted, Fault, Mark, Output, Record};
 
 use in_flight::InFlight;
 pub use in_flight::Ticket;
@@ -109,18 +92,6 @@ impl Default for LookupOptions {
     }
 }
 
-/// How far an emission has come.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[must_use]
-pub enum Emitted {
-    /// All that could be: the rest waits for answers, or there is none.
-    All,
-    /// This mark is next: call again when it is handed on.
-    Mark(Mark),
-    /// There is no room for more.
-    NoRoom,
-}
-
 /// Joins each record with the answer to its question.
 #[derive(Debug)]
 pub struct LookupJoin<T, U, L, QuestionOf, Combine> {
@@ -161,23 +132,36 @@ where
         }
     }
 
-    /// Before the first record: whom the lookup wakes.
-    pub fn wakes_by(&mut self, waker: &Waker) {
+    /// Whether all that was taken is handed on.
+    pub fn is_empty(&self) -> bool {
+        self.in_flight.is_empty()
+    }
+}
+
+impl<T, U, L, QuestionOf, Combine> Deferred<T> for LookupJoin<T, U, L, QuestionOf, Combine>
+where
+    T: Send,
+    U: Send,
+    L: Lookup,
+    QuestionOf: Fn(&T) -> L::Question + Send,
+    Combine: Fn(T, Result<L::Answer, Fault>) -> Result<U, Fault> + Send,
+{
+    type Out = U;
+
+    fn wakes_by(&mut self, waker: &Waker) {
         self.lookup.wakes_by(waker);
     }
 
-    /// Before the first record: takes the allowance that its state is paid from.
-    pub fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, allowance: &Allowance) {
         self.in_flight = InFlight::new(self.options, allowance.clone());
     }
 
-    /// How many records it takes now; if none, no mark either.
-    pub fn room(&self) -> usize {
+    fn room(&self) -> usize {
         self.in_flight.room()
     }
 
-    /// Takes a record, and asks its question; only while it has room.
-    pub fn take(&mut self, record: Record<T>) {
+    /// Asks its question.
+    fn take(&mut self, record: Record<T>) {
         let LookupJoin { lookup, question_of, in_flight, read, blame, .. } = self;
         blame.on(|| {
             let question = question_of(&record.value);
@@ -188,16 +172,13 @@ where
         *read += 1;
     }
 
-    /// Takes a mark, behind all records taken; only while it has room.
-    pub fn mark(&mut self, mark: Mark) {
+    fn mark(&mut self, mark: Mark) {
         self.in_flight.put_mark(mark);
     }
 
-    /// Hands on what may go: results, up to the next mark, as far as there is room.
-    ///
     /// # Errors
-    /// What the function that makes results did not make one of; the query fails with it.
-    pub fn emit<O: Output<U>>(&mut self, output: &mut O) -> Result<Emitted, Fault> {
+    /// What the function that makes results did not make one of.
+    fn emit<O: Output<U>>(&mut self, output: &mut O) -> Result<Emitted, Fault> {
         let LookupJoin { lookup, combine, in_flight, blame, .. } = self;
         blame.on(|| {
             while let Some((ticket, answer)) = lookup.poll() {
@@ -214,23 +195,16 @@ where
         Ok(Emitted::NoRoom)
     }
 
-    /// Whether all that was taken is handed on.
-    pub fn is_empty(&self) -> bool {
-        self.in_flight.is_empty()
-    }
-
-    /// Calls `each` with its name and counts. Every record taken counts as forwarded: it will be.
-    pub fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+    /// Every record taken counts as forwarded: it will be.
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
     }
 
-    /// Bytes of what is on its way.
-    pub fn state_bytes(&self) -> usize {
+    fn state_bytes(&self) -> usize {
         self.in_flight.bytes() + self.lookup.held_bytes()
     }
 
-    /// After a panic: its name, if it was its lookup's or its functions'.
-    pub fn faulted(&self) -> Option<&str> {
+    fn faulted(&self) -> Option<&str> {
         self.blame.is_set().then_some(self.name.as_str())
     }
 }

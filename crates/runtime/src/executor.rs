@@ -186,14 +186,14 @@ impl Executor {
     }
 
     /// Adds the tasks of a query, which may run from now on.
-    pub(crate) fn submit(&self, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+    pub(crate) fn submit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         if self.is_closed() {
             return Err(PlanError::EngineClosed);
         }
         self.guarded(|| self.admit(built))
     }
 
-    fn admit(&self, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+    fn admit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
         let Built { name, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
@@ -227,9 +227,11 @@ impl Executor {
         self.ranks.cover(places);
         self.dues.cover(places);
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask { name, task, lender, probe, upstream, downstream, .. } = built;
+            let BuiltTask { name, task, lender, waker, probe, upstream, downstream, .. } = built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
             probe.name_writer(operator.0);
+            waker.settle(self, *operator);
+            let is_deferred = task.is_deferred();
             let body = Box::new(TaskBody {
                 name,
                 operator: *operator,
@@ -245,6 +247,7 @@ impl Executor {
                 run_records: self.run_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum: Quantum { records: 1, made_records: 1 },
+                is_deferred,
                 barren: Barren::default(),
                 reach: probe.no_reach(),
                 query: TaskOfQuery(Arc::clone(&query)),
@@ -363,6 +366,11 @@ impl Executor {
             turn.end();
         });
         self.rouse();
+    }
+
+    /// Looks again at a task that was woken.
+    pub(crate) fn look_again(&self, operator: OperatorId) {
+        self.call_from_outside(&[operator]);
     }
 
     /// Looks again at the task that writes an edge for which the pool has made a chunk.

@@ -12,13 +12,14 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Cursors, Pool};
-use thalweg_model::{Allowance, Entropy, Operator, Source, WatermarkStrategy, Watermarks};
+use thalweg_model::{Allowance, Deferred, Entropy, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use crate::error::PlanError;
 use crate::exit::Delivered;
 use crate::lender::StateLender;
 use crate::limits::EdgeLimits;
+use crate::task::deferred::{DeferredTask, TaskWaker};
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
 use crate::task::{Probe, Task};
@@ -66,6 +67,7 @@ struct EdgePlan {
 struct Opened {
     delivered: Arc<Delivered>,
     probe: Arc<Probe>,
+    waker: Arc<TaskWaker>,
 }
 
 /// A task, ready to run.
@@ -73,6 +75,7 @@ pub(crate) struct BuiltTask {
     pub(crate) name: String,
     pub(crate) task: Box<dyn Task>,
     pub(crate) lender: Arc<StateLender>,
+    pub(crate) waker: Arc<TaskWaker>,
     /// Names of the operators of its chain.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
@@ -210,6 +213,39 @@ impl Graph {
         });
     }
 
+    /// Adds an operator whose results come in their own time, which reads `entry`; they go through `chain` to `exit`.
+    pub fn deferred<T, N, D, C, X>(
+        &mut self,
+        name: impl Into<String>,
+        entry: N,
+        deferred: D,
+        chain: C,
+        exit: X,
+    ) where
+        T: Send + 'static,
+        N: EntryPlan<T>,
+        D: Deferred<T> + 'static,
+        C: Operator<D::Out> + 'static,
+        C::Out: Send + 'static,
+        X: ExitPlan<C::Out>,
+    {
+        let mut inputs = Vec::new();
+        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
+        let outputs = edges_of(&exit);
+        let build = move |opened: &Opened| -> Box<dyn Task> {
+            let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
+            let (probe, waker) = (Arc::clone(&opened.probe), Arc::clone(&opened.waker));
+            Box::new(DeferredTask::new(entry.open(), deferred, chain, exit, probe, waker))
+        };
+        self.tasks.push(TaskPlan {
+            name: name.into(),
+            strategy: None,
+            inputs,
+            outputs,
+            build: Box::new(build),
+        });
+    }
+
     /// Checks the graph, opens its edges and builds its tasks.
     pub(crate) fn build(
         self,
@@ -240,7 +276,12 @@ impl Graph {
             let inputs = plan.inputs.iter().map(|of| (Arc::clone(&cursors[of.edge]), of.reader)).collect();
             let outputs = plan.outputs.iter().map(|&edge| Arc::clone(&cursors[edge])).collect();
             let probe = Arc::new(Probe::new(inputs, outputs));
-            let opened = Opened { delivered: Arc::clone(&delivered), probe: Arc::clone(&probe) };
+            let waker = TaskWaker::new(Arc::clone(&probe));
+            let opened = Opened {
+                delivered: Arc::clone(&delivered),
+                probe: Arc::clone(&probe),
+                waker: Arc::clone(&waker),
+            };
             let mut task = (plan.build)(&opened);
             let lender = StateLender::new(Arc::clone(pool));
             task.fund(&Allowance::new(Arc::clone(&lender) as _));
@@ -249,7 +290,7 @@ impl Graph {
             task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
             let upstream = with(&|(_, outputs)| plan.inputs.iter().any(|of| outputs.contains(&of.edge)));
             let downstream = with(&|(inputs, _)| inputs.iter().any(|of| plan.outputs.contains(&of.edge)));
-            BuiltTask { name: plan.name, task, lender, operators, probe, upstream, downstream }
+            BuiltTask { name: plan.name, task, lender, waker, operators, probe, upstream, downstream }
         };
         let tasks = self.tasks.into_iter().map(build).collect();
         let edge = |(of, name): (ReaderOf, String)| ReadEdge {

@@ -13,6 +13,7 @@
 //!
 //! Generic inside, boxed at the border: one virtual call per step.
 
+pub(crate) mod deferred;
 pub(crate) mod merge;
 pub(crate) mod operator;
 pub(crate) mod source;
@@ -92,6 +93,11 @@ pub(crate) trait Task: Send {
     /// Name and counts of each operator of the chain.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
+    /// Whether its results come in their own time.
+    fn is_deferred(&self) -> bool {
+        false
+    }
+
     /// After a panic: whose code it was, if it was an operator's.
     fn faulted(&self) -> Option<&str>;
 }
@@ -123,6 +129,11 @@ pub(crate) struct Probe {
     spacing_ns: AtomicU64,
     /// For a source: it was asked to end, by a handle.
     stop: AtomicBool,
+    /// Of one whose results come in their own time: it takes nothing more for now.
+    is_full: AtomicBool,
+    /// Of the same: its waker was called since it last emitted. Written by any thread, which calls the task then: see
+    /// `deferred`.
+    is_woken: AtomicBool,
     /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
     /// there is none.
     unsettled_since_ns: AtomicU64,
@@ -144,6 +155,8 @@ impl Probe {
             polled_ns: AtomicU64::new(0),
             spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
             stop: AtomicBool::new(false),
+            is_full: AtomicBool::new(false),
+            is_woken: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
         }
     }
@@ -210,6 +223,10 @@ impl Probe {
         let unsettled = u64::from(self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED);
         if self.is_source() {
             return unsettled + self.due_count(now);
+        }
+        let unsettled = unsettled + u64::from(self.is_woken.load(Ordering::Relaxed));
+        if self.is_full.load(Ordering::Relaxed) {
+            return unsettled;
         }
         let waiting =
             self.inputs.iter().map(|(edge, reader)| edge.pending(*reader) + edge.pending_marks(*reader));
@@ -288,6 +305,24 @@ impl Probe {
         let before = self.unsettled_since_ns.load(Ordering::Relaxed);
         let since = now.map_or(SETTLED, |now| now.as_nanos().min(before));
         self.unsettled_since_ns.store(since, Ordering::Relaxed);
+    }
+
+    /// Takes note of whether it takes more.
+    pub(crate) fn set_full(&self, is_full: bool) {
+        self.is_full.store(is_full, Ordering::Relaxed);
+    }
+
+    /// Takes note that there may be something to emit; `false` if that was known.
+    pub(crate) fn wake(&self) -> bool {
+        // Whoever finds it set need not call the task: somebody has set it and calls, and it is taken back by the task
+        // before it looks.
+        !self.is_woken.swap(true, Ordering::AcqRel)
+    }
+
+    /// Takes the note back, before it is looked what there is to emit. AcqRel, as in [`wake`](Self::wake): a look that
+    /// follows sees what was made known before the call.
+    pub(crate) fn take_wake(&self) {
+        self.is_woken.swap(false, Ordering::AcqRel);
     }
 
     pub(crate) fn stop(&self) {

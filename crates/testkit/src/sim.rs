@@ -158,6 +158,11 @@ impl Simulation {
         Ok(QueryIndex(self.queries.len() - 1))
     }
 
+    /// Something has happened that no worker has done, such as an answer that came: idle workers look again.
+    pub fn disturb(&mut self) {
+        self.idle.fill(None);
+    }
+
     /// Lets `event` happen before action number `action`, or as soon as nothing else is left to do.
     pub fn at_action(&mut self, action: u64, event: Event) {
         // Taken from behind: the latest stands first, and of equals the one that was told last.

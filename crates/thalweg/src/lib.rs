@@ -74,7 +74,9 @@ pub use thalweg_model::{
     StateError, StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
     Window, WindowError, Windowed, source,
 };
-pub use thalweg_operators::{Count, DuplicateKey, KeyedProcess, ProcessContext, Table};
+pub use thalweg_operators::{
+    Count, DuplicateKey, KeyedProcess, Lookup, LookupOptions, LookupOrder, ProcessContext, Table, Ticket,
+};
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
     EdgeCounts, EdgeLimits, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Graph, LatencySummary,

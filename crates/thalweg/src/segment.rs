@@ -22,6 +22,7 @@
 //! Every way to chain operators compiles. An operator that may emit more than one record per record taken keeps
 //! what finds no room, so any number of them may stand in one chain (rule O3 of [`thalweg_model::operator`]).
 
+mod awaited;
 mod ends;
 
 use std::collections::HashSet;
@@ -141,6 +142,7 @@ fn join(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
 }
 
+pub use awaited::Awaited;
 pub(crate) use ends::Slot;
 pub use ends::{BothOf, Branch, FromEnds, Part, SeveralOf, SidesOf};
 

@@ -108,14 +108,15 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Either, Operator, Sink, State};
+use thalweg_model::{Either, Fault, Operator, Sink, State};
 use thalweg_operators::{
-    DivertLate, Filter, FilterMap, FlatMap, Identity, Map, Own, Sort, StaticJoin, Table,
+    DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own, Sort,
+    StaticJoin, Table,
 };
 use thalweg_runtime::SinkPlan;
 
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
-use crate::segment::{Chained, Chaining, Erased, Planner, Segment, Stateful};
+use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
 
 pub use keyed::{KeyedStream, WindowedStream};
 pub use several::{Parts, SharedStream};
@@ -264,6 +265,43 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         Combine: Fn(T, &R) -> U + Send + Sync + 'static,
     {
         self.follow("join", |head, label| stateful(head, StaticJoin::new("", table, key_of, combine), label))
+    }
+
+    /// Joins each value with the answer to a question about it, which takes its time and keeps no worker waiting: a
+    /// [`Lookup`] asks a store or a service, and wakes the task when there are answers. At most so many questions as
+    /// `options` say are on their way at once; then no more values are read.
+    ///
+    /// Results come in the order of their values, or as answers come; in either case none goes past a watermark.
+    /// `combine` makes the result of a value and its answer; an answer that is an error fails the query, unless `combine`
+    /// makes something of it. Memory: the values on their way, counted in the engine's budget.
+    ///
+    /// ```
+    /// # use thalweg::{Lookup, LookupOptions, Segment, Stream};
+    /// // A client that is asked for names by number.
+    /// fn named<C: Segment<u32>, L: Lookup<Question = u32, Answer = String>>(
+    ///     numbers: Stream<u32, C>,
+    ///     names: L,
+    /// ) -> Stream<String, impl Segment<String>> {
+    ///     numbers.lookup(names, LookupOptions::default(), |number| *number, |_number, name| name)
+    /// }
+    /// ```
+    pub fn lookup<U, L, QuestionOf, Combine>(
+        self,
+        lookup: L,
+        options: LookupOptions,
+        question_of: QuestionOf,
+        combine: Combine,
+    ) -> Stream<U, Awaited<C, T, LookupJoin<T, U, L, QuestionOf, Combine>>>
+    where
+        U: Send + 'static,
+        L: Lookup,
+        QuestionOf: Fn(&T) -> L::Question + Send + Sync + 'static,
+        Combine: Fn(T, Result<L::Answer, Fault>) -> Result<U, Fault> + Send + Sync + 'static,
+    {
+        self.follow("lookup", |head, label| {
+            let operator = LookupJoin::new("", lookup, options, question_of, combine);
+            Awaited { head, operator, label, input: PhantomData }
+        })
     }
 
     /// Hands records and marks to an operator of your own, and goes on with what it emits. An operator has more

@@ -32,6 +32,8 @@ pub(crate) struct TaskBody {
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes.
     pub(super) run_records: u32,
+    /// Whether its results come in their own time, so that it may run for nothing.
+    pub(super) is_deferred: bool,
     pub(super) barren: Barren,
     /// How far its edges were when it was last given to a worker.
     pub(super) reach: Reach,

@@ -115,8 +115,9 @@ impl Turn<'_> {
                 let (operator, query, ended) = (body.operator, body.query.id, self.now);
                 self.tell(Note::Ran(Completion { operator, query, started, ended, records_in, records_out }));
                 // A source that is polled has nothing to say sometimes.
-                let had_effect =
-                    wrote || records_in > 0 || body.probe.has_read(&body.reach) || body.probe.is_source();
+                // Neither has one that is woken: wakers may be called for nothing.
+                let is_free = body.probe.is_source() || body.is_deferred;
+                let had_effect = wrote || records_in > 0 || body.probe.has_read(&body.reach) || is_free;
                 if body.barren.note_run(had_effect, self.now) {
                     return self.give_up(body);
                 }

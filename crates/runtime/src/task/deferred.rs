@@ -1,0 +1,191 @@
+//! An operator whose results come in their own time, with the chain behind it.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, OnceLock, Weak};
+use std::task::{Wake, Waker};
+
+use thalweg_model::{Allowance, Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped};
+use thalweg_scheduling::OperatorId;
+
+use super::merge::Merge;
+use super::tail::Tail;
+use super::{Probe, StepContext, StepReport, Task};
+use crate::executor::Executor;
+use crate::exit::Exit;
+use crate::ports::{Came, Ports, Visit};
+
+/// Takes records off edges, and pushes what becomes of them through a chain when it is there.
+pub(crate) struct DeferredTask<T, P, D, C, E> {
+    ports: P,
+    merge: Merge,
+    deferred: D,
+    tail: Tail<C, E>,
+    probe: Arc<Probe>,
+    /// Whether the end was taken off every edge.
+    is_over: bool,
+    values: PhantomData<fn() -> T>,
+}
+
+/// What wakes a task from any thread.
+///
+/// The note in the probe comes first, then the call: a worker that puts the task to rest looks at the note behind a
+/// fence, as for everything that happens from outside (see `Executor::call_from_outside`).
+pub(crate) struct TaskWaker {
+    probe: Arc<Probe>,
+    /// Where the task is, once it has a place; until then it is about to run for the first time anyway.
+    place: OnceLock<(Weak<Executor>, OperatorId)>,
+}
+
+impl TaskWaker {
+    pub(crate) fn new(probe: Arc<Probe>) -> Arc<Self> {
+        Arc::new(TaskWaker { probe, place: OnceLock::new() })
+    }
+
+    /// Says where the task is.
+    pub(crate) fn settle(&self, executor: &Arc<Executor>, operator: OperatorId) {
+        let is_first = self.place.set((Arc::downgrade(executor), operator)).is_ok();
+        assert!(is_first, "a task gets its place once");
+    }
+}
+
+impl Wake for TaskWaker {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        if self.probe.wake()
+            && let Some((executor, operator)) = self.place.get()
+            && let Some(executor) = executor.upgrade()
+        {
+            executor.look_again(*operator);
+        }
+    }
+}
+
+impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
+    pub(crate) fn new(
+        ports: P,
+        mut deferred: D,
+        chain: C,
+        exit: E,
+        probe: Arc<Probe>,
+        waker: Arc<TaskWaker>,
+    ) -> Self {
+        deferred.wakes_by(&Waker::from(waker));
+        let merge = Merge::new(ports.count());
+        let tail = Tail::new(chain, exit);
+        DeferredTask { ports, merge, deferred, tail, probe, is_over: false, values: PhantomData }
+    }
+}
+
+/// Feeds a deferred operator what a port has.
+struct Feed<'a, D> {
+    deferred: &'a mut D,
+    merge: &'a mut Merge,
+    port: usize,
+    taken: usize,
+    announce: Option<Mark>,
+}
+
+impl<T, D: Deferred<T>> Visit<T> for Feed<'_, D> {
+    fn values<I: Input<T>>(&mut self, input: &mut I) {
+        if let Some(late_by) = self.merge.announce(self.port) {
+            self.announce = Some(Mark::InputWatermark(late_by));
+            return;
+        }
+        while self.deferred.room() > 0
+            && let Some(record) = input.take()
+        {
+            self.deferred.take(record);
+            self.taken += 1;
+        }
+    }
+}
+
+impl<T, P, D, C, E> Task for DeferredTask<T, P, D, C, E>
+where
+    P: Ports<T>,
+    D: Deferred<T>,
+    C: Operator<D::Out>,
+    E: Exit<C::Out>,
+{
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        let pushed_before = self.tail.exit.pushed();
+        let quantum = context.quantum.records as usize;
+        let mut taken = 0;
+        self.merge.begin();
+        while self.tail.settle(context, &self.probe)? {
+            self.probe.take_wake();
+            let emitted = {
+                let mut output = self.tail.exit.open(context.now);
+                let mut piped = Piped::new(&mut self.tail.chain, &mut output);
+                self.deferred.emit(&mut piped)?
+            };
+            self.tail.exit.check()?;
+            match emitted {
+                Emitted::Mark(mark) => {
+                    self.tail.mark(mark);
+                    continue;
+                }
+                Emitted::NoRoom => {
+                    // There is more, whenever there is room.
+                    self.probe.wake();
+                    break;
+                }
+                Emitted::All => {}
+            }
+            if self.is_over || self.deferred.room() == 0 || taken >= quantum {
+                break;
+            }
+            let Some(port) = self.merge.next() else { break };
+            let max = self.deferred.room().min(quantum - taken);
+            let DeferredTask { deferred, merge, ports, is_over, .. } = self;
+            let mut feed = Feed { deferred, merge, port, taken: 0, announce: None };
+            let came = ports.next(port, max, &mut feed);
+            let (fed, announce) = (feed.taken, feed.announce);
+            taken += fed;
+            match came {
+                Came::Values => announce.into_iter().for_each(|mark| self.deferred.mark(mark)),
+                Came::Mark(mark) => merge.note_mark(port, mark, |mark| {
+                    *is_over = mark == Mark::End;
+                    deferred.mark(mark);
+                }),
+                Came::Nothing => merge.note_empty(port),
+            }
+        }
+        self.probe.set_full(self.deferred.room() == 0);
+        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        Ok(StepReport {
+            records_in: taken as u64,
+            records_out: self.tail.exit.pushed() - pushed_before,
+            ended,
+        })
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.deferred.fund(allowance);
+        self.tail.chain.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.tail.chain.seed(entropy);
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.deferred.state_bytes() + self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.deferred.visit_counts(each);
+        self.tail.chain.visit_counts(each);
+    }
+
+    fn is_deferred(&self) -> bool {
+        true
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.tail.chain.faulted().or_else(|| self.deferred.faulted())
+    }
+}

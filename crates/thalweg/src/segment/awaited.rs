@@ -1,0 +1,64 @@
+//! A piece that ends in an operator whose results come in their own time: it begins a task, and what follows may share it.
+
+use std::marker::PhantomData;
+
+use thalweg_model::{Deferred, Operator};
+use thalweg_operators::{Identity, Named};
+use thalweg_runtime::{EdgeEntry, EdgeExit, ExitPlan};
+
+use super::{Cut, Isolated, Planner, Segment, join};
+use crate::draft::Label;
+
+/// A piece and an operator behind it whose results come in their own time.
+pub struct Awaited<H, In, D> {
+    pub(crate) head: H,
+    pub(crate) operator: D,
+    pub(crate) label: Label,
+    pub(crate) input: PhantomData<fn(In)>,
+}
+
+impl<H, In, D> Segment<D::Out> for Awaited<H, In, D>
+where
+    H: Segment<In>,
+    In: Send + 'static,
+    D: Deferred<In> + Named + 'static,
+    D::Out: Send + 'static,
+{
+    type BeforeState = Cut<Self>;
+
+    fn before_state(self) -> Cut<Self> {
+        Cut(self)
+    }
+
+    type Isolated = Isolated<Self>;
+
+    fn isolate(self) -> Isolated<Self> {
+        Isolated(self)
+    }
+
+    type Entry = EdgeEntry<D::Out>;
+
+    fn entry(self, planner: &mut Planner) -> EdgeEntry<D::Out> {
+        planner.end_at_edge(self)
+    }
+
+    fn close<X: ExitPlan<D::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
+        self.fuse(planner, Identity, exit_name, exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<D::Out>) {
+        self.end(planner, exit);
+    }
+
+    fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    where
+        P: Operator<D::Out> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        let entry = self.head.entry(planner);
+        let operator = planner.named(self.label, self.operator);
+        let name = planner.task_name(&join(operator.name(), tail_name));
+        planner.graph.deferred(name, entry, operator, tail, exit);
+    }
+}
