@@ -29,8 +29,8 @@ mod words;
 
 pub use alarm::{Alarm, Alarms, alarms};
 pub use interval_join::{Interval, Matched, Matches, interval_join};
-pub use lateness::{Lenient, Leniently, lenient};
-pub use order::{distinct, largest, sorted};
+pub use lateness::{Lenient, Leniently, lenient, too_late};
+pub use order::{distinct, largest, late, sorted};
 pub use sessions::sessions;
 pub use stateless::{filter, flat_map, map, split};
 pub use static_join::{join, join_left};

@@ -34,6 +34,14 @@ pub struct Emitted<Out> {
 }
 
 impl<In, Out> Ran<In, Out> {
+    /// All records that came out, in order.
+    pub fn emitted_rows(&self) -> Vec<Row<Out>>
+    where
+        Out: Clone,
+    {
+        self.emitted.iter().map(|emitted| emitted.row.clone()).collect()
+    }
+
     /// Sum of a count over the operators of a chain.
     pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
         self.counts.iter().map(count).sum()
@@ -58,6 +66,17 @@ impl<In, Out> Ran<In, Out> {
         }
     }
 
+    /// Asserts that the results are those expected, in this order.
+    ///
+    /// # Panics
+    /// If they are not, telling the first difference.
+    pub fn assert_sequence<R: PartialEq + Debug>(&self, expected: &[R], look: impl Fn(&Row<Out>) -> R) {
+        let found: Vec<R> = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
+        if let Some(difference) = in_order_difference(expected, &found) {
+            panic!("{difference}");
+        }
+    }
+
     /// Asserts that what came out are these rows in this order, each with the watermark by which those behind judge it.
     ///
     /// # Panics
@@ -66,10 +85,7 @@ impl<In, Out> Ran<In, Out> {
     where
         Out: Clone + PartialEq + Debug,
     {
-        let found: Vec<Row<Out>> = self.emitted.iter().map(|emitted| emitted.row.clone()).collect();
-        if let Some(difference) = in_order_difference(expected, &found) {
-            panic!("{difference}");
-        }
+        self.assert_sequence(expected, Row::clone);
     }
 
     /// Asserts that no record is stamped below a watermark that was forwarded before it. Operators that hand on late

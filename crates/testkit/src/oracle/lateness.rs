@@ -31,13 +31,13 @@ pub struct Leniently<K, A> {
 }
 
 /// For each key and window what `aggregate` makes of its values, on time and behind it.
-pub fn lenient<T, K: Ord, A>(
+pub fn lenient<T: Clone, K: Ord, A>(
     rows: &[Row<T>],
     Lenient { windows, allowed_us }: Lenient,
     key_of: impl Fn(&T) -> K,
     aggregate: impl Fn(&[&T]) -> A,
 ) -> Leniently<K, A> {
-    let late = rows.iter().filter(|row| windows.is_late(row, allowed_us)).count() as u64;
+    let late = too_late(rows, Lenient { windows, allowed_us }).len() as u64;
     let mut found = Leniently { on_time: Vec::new(), last: Vec::new(), updates: Vec::new(), late };
     let covered = |row: &Row<T>| {
         let spans = windows.spans(row.at_us).into_iter();
@@ -59,6 +59,11 @@ pub fn lenient<T, K: Ord, A>(
         }
     }
     found
+}
+
+/// The rows that come too late for all their windows: what a side output for late records has.
+pub fn too_late<T: Clone>(rows: &[Row<T>], Lenient { windows, allowed_us }: Lenient) -> Vec<Row<T>> {
+    rows.iter().filter(|row| windows.is_late(row, allowed_us)).cloned().collect()
 }
 
 #[cfg(test)]

@@ -23,14 +23,17 @@ pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -
     sorted
 }
 
-/// The rows that are not late, by stamp and with equal stamps in the order in which they are given; and how many are
-/// late, which are those stamped below their watermark.
-pub fn sorted<T: Clone>(rows: &[Row<T>]) -> (Vec<(i64, T)>, u64) {
+/// The rows that are stamped below their watermark: what is late where there are no windows.
+pub fn late<T: Clone>(rows: &[Row<T>]) -> Vec<Row<T>> {
+    rows.iter().filter(|row| row.is_late()).cloned().collect()
+}
+
+/// The rows that are not late, by stamp and with equal stamps in the order in which they are given.
+pub fn sorted<T: Clone>(rows: &[Row<T>]) -> Vec<(i64, T)> {
     let in_time = rows.iter().filter(|row| !row.is_late());
     let mut sorted: Vec<(i64, T)> = in_time.map(|row| (row.at_us, row.value.clone())).collect();
     sorted.sort_by_key(|(at_us, _)| *at_us);
-    let late = (rows.len() - sorted.len()) as u64;
-    (sorted, late)
+    sorted
 }
 
 #[cfg(test)]
@@ -52,8 +55,10 @@ mod tests {
 
     #[test]
     fn rows_are_sorted_but_for_late_ones() {
-        let (found, late) = sorted(&rows("a@5 b@3 W4 c@4 d@3 e@3 f@5"));
-        let shown: Vec<String> = found.iter().map(|(at_us, value)| format!("{value}@{at_us}")).collect();
-        assert_eq!((shown.join(" "), late), ("b@3 c@4 a@5 f@5".to_owned(), 2));
+        let rows = rows("a@5 b@3 W4 c@4 d@3 e@3 f@5");
+        let shown: Vec<String> =
+            sorted(&rows).iter().map(|(at_us, value)| format!("{value}@{at_us}")).collect();
+        assert_eq!(shown.join(" "), "b@3 c@4 a@5 f@5");
+        assert_eq!(shown_rows(&late(&rows)), "d@3 e@3");
     }
 }

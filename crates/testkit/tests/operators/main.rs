@@ -1,0 +1,27 @@
+//! Every operator against its oracle, without an engine: hostile input, hostile room, state saved and loaded at every
+//! watermark or anywhere; one input, or several that come together.
+//!
+//! `THALWEG_SEEDS=1000 cargo test -p thalweg-testkit --test operators`; a failure prints the command that replays it.
+//!
+//! To add an operator, drive it on the bed that has its inputs and say what must come out:
+//!
+//! ```ignore
+//! #[test]
+//! fn window_join() {
+//!     two_sides(|sides, bed| {
+//!         let ran = bed.drive(|| WindowJoin::new("join", ...));
+//!         let (left, right) = ran.sides();
+//!         let expected = oracle::window_join((&left, &right), sides.sliding(), key_of, key_of, keeps);
+//!         ran.assert_results(expected.results, |row| joined_row(&row.value));
+//!         ran.assert_late(expected.late);
+//!         ran.assert_keeps_its_promise();
+//!     });
+//! }
+//! ```
+#![forbid(unsafe_code)]
+
+mod inputs;
+mod process;
+mod sort;
+mod stateless;
+mod windows;
