@@ -1,6 +1,6 @@
 //! What an input brings, one thing after the other: records, and the watermarks between them.
 
-use crate::oracle::{Promise, source};
+use crate::oracle::{Promise, Row, source};
 
 /// A record or a watermark.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,16 +40,32 @@ pub fn arrivals<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Arrival<T
     arrivals
 }
 
+/// What one input brings as an oracle's rows.
+pub fn rows<T: Clone>(arrivals: &[Arrival<T>]) -> Vec<Row<T>> {
+    let mut rows = Vec::new();
+    let mut last_us = None;
+    for arrival in arrivals {
+        match arrival {
+            Arrival::Record(at_us, value) => {
+                rows.push(Row { at_us: *at_us, watermark_us: last_us, value: value.clone() });
+            }
+            Arrival::Watermark(watermark_us) => last_us = Some(i128::from(*watermark_us)),
+        }
+    }
+    rows
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn watermarks_stand_where_the_source_sets_them() {
-        let found =
-            arrivals(&[(5, 'a'), (6, 'b'), (15, 'c'), (1, 'd')], Promise { bound_us: 1, step_us: 10 });
-        let [a, b, c, d] =
-            [(5, 'a'), (6, 'b'), (15, 'c'), (1, 'd')].map(|(at, value)| Arrival::Record(at, value));
+        let input = [(5, 'a'), (6, 'b'), (15, 'c'), (1, 'd')];
+        let promise = Promise { bound_us: 1, step_us: 10 };
+        let found = arrivals(&input, promise);
+        let [a, b, c, d] = input.map(|(at_us, value)| Arrival::Record(at_us, value));
         assert_eq!(found, [a, Arrival::Watermark(4), b, c, Arrival::Watermark(14), d]);
+        assert_eq!(rows(&found), source(&input, promise));
     }
 }

@@ -5,10 +5,10 @@
 //!
 //! 1. This file: rows, where a source sets watermarks, and unions.
 //! 2. [`stateless`]: filter, map, flat map, split. [`static_join`]: rows of a table.
-//! 3. [`windows`]: tumbling, sliding and count windows. [`lateness`]: what comes late and still counts.
+//! 3. [`windows`]: tumbling, sliding and count windows; distinct keys. [`lateness`]: what comes late and still counts.
 //!    [`sessions`]: spans that a gap closes.
 //! 4. [`window_join`]: pairs and groups of two inputs in one window. [`interval_join`]: pairs whose stamps are near.
-//! 5. [`order`]: distinct, the first `n`, by stamp. [`alarm`]: a function with timers.
+//! 5. [`order`]: the largest `n`, sorted by stamp. [`alarm`]: a function with timers.
 //!
 //! A row is late by the watermark of its own input at its own place, so inputs that come together are their rows one
 //! after the other, in any order; where the order of arrival matters nevertheless, the function says so. The end of
@@ -30,12 +30,14 @@ mod words;
 pub use alarm::{Alarm, Alarms, alarms};
 pub use interval_join::{Interval, Matched, Matches, interval_join};
 pub use lateness::{Lenient, Leniently, lenient, too_late};
-pub use order::{distinct, largest, late, sorted};
+pub use order::{largest, late, sorted};
 pub use sessions::sessions;
 pub use stateless::{filter, flat_map, map, split};
 pub use static_join::{join, join_left};
 pub use window_join::{Joined, Keeps, co_group, window_join};
-pub use windows::{Aggregated, Counted, Counts, Result, Sliding, Windows, count_windows, sliding, tumbling};
+pub use windows::{
+    Aggregated, Counted, Counts, Result, Sliding, Windows, count_windows, distinct, sliding, tumbling,
+};
 
 /// A record at its place in the stream.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]

@@ -1,19 +1,8 @@
-//! What has to do with order: the first of each key, the largest of many, and rows by their stamps.
+//! What has to do with order: the largest of many, rows by their stamps, and those that are late by them.
 
 use std::cmp::Ordering;
 
 use super::Row;
-
-/// The first row of each key, in the order of arrival, in which rows are given.
-pub fn distinct<T: Clone, K: PartialEq>(rows: &[Row<T>], key_of: impl Fn(&T) -> K) -> Vec<Row<T>> {
-    let mut first: Vec<Row<T>> = Vec::new();
-    for row in rows {
-        if !first.iter().any(|other| key_of(&other.value) == key_of(&row.value)) {
-            first.push(row.clone());
-        }
-    }
-    first
-}
 
 /// The `count` largest values, the largest first; of equal ones those that came first. The aggregate of a top-n.
 pub fn largest<T: Clone>(values: &[&T], count: usize, compare: impl Fn(&T, &T) -> Ordering) -> Vec<T> {
@@ -38,13 +27,8 @@ pub fn sorted<T: Clone>(rows: &[Row<T>]) -> Vec<(i64, T)> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::words::{key_of, rows, shown_rows};
+    use super::super::words::{rows, shown_rows};
     use super::*;
-
-    #[test]
-    fn the_first_of_each_key_stays() {
-        assert_eq!(shown_rows(&distinct(&rows("a1@5 b1@3 a2@1 W9 b2@9 c1@2"), key_of)), "a1@5 b1@3 c1@2");
-    }
 
     #[test]
     fn the_largest_come_first_and_of_equal_ones_the_first() {

@@ -75,6 +75,11 @@ pub fn sliding<T, K: Ord, A>(
     Aggregated { results, late: rows.iter().filter(|row| windows.is_late(row, 0)).count() as u64 }
 }
 
+/// Each key once in each window in which it has records that are not late.
+pub fn distinct<T, K: Ord>(rows: &[Row<T>], windows: Windows, key_of: impl Fn(&T) -> K) -> Aggregated<K, ()> {
+    tumbling(rows, windows, key_of, |_| ())
+}
+
 impl From<Windows> for Sliding {
     fn from(Windows { size_us, offset_us }: Windows) -> Self {
         Sliding { size_us, slide_us: size_us, offset_us }

@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod distinct;
 mod inputs;
 mod process;
 mod sort;

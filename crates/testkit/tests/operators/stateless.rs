@@ -5,7 +5,7 @@ use thalweg_operators::{Filter, FilterMap, FlatMap, Map, Own, StaticJoin, Table}
 use thalweg_testkit::hostile::Reading;
 use thalweg_testkit::oracle;
 
-use crate::inputs::{is_kept, key_of, mirrored, union};
+use crate::inputs::{is_kept, key_of, mirrored, two_sides, union};
 
 /// A factor for half of the keys.
 pub fn factors() -> Vec<(u64, i64)> {
@@ -31,6 +31,17 @@ fn map() {
         let ran = bed.drive(|| Map::new("map", mirrored));
         ran.assert_rows(&oracle::map(&ran.arrived, |reading| mirrored(*reading)));
         assert_eq!(ran.total(|counts| counts.forwarded), ran.arrived.len() as u64);
+    });
+}
+
+/// Both sides of a join pass what stands before it, told apart.
+#[test]
+fn map_of_two_sides() {
+    two_sides(|_, bed| {
+        let ran = bed.drive(|| Map::new("map", |either| either));
+        ran.assert_rows(&ran.arrived);
+        let (left, right) = ran.sides();
+        assert_eq!(left.len() + right.len(), ran.arrived.len());
     });
 }
 
