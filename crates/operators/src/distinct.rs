@@ -86,7 +86,11 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
                 self.late += 1;
                 return L::late(record.value).map(|value| Record::new(record.event_time, value));
             }
-            self.seen.turn_to(window);
+            if !self.seen.turn_to(window) {
+                // The query is about to fail.
+                self.repeated += 1;
+                return None;
+            }
         }
         let Distinct { key_of, seen, blame, .. } = self;
         let Some(key) = blame.on(|| seen.note(key_of(&record.value))) else {

@@ -17,22 +17,25 @@ const SPARE_TABLES_MAX: usize = 4;
 /// Contains no instant, and is no instant's window.
 const NO_WINDOW: Window = Window { start: EventTime::MIN, end: EventTime::MIN };
 
-/// The keys of an open window.
+/// An open window, and the keys that were seen in it.
 #[derive(Debug)]
 struct Pane<K> {
     window: Window,
+    /// Of the current window it lies apart; here lies one without slots then.
     keys: KeyTable<K, ()>,
 }
 
 /// The open windows.
 #[derive(Debug)]
 pub(super) struct Seen<K> {
-    /// The window of the last record; `NO_WINDOW` if it is parked.
-    current: Pane<K>,
+    /// The window of the last record, or `NO_WINDOW`.
+    window: Window,
     /// Microseconds that it spans, so that one comparison tells whether an instant lies in it.
-    current_micros: u64,
-    /// The other open windows, by their starts.
-    others: BTreeMap<EventTime, Pane<K>>,
+    micros: u64,
+    /// Its keys; without slots if there is none.
+    keys: KeyTable<K, ()>,
+    /// All open windows, by their starts.
+    panes: BTreeMap<EventTime, Pane<K>>,
     spare: Vec<KeyTable<K, ()>>,
     /// The hash of all tables.
     hash: KeyHash,
@@ -49,8 +52,8 @@ impl<K: Clone + Eq + Hash> Seen<K> {
 
     fn hashed_and_paid(hash: KeyHash, allowance: Allowance) -> Self {
         let keys = KeyTable::new(hash.clone(), allowance.clone());
-        let current = Pane { window: NO_WINDOW, keys };
-        Seen { current, current_micros: 0, others: BTreeMap::new(), spare: Vec::new(), hash, allowance }
+        let (panes, spare) = (BTreeMap::new(), Vec::new());
+        Seen { window: NO_WINDOW, micros: 0, keys, panes, spare, hash, allowance }
     }
 
     /// Pays from `allowance` from now on; only before the first record.
@@ -67,102 +70,108 @@ impl<K: Clone + Eq + Hash> Seen<K> {
     #[inline(always)]
     pub(super) fn is_current(&self, instant: EventTime) -> bool {
         // Before its start the difference wraps to more than any window spans.
-        let offset = instant.as_micros().wrapping_sub(self.current.window.start.as_micros());
-        offset.cast_unsigned() < self.current_micros
+        let offset = instant.as_micros().wrapping_sub(self.window.start.as_micros());
+        offset.cast_unsigned() < self.micros
     }
 
     /// The current window.
     #[inline(always)]
     pub(super) fn window(&self) -> Window {
-        self.current.window
+        self.window
     }
 
     /// Takes note of a key in the current window, and gives it back if it is new there.
     #[inline(always)]
     pub(super) fn note(&mut self, key: K) -> Option<K> {
-        let keys = &mut self.current.keys;
-        if keys.look().get(&key).is_some() {
+        if self.keys.look().get(&key).is_some() {
             return None;
         }
-        keys.update(key.clone(), || (), |()| ());
+        self.keys.update(key.clone(), || (), |()| ());
         Some(key)
     }
 
-    /// Makes `window`, which is open, the current one.
+    /// Makes `window`, which is open, the current one; `false` if there is no memory for it.
     #[cold]
     #[inline(never)]
-    pub(super) fn turn_to(&mut self, window: Window) {
+    pub(super) fn turn_to(&mut self, window: Window) -> bool {
         // The window at the very end of the range does not contain the last instant, so it is asked for again.
-        if window != self.current.window {
-            self.park();
-            self.current.window = window;
-            self.current_micros = window.end.as_micros().abs_diff(window.start.as_micros());
-            let known = self.others.remove(&window.start).map(|pane| pane.keys);
-            if let Some(keys) = known.or_else(|| self.spare.pop()) {
-                let unused = std::mem::replace(&mut self.current.keys, keys);
-                self.recycle(unused);
-            }
+        if window == self.window {
+            return true;
         }
+        self.park();
+        if !self.panes.contains_key(&window.start) {
+            if !self.allowance.ask(Self::PANE_BYTES) {
+                return false;
+            }
+            let keys = self.spare.pop().unwrap_or_else(|| self.table());
+            self.panes.insert(window.start, Pane { window, keys });
+        }
+        self.window = window;
+        self.micros = window.end.as_micros().abs_diff(window.start.as_micros());
+        self.swap();
+        true
     }
 
     /// Makes no window the current one.
     pub(super) fn park(&mut self) {
-        let window = std::mem::replace(&mut self.current.window, NO_WINDOW);
-        self.current_micros = 0;
-        // If there is no room for it, the query is about to fail.
-        if !self.current.keys.is_empty() && self.allowance.ask(Self::PANE_BYTES) {
-            let keys = self.take_current();
-            self.others.insert(window.start, Pane { window, keys });
+        self.swap();
+        (self.window, self.micros) = (NO_WINDOW, 0);
+    }
+
+    /// Takes the keys of the current window from where they lie, or puts them back.
+    fn swap(&mut self) {
+        if let Some(pane) = self.panes.get_mut(&self.window.start)
+            && pane.window == self.window
+        {
+            std::mem::swap(&mut pane.keys, &mut self.keys);
         }
     }
 
     /// Forgets the windows that end at or before `watermark`.
     pub(super) fn forget_until(&mut self, watermark: EventTime) {
-        if self.current.window.end <= watermark {
-            self.current.window = NO_WINDOW;
-            self.current_micros = 0;
-            empty(&mut self.current.keys);
+        if self.window.end <= watermark {
+            self.park();
         }
-        while let Some(first) = self.others.first_entry()
+        while let Some(first) = self.panes.first_entry()
             && first.get().window.end <= watermark
         {
-            let over = first.remove().keys;
-            self.recycle(over);
-        }
-    }
-
-    /// Keeps the slots of a table that is over.
-    fn recycle(&mut self, mut over: KeyTable<K, ()>) {
-        if self.spare.len() < SPARE_TABLES_MAX && over.bytes() > 0 {
-            empty(&mut over);
-            self.spare.push(over);
+            let mut keys = first.remove().keys;
+            if self.spare.len() < SPARE_TABLES_MAX {
+                while keys.drain_one().is_some() {}
+                self.spare.push(keys);
+            }
         }
     }
 
     pub(super) fn bytes(&self) -> usize {
-        let others = self.others.values().map(|pane| &pane.keys);
-        let tables = others.chain(&self.spare).chain([&self.current.keys]).map(KeyTable::bytes);
-        tables.sum::<usize>() + self.others.len() * Self::PANE_BYTES
+        let tables = self.panes.values().map(|pane| &pane.keys).chain(&self.spare).chain([&self.keys]);
+        tables.map(KeyTable::bytes).sum::<usize>() + self.panes.len() * Self::PANE_BYTES
     }
 
-    fn take_current(&mut self) -> KeyTable<K, ()> {
-        let fresh = KeyTable::new(self.hash.clone(), self.allowance.clone());
-        std::mem::replace(&mut self.current.keys, fresh)
+    fn table(&self) -> KeyTable<K, ()> {
+        KeyTable::new(self.hash.clone(), self.allowance.clone())
     }
-}
 
-/// Takes every key out, and keeps the slots.
-fn empty<K: Eq + Hash>(keys: &mut KeyTable<K, ()>) {
-    while keys.drain_one().is_some() {}
+    /// Open windows and their keys.
+    fn iter(&self) -> impl Iterator<Item = (Window, &KeyTable<K, ()>)> {
+        self.panes.values().map(|pane| {
+            let is_current = pane.window == self.window;
+            (pane.window, if is_current { &self.keys } else { &pane.keys })
+        })
+    }
+
+    #[cfg(test)]
+    pub(super) fn key_count(&self) -> usize {
+        self.iter().map(|(_, keys)| keys.len()).sum()
+    }
 }
 
 impl<K: Clone + Eq + Hash + State> Seen<K> {
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let panes = || self.others.values().chain([&self.current]).filter(|pane| !pane.keys.is_empty());
-        state.put(&panes().count())?;
-        for pane in panes() {
-            state.put(&(pane.window, pane.keys.len()))?;
-            pane.keys.iter().try_for_each(|(key, ())| state.put(key))?;
+        state.put(&self.panes.len())?;
+        for (window, keys) in self.iter() {
+            state.put(&(window, keys.len()))?;
+            keys.iter().try_for_each(|(key, ())| state.put(key))?;
         }
         Ok(())
     }
@@ -171,7 +180,8 @@ impl<K: Clone + Eq + Hash + State> Seen<K> {
         *self = Seen::hashed_and_paid(self.hash.clone(), self.allowance.clone());
         for _ in 0..state.take::<usize>()? {
             let (window, count): (Window, usize) = state.take()?;
-            self.turn_to(window);
+            // If there is no memory for it, the query is about to fail.
+            let _is_granted = self.turn_to(window);
             for _ in 0..count {
                 self.note(state.take()?);
             }

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use thalweg_model::{Either, Span, Then};
+use thalweg_model::{Either, EventTime, Span, Then};
 
 use super::*;
 use crate::map::Map;
 use crate::purse::Purse;
-use crate::test_bed::Bed;
+use crate::test_bed::{Bed, Collected, Given};
 
 type Digits<L = DropLate> = Distinct<i64, fn(&i64) -> i64, L>;
 
@@ -103,13 +103,14 @@ fn memory_is_asked_for_and_given_back() {
     let purse = Purse::of(usize::MAX);
     let mut bed = Bed::new(chain);
     bed.fund(&purse.allowance());
-    let mut sizes = Vec::new();
+    let (mut sizes, mut grants) = (Vec::new(), Vec::new());
     for round in 0..40 {
         let input: Vec<String> = (0..300).map(|n| format!("{n}@{}", 10 * round + n % 20)).collect();
         bed.run(&input.join(" "));
         sizes.push(bed.state_bytes());
         bed.run(&format!("W{}", 10 * round));
         let granted = purse.granted();
+        grants.push(granted);
         assert!(bed.state_bytes() <= granted, "{} bytes of {granted}", bed.state_bytes());
     }
     assert!(sizes[0] >= 300 * 16, "{} bytes for 300 keys", sizes[0]);
@@ -117,7 +118,23 @@ fn memory_is_asked_for_and_given_back() {
         *sizes.last().unwrap() <= 3 * sizes[0],
         "tables of windows that are over serve the next: {sizes:?}"
     );
-    bed.run("END");
+    // However often windows take turns, a new one costs no more than its place.
+    assert!(grants[39] - grants[10] < 30 * 300, "{grants:?}");
+}
+
+#[test]
+fn nothing_is_kept_of_closed_windows() {
+    let mut operator = digits();
+    let mut output = Collected::new(100);
+    let mut keys_after = |watermark| {
+        let watermark = Mark::Watermark(EventTime::from_micros(watermark));
+        assert_eq!(operator.on_mark(watermark, &mut output), Flow::Done);
+        let kept = operator.seen.key_count();
+        let time = operator.lateness.watermark().as_micros();
+        operator.process(&mut Given::of(&[(1, time), (2, time + 10), (3, time)]), &mut output);
+        kept
+    };
+    assert_eq!([0, 9, 10, 20, 40].map(&mut keys_after), [0, 3, 1, 1, 0]);
 }
 
 /// Who is refused goes without: the query is about to fail, whatever comes out.

@@ -326,12 +326,31 @@ fn memory_is_asked_for_and_counted() {
     assert!(full >= 1_000 * (8 + 2 * 16), "{full} bytes for 1,000 values and timers");
     assert_eq!(operator.on_mark(Mark::Watermark(at(1)), &mut output), Flow::Done);
     assert_eq!(full - operator.state_bytes(), 1_024 * 8, "what a cleared state held is given back");
-    let (mut loaded, purse) = hoard(usize::MAX);
+}
+
+#[test]
+fn memory_of_loaded_state_is_asked_for_and_counted() {
+    let (mut operator, _) = hoard(usize::MAX);
+    for number in 0..1_000 {
+        operator.process(&mut Given::of(&[(number, 7)]), &mut Collected::new(2));
+    }
     let mut state = StateWriter::default();
-    operator.process(&mut Given::of(&[(7, 7)]), &mut output);
     operator.save(&mut state).unwrap();
+    let (mut loaded, purse) = hoard(usize::MAX);
     loaded.load(&mut StateReader::new(&state.into_bytes())).unwrap();
-    assert!(loaded.state_bytes() <= purse.granted());
+    let (bytes, granted) = (loaded.state_bytes(), purse.granted());
+    assert!(1_000 * 8 <= bytes && bytes <= granted, "{bytes} bytes of {granted} that were granted");
+}
+
+#[test]
+fn memory_of_a_burst_is_given_back() {
+    let repeats = |value, _, context: &mut Context<'_>| (0..value).for_each(|number| context.emit(number));
+    let mut operator = by(repeats, |_, _, _| ());
+    operator.process(&mut Given::of(&[(10_000, 0)]), &mut Collected::new(100));
+    assert!(operator.state_bytes() >= 9_900 * 16 && operator.is_stalled());
+    assert_eq!(operator.resume(&mut Collected::new(9_900)), Flow::Done);
+    operator.process(&mut Given::of(&[(1, 0)]), &mut Collected::new(2));
+    assert!(operator.state_bytes() < 1_000, "{} bytes", operator.state_bytes());
 }
 
 /// Who is refused goes without: the query is about to fail, whatever comes out.

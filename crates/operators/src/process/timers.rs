@@ -185,6 +185,8 @@ mod tests {
             }
         }
         assert_eq!(timers.bytes(), bytes_of_100);
+        (0..1_000).for_each(|_| timers.set(1, at(99_999)));
+        assert_eq!(timers.bytes(), bytes_of_100, "what is set is not set again");
         assert_eq!(due(&mut timers, i64::MAX), "1@99999");
     }
 }

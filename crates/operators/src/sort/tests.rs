@@ -143,6 +143,24 @@ fn memory_is_asked_for_and_counted() {
     assert_eq!(output.take().len(), 50 * 500);
 }
 
+/// What is nearly sorted, as streams are, is soon kept in memory that is there.
+#[test]
+fn a_steady_stream_allocates_nothing() {
+    let purse = Purse::of(usize::MAX);
+    let mut operator = by_tens();
+    operator.fund(&purse.allowance());
+    let mut granted = Vec::new();
+    for round in 0..40i64 {
+        let records: Vec<(i64, i64)> = (0..100).map(|n| (n, 100 * round + n - n % 7)).collect();
+        operator.process(&mut Given::of(&records), &mut Collected::<i64>::new(0));
+        let watermark = Mark::Watermark(EventTime::from_micros(100 * (round + 1)));
+        assert_eq!(operator.on_mark(watermark, &mut Collected::new(100)), Flow::Done);
+        assert_eq!(operator.runs.len(), 0);
+        granted.push(purse.granted());
+    }
+    assert_eq!(granted[5], granted[39]);
+}
+
 /// Who is refused goes without: the query is about to fail, whatever comes out.
 #[test]
 fn a_refusal_breaks_nothing() {
