@@ -77,8 +77,12 @@ fn late_records_can_be_diverted() {
 }
 
 #[test]
-fn the_last_window_of_time_keeps_its_keys_together() {
-    let last = i64::MAX;
+fn windows_at_the_ends_of_time_keep_their_keys_together() {
+    let (first, last) = (i64::MIN, i64::MAX);
+    for marks in ["", "I0", "I0 I0"] {
+        let marks = marks.replace('0', &first.to_string());
+        check(&format!("1@{first} {marks} 1@{first} 2@{first}"), &format!("1@{0} 2@{0}", first + 7));
+    }
     check(&format!("1@{last} 11@{} 1@{last} 2@{last}", last - 1), &format!("1@{0} 2@{0}", last - 1));
 }
 
