@@ -6,13 +6,21 @@
 //! 1. [`report`]: what cars send, and the keys it is grouped by.
 //! 2. [`csv`]: recorded traffic and historical tolls, row by row.
 //! 3. [`generator`]: traffic from a seed, with jams and accidents.
+//! 4. [`toll`]: what the short form says of a segment and a minute.
+//! 5. [`loops`]: the short form as a hand-written loop without an engine, the ceiling that it is measured
+//!    against.
+//! 6. [`check`]: its results beside those of the reference.
 //!
 //! Source: Arasu et al., "Linear Road: A Stream Data Management Benchmark", VLDB 2004; the short form is that of
 //! the Enjima paper, section 5.1.1.
 
+pub mod check;
 pub mod csv;
 pub mod generator;
+pub mod loops;
 pub mod report;
+pub mod toll;
 
 pub use generator::{LrbGenerator, LrbOptions};
 pub use report::{Direction, LrbRecord, Place, PositionReport, Segment};
+pub use toll::SegmentReport;

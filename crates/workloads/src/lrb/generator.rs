@@ -66,6 +66,7 @@ impl Default for LrbOptions {
 pub struct LrbGenerator {
     cache: Box<[LrbRecord; CACHE_RECORDS]>,
     xway_count: u32,
+    rate_per_s: NonZeroU64,
     /// One per expressway.
     views: Box<[View]>,
     /// Divides by the records in a round.
@@ -91,6 +92,7 @@ impl LrbGenerator {
         LrbGenerator {
             cache,
             xway_count: xway_count as u32,
+            rate_per_s: options.rate_per_s,
             views: (0..xway_count).map(View::of).collect(),
             by_round: Reciprocal::of(rate_per_s * ROUND_S),
             by_xway: Reciprocal::of(xway_count),
@@ -100,6 +102,11 @@ impl LrbGenerator {
     /// Expressways, numbered from 0.
     pub fn xway_count(&self) -> u32 {
         self.xway_count
+    }
+
+    /// Records per second of event time.
+    pub fn rate_per_s(&self) -> NonZeroU64 {
+        self.rate_per_s
     }
 
     /// What the cars of type 3 requests were charged: the row of the historical tolls for any such request.

@@ -1,0 +1,206 @@
+//! `loop-blocks`: one loop per operator; rows are copied from one to the next through reused blocks, as an engine
+//! without chains does it.
+//!
+//! No operator is inlined: it must leave its rows in memory for the next one, as it does in an engine, instead of
+//! being fused with it behind our back.
+
+use thalweg_model::{EventTime, Generate, Record, Span, TumblingWindows, Window, Windowed};
+
+use super::minute::{Minute, count_reports, group_accidents, sum_speeds};
+use super::stops::{Stops, keep_stops};
+use crate::loops::Fed;
+use crate::loops::stamps::Stamps;
+use crate::lrb::generator::LrbGenerator;
+use crate::lrb::report::{Direction, EXIT_LANE, LrbRecord, PositionReport, Segment};
+use crate::lrb::toll::{ACCIDENT_SLIDE, ACCIDENT_WINDOW, SegmentReport, WINDOW};
+
+/// A row of a block before anything was written to it.
+const BLANK: PositionReport = PositionReport {
+    vehicle: 0,
+    position_feet: 0,
+    xway: 0,
+    speed_mph: 0,
+    lane: 0,
+    direction: Direction::East,
+    segment: 0,
+};
+
+/// A stream of records and their times.
+pub(super) struct Source<'a> {
+    pub(super) generator: &'a LrbGenerator,
+    pub(super) next_index: u64,
+    pub(super) stamps: Stamps,
+}
+
+/// The stream, the blocks between the operators, and the windows.
+pub(super) struct Blocks<'a> {
+    source: Source<'a>,
+    records: Vec<Record<LrbRecord>>,
+    reports: Vec<Record<LrbRecord>>,
+    positions: Vec<Record<PositionReport>>,
+    standing: Vec<Record<PositionReport>>,
+    windows: OpenWindows,
+}
+
+impl<'a> Blocks<'a> {
+    pub(super) fn new(source: Source<'a>, block_records: usize) -> Self {
+        let blank = Record::new(EventTime::EPOCH, LrbRecord::Report(BLANK));
+        let blank_position = Record::new(EventTime::EPOCH, BLANK);
+        Blocks {
+            source,
+            records: vec![blank; block_records],
+            reports: vec![blank; block_records],
+            positions: vec![blank_position; block_records],
+            standing: vec![blank_position; block_records],
+            windows: OpenWindows::new(block_records),
+        }
+    }
+}
+
+impl Fed for Blocks<'_> {
+    type Row = Windowed<Segment, SegmentReport>;
+
+    fn run_block(&mut self, limit: usize) -> usize {
+        let Blocks { source, records, reports, positions, standing, windows } = self;
+        let count = limit.min(records.len());
+        produce(source, &mut records[..count]);
+        let report_count = keep_reports(&records[..count], reports);
+        let positions = &mut positions[..report_count];
+        take_positions(&reports[..report_count], positions);
+        windows.each_run(positions, |run, windows| {
+            let standing_count = keep_standing(run, standing);
+            keep_stops(&standing[..standing_count], &mut windows.stops);
+            sum_speeds(run, &mut windows.minute.speeds);
+            count_reports(run, &mut windows.minute.counts);
+        });
+        count
+    }
+
+    fn finish(mut self) -> Vec<Windowed<Segment, SegmentReport>> {
+        self.windows.end_until(EventTime::MAX);
+        self.windows.minute.finish()
+    }
+}
+
+/// Source: copies records and gives them their time.
+#[inline(never)]
+fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
+    // A copy in registers: written back once, not once per row.
+    let (mut stamps, first_index) = (source.stamps, source.next_index);
+    for (index, row) in (first_index..).zip(records.iter_mut()) {
+        let event_time = stamps.next_stamp();
+        *row = Record::new(event_time, source.generator.value(index, event_time));
+    }
+    source.stamps = stamps;
+    source.next_index = first_index + records.len() as u64;
+}
+
+/// Filter: copies every row and moves on only behind reports. Returns how many there are.
+#[inline(never)]
+fn keep_reports(records: &[Record<LrbRecord>], reports: &mut [Record<LrbRecord>]) -> usize {
+    let mut count = 0;
+    for row in records {
+        reports[count] = *row;
+        count += usize::from(matches!(row.value, LrbRecord::Report(_)));
+    }
+    count
+}
+
+/// Map: the attributes of a report.
+#[inline(never)]
+fn take_positions(reports: &[Record<LrbRecord>], positions: &mut [Record<PositionReport>]) {
+    for (position, report) in positions.iter_mut().zip(reports) {
+        let LrbRecord::Report(value) = report.value else { continue };
+        *position = Record::new(report.event_time, value);
+    }
+}
+
+/// Filter: with a branch, as it keeps one row in a hundred. Returns how many.
+#[inline(never)]
+fn keep_standing(positions: &[Record<PositionReport>], standing: &mut [Record<PositionReport>]) -> usize {
+    let mut count = 0;
+    for row in positions {
+        if row.value.speed_mph == 0 && row.value.lane != EXIT_LANE {
+            standing[count] = *row;
+            count += 1;
+        }
+    }
+    count
+}
+
+/// The open pane of 30 s, the windows that it is part of, and the results of those before.
+struct OpenWindows {
+    panes: TumblingWindows,
+    minutes: TumblingWindows,
+    pane: Window,
+    /// The end of the last pane that has a row.
+    rows_end: EventTime,
+    stops: Stops,
+    minute: Minute,
+}
+
+/// How long behind a row's pane its last window of accidents, and the minute in which that ends, have ended.
+const LAST_END: Span = Span::from_secs(120);
+
+const _: () = {
+    let last_accident = ACCIDENT_WINDOW.as_micros() - ACCIDENT_SLIDE.as_micros();
+    assert!(WINDOW.as_micros() % ACCIDENT_SLIDE.as_micros() == 0);
+    assert!(LAST_END.as_micros() == last_accident + WINDOW.as_micros() - ACCIDENT_SLIDE.as_micros());
+};
+
+impl OpenWindows {
+    /// No pane is open yet; the first row opens one.
+    fn new(block_records: usize) -> Self {
+        let windows = |size| TumblingWindows::new(size).expect("Linear Road's windows have a size");
+        OpenWindows {
+            panes: windows(ACCIDENT_SLIDE),
+            minutes: windows(WINDOW),
+            pane: Window { start: EventTime::MIN, end: EventTime::MIN },
+            rows_end: EventTime::MIN,
+            stops: Stops::new(block_records),
+            minute: Minute::new(block_records),
+        }
+    }
+
+    /// Calls `each` with the longest runs of `rows` that lie in one pane, while that pane is open.
+    #[inline(always)]
+    fn each_run(
+        &mut self,
+        rows: &[Record<PositionReport>],
+        mut each: impl FnMut(&[Record<PositionReport>], &mut Self),
+    ) {
+        let mut rest = rows;
+        while let (Some(first), Some(last)) = (rest.first(), rest.last()) {
+            if self.pane.end <= first.event_time {
+                self.end_until(first.event_time);
+                self.pane = self.panes.window_of(first.event_time);
+                self.rows_end = self.pane.end;
+            }
+            let end = self.pane.end;
+            let count = if last.event_time < end {
+                rest.len()
+            } else {
+                // At least the first, which opened the pane: at the end of time a window may be empty.
+                rest.partition_point(|row| row.event_time < end).max(1)
+            };
+            let (run, behind) = rest.split_at(count);
+            each(run, self);
+            rest = behind;
+        }
+    }
+
+    /// Ends all panes, and with them windows and minutes, that end at or before `event_time` and hold anything.
+    #[cold]
+    fn end_until(&mut self, event_time: EventTime) {
+        let until = event_time.min(self.rows_end.plus(LAST_END));
+        while self.pane.end <= until && self.rows_end > EventTime::MIN {
+            let segments = &mut self.minute.segments;
+            self.stops.end_pane(self.pane.last_instant(), |accidents| group_accidents(accidents, segments));
+            let minute = self.minutes.window_of(self.pane.start);
+            if minute.end == self.pane.end {
+                self.minute.end(minute);
+            }
+            self.pane = Window { start: self.pane.end, end: self.pane.end.plus(ACCIDENT_SLIDE) };
+        }
+    }
+}

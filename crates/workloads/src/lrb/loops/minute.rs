@@ -1,0 +1,225 @@
+//! What is kept per minute: speeds and numbers of reports of every segment; and when the minute has ended, the join of
+//! both, and the co-group with accidents.
+//!
+//! Every operator hands its rows to the next by way of a block, though it knows them all at once: a minute of a hundred
+//! expressways has 20,000.
+
+use thalweg_model::{Record, Window, Windowed};
+
+use super::table::Table;
+use crate::lrb::report::{Direction, Place, PositionReport, Segment};
+use crate::lrb::toll::{SegmentReport, toll};
+
+/// The average speed in a segment.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentSpeed {
+    segment: Segment,
+    average_speed_mph: f64,
+}
+
+/// The reports of a segment.
+#[derive(Clone, Copy)]
+pub(super) struct SegmentCount {
+    segment: Segment,
+    cars: u64,
+}
+
+/// The join of both.
+#[derive(Clone, Copy)]
+pub(super) struct TollReport {
+    segment: Segment,
+    cars: u64,
+    average_speed_mph: f64,
+    toll: u64,
+}
+
+const _: () = assert!(size_of::<Record<SegmentSpeed>>() == 24);
+const _: () = assert!(size_of::<Record<SegmentCount>>() == 24);
+const _: () = assert!(size_of::<Record<TollReport>>() == 40);
+
+/// The open minute.
+pub(super) struct Minute {
+    pub(super) speeds: Speeds,
+    pub(super) counts: Counts,
+    join: Join,
+    pub(super) segments: Segments,
+    results: Vec<Windowed<Segment, SegmentReport>>,
+    speed_block: Vec<Record<SegmentSpeed>>,
+    count_block: Vec<Record<SegmentCount>>,
+    toll_block: Vec<Record<TollReport>>,
+    result_block: Vec<Windowed<Segment, SegmentReport>>,
+}
+
+/// Sums of speeds.
+pub(super) struct Speeds(Table<u32, SpeedSum>);
+
+/// Numbers of reports.
+pub(super) struct Counts(Table<u32, u32>);
+
+/// The average speeds, for the counts to be joined with.
+struct Join(Table<u32, f64>);
+
+/// Toll reports and accidents.
+pub(super) struct Segments(Table<u32, SegmentReport>);
+
+#[derive(Clone, Copy, Default)]
+struct SpeedSum {
+    speed_sum: u64,
+    reports: u64,
+}
+
+impl Minute {
+    pub(super) fn new(block_records: usize) -> Self {
+        Minute {
+            speeds: Speeds(Table::new()),
+            counts: Counts(Table::new()),
+            join: Join(Table::new()),
+            segments: Segments(Table::new()),
+            results: Vec::new(),
+            speed_block: Vec::with_capacity(block_records),
+            count_block: Vec::with_capacity(block_records),
+            toll_block: Vec::with_capacity(block_records),
+            result_block: Vec::with_capacity(block_records),
+        }
+    }
+
+    /// The minute has ended, and all that belongs to it is here.
+    pub(super) fn end(&mut self, window: Window) {
+        let stamp = window.last_instant();
+        let speed_row = |(key, sum): (u32, SpeedSum)| {
+            let average_speed_mph = sum.speed_sum as f64 / sum.reports as f64;
+            Record::new(stamp, SegmentSpeed { segment: segment_of(key), average_speed_mph })
+        };
+        let count_row = |(key, cars)| {
+            Record::new(stamp, SegmentCount { segment: segment_of(key), cars: u64::from(cars) })
+        };
+        let Minute { join, segments, results, toll_block, .. } = self;
+        in_blocks(self.speeds.0.drain().map(speed_row), &mut self.speed_block, |rows| {
+            keep_speeds(rows, join);
+        });
+        in_blocks(self.counts.0.drain().map(count_row), &mut self.count_block, |rows| {
+            join_counts(rows, join, toll_block);
+            group_tolls(toll_block, segments);
+        });
+        join.0.clear();
+        let result = |(key, group): (u32, SegmentReport)| {
+            let toll = if group.accidents > 0 { 0 } else { group.toll };
+            Windowed { window, key: segment_of(key), value: SegmentReport { toll, ..group } }
+        };
+        in_blocks(segments.0.drain().map(result), &mut self.result_block, |rows| take(rows, results));
+    }
+
+    /// By window, in no order within one.
+    pub(super) fn finish(self) -> Vec<Windowed<Segment, SegmentReport>> {
+        self.results
+    }
+}
+
+/// Window: sums speeds per segment.
+#[inline(never)]
+pub(super) fn sum_speeds(rows: &[Record<PositionReport>], speeds: &mut Speeds) {
+    for row in rows {
+        let sum = speeds.0.entry(bits_of(row.value.segment()));
+        sum.speed_sum += u64::from(row.value.speed_mph);
+        sum.reports += 1;
+    }
+}
+
+/// Window: counts reports per segment.
+#[inline(never)]
+pub(super) fn count_reports(rows: &[Record<PositionReport>], counts: &mut Counts) {
+    for row in rows {
+        *counts.0.entry(bits_of(row.value.segment())) += 1;
+    }
+}
+
+/// Join, left side: keeps the speed of every segment.
+#[inline(never)]
+fn keep_speeds(rows: &[Record<SegmentSpeed>], join: &mut Join) {
+    for row in rows {
+        *join.0.entry(bits_of(row.value.segment)) = row.value.average_speed_mph;
+    }
+}
+
+/// Join, right side: the toll of every segment that has a speed.
+#[inline(never)]
+fn join_counts(rows: &[Record<SegmentCount>], join: &Join, tolls: &mut Vec<Record<TollReport>>) {
+    tolls.clear();
+    for row in rows {
+        let SegmentCount { segment, cars } = row.value;
+        if let Some(average_speed_mph) = join.0.get(bits_of(segment)) {
+            let toll = toll(cars, average_speed_mph);
+            let report = TollReport { segment, cars, average_speed_mph, toll };
+            tolls.push(Record::new(row.event_time, report));
+        }
+    }
+}
+
+/// Co-group, left side.
+#[inline(never)]
+fn group_tolls(rows: &[Record<TollReport>], segments: &mut Segments) {
+    for row in rows {
+        let TollReport { segment, cars, average_speed_mph, toll } = row.value;
+        let group = segments.0.entry(bits_of(segment));
+        *group = SegmentReport { cars, average_speed_mph, toll, ..*group };
+    }
+}
+
+/// Co-group, right side.
+#[inline(never)]
+pub(super) fn group_accidents(rows: &[Record<Place>], segments: &mut Segments) {
+    for row in rows {
+        segments.0.entry(bits_of(row.value.segment())).accidents += 1;
+    }
+}
+
+/// Sink.
+#[inline(never)]
+fn take(rows: &[Windowed<Segment, SegmentReport>], results: &mut Vec<Windowed<Segment, SegmentReport>>) {
+    results.extend_from_slice(rows);
+}
+
+/// Gives all rows to `next`, by way of the block, which has room for at least one.
+fn in_blocks<T>(rows: impl Iterator<Item = T>, block: &mut Vec<T>, mut next: impl FnMut(&[T])) {
+    for row in rows {
+        block.push(row);
+        if block.len() == block.capacity() {
+            next(block);
+            block.clear();
+        }
+    }
+    if !block.is_empty() {
+        next(block);
+        block.clear();
+    }
+}
+
+/// Number, direction and expressway, from the lowest bit up.
+#[inline(always)]
+fn bits_of(segment: Segment) -> u32 {
+    let Segment { xway, direction, number } = segment;
+    u32::from(number) | u32::from(direction.number()) << 7 | u32::from(xway) << 8
+}
+
+fn segment_of(bits: u32) -> Segment {
+    Segment {
+        xway: (bits >> 8) as u16,
+        direction: if bits >> 7 & 1 == 0 { Direction::East } else { Direction::West },
+        number: (bits & 0x7f) as u8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_survives_being_packed() {
+        for direction in [Direction::East, Direction::West] {
+            for (xway, number) in [(0, 0), (u16::MAX, 99), (1, 2)] {
+                let segment = Segment { xway, direction, number };
+                assert_eq!(segment_of(bits_of(segment)), segment);
+            }
+        }
+    }
+}

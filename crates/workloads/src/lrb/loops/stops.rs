@@ -1,0 +1,127 @@
+//! The sliding window: in which places did two cars stop, within 120 s, every 30 s?
+//!
+//! By panes of 30 s, four to a window. A pane keeps its rows: a car reports once in it, so that what would be
+//! counted per pane is as long as what is counted. When a pane ends, so does the window of the last four; their
+//! rows are counted then. Each row is counted four times, but few cars stand: one report in a hundred.
+//! Source: Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005.
+
+use thalweg_model::{EventTime, Record};
+
+use super::table::Table;
+use crate::lrb::report::{Direction, Place, PositionReport};
+use crate::lrb::toll::{ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS};
+
+/// Panes of a window.
+const PANES: usize = (ACCIDENT_WINDOW.as_micros() / ACCIDENT_SLIDE.as_micros()) as usize;
+
+const _: () = assert!(ACCIDENT_WINDOW.as_micros() == PANES as i64 * ACCIDENT_SLIDE.as_micros());
+
+/// The rows of the open pane and of those before it.
+pub(super) struct Stops {
+    /// The last is the open one.
+    panes: [Vec<(u64, u32)>; PANES],
+    /// What is counted when a pane ends: numbers of places, in the order of their first row;
+    numbers: Table<u64, u32>,
+    /// by number and car, rows;
+    reports: Table<u64, u32>,
+    /// by number, cars that are stopped.
+    stopped: Vec<u32>,
+    /// Rows on their way to the next operator.
+    block: Vec<Record<Place>>,
+}
+
+impl Stops {
+    pub(super) fn new(block_records: usize) -> Self {
+        Stops {
+            panes: std::array::from_fn(|_| Vec::new()),
+            numbers: Table::new(),
+            reports: Table::new(),
+            stopped: Vec::new(),
+            block: Vec::with_capacity(block_records),
+        }
+    }
+
+    /// Ends the open pane and with it a window, and gives the places with an accident to `next`, block by block.
+    pub(super) fn end_pane(&mut self, stamp: EventTime, mut next: impl FnMut(&[Record<Place>])) {
+        if self.panes.iter().any(|pane| !pane.is_empty()) {
+            self.count(stamp, &mut next);
+        }
+        if !self.block.is_empty() {
+            next(&self.block);
+            self.block.clear();
+        }
+        self.panes.rotate_left(1);
+        self.panes[PANES - 1].clear();
+    }
+
+    #[inline(never)]
+    fn count(&mut self, stamp: EventTime, next: &mut impl FnMut(&[Record<Place>])) {
+        self.numbers.clear();
+        self.reports.clear();
+        self.stopped.clear();
+        for &(place, vehicle) in self.panes.iter().flatten() {
+            let number = self.numbers.entry(place);
+            if *number == 0 {
+                self.stopped.push(0);
+                *number = self.stopped.len() as u32;
+            }
+            let number = *number;
+            let reports = self.reports.entry(u64::from(number) << 32 | u64::from(vehicle));
+            *reports += 1;
+            if *reports != STOPPED_REPORTS {
+                continue;
+            }
+            let cars = &mut self.stopped[number as usize - 1];
+            *cars += 1;
+            if *cars == ACCIDENT_CARS {
+                if self.block.len() == self.block.capacity() {
+                    next(&self.block);
+                    self.block.clear();
+                }
+                self.block.push(Record::new(stamp, place_of(place)));
+            }
+        }
+    }
+}
+
+/// Keeps the rows for the windows that the open pane is part of.
+#[inline(never)]
+pub(super) fn keep_stops(standing: &[Record<PositionReport>], stops: &mut Stops) {
+    let rows = standing.iter().map(|row| (bits_of(row.value.place()), row.value.vehicle));
+    stops.panes[PANES - 1].extend(rows);
+}
+
+/// Position, lane, direction and expressway, from the lowest bit up.
+#[inline(always)]
+fn bits_of(place: Place) -> u64 {
+    let Place { xway, direction, lane, position_feet } = place;
+    u64::from(position_feet)
+        | u64::from(lane) << 20
+        | u64::from(direction.number()) << 23
+        | u64::from(xway) << 24
+}
+
+fn place_of(bits: u64) -> Place {
+    Place {
+        xway: (bits >> 24) as u16,
+        direction: if bits >> 23 & 1 == 0 { Direction::East } else { Direction::West },
+        lane: (bits >> 20 & 7) as u8,
+        position_feet: (bits & 0xf_ffff) as u32,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lrb::report::{EXIT_LANE, XWAY_FEET};
+
+    #[test]
+    fn a_place_survives_being_packed() {
+        for direction in [Direction::East, Direction::West] {
+            for (xway, lane, position_feet) in [(0, 0, 0), (u16::MAX, EXIT_LANE, XWAY_FEET - 1), (1, 2, 3)] {
+                let place = Place { xway, direction, lane, position_feet };
+                assert_eq!(place_of(bits_of(place)), place);
+            }
+        }
+    }
+}

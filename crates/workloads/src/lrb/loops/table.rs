@@ -1,0 +1,158 @@
+//! A hash table in one array, by open addressing with linear probing, that grows: what the loop counts in and joins
+//! with. Unlike the table of YSB's loops it cannot know how many keys there will be.
+//!
+//! No defence against chosen keys, no removal of one key: a ceiling needs neither.
+
+/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// A number that keys are made of.
+pub(super) trait Key: Copy + Eq {
+    /// Marks a free slot; never used as a key.
+    const VACANT: Self;
+
+    /// As 64 bits.
+    fn bits(self) -> u64;
+}
+
+impl Key for u32 {
+    const VACANT: u32 = u32::MAX;
+
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Key for u64 {
+    const VACANT: u64 = u64::MAX;
+
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Slot<K, V> {
+    key: K,
+    value: V,
+}
+
+/// At most half of the slots are taken. Memory is kept when entries are forgotten.
+pub(super) struct Table<K, V> {
+    /// A power of two of them.
+    slots: Vec<Slot<K, V>>,
+    occupied_count: usize,
+}
+
+impl<K: Key, V: Copy + Default> Table<K, V> {
+    /// A table without entries.
+    pub(super) fn new() -> Self {
+        Self::with_slots(1 << 6)
+    }
+
+    fn with_slots(slot_count: usize) -> Self {
+        assert!(slot_count.is_power_of_two() && slot_count > 1, "{slot_count} slots cannot be hashed to");
+        Table { slots: vec![Slot { key: K::VACANT, value: V::default() }; slot_count], occupied_count: 0 }
+    }
+
+    /// The value at `key`.
+    #[inline(always)]
+    pub(super) fn get(&self, key: K) -> Option<V> {
+        let index = self.find(key);
+        let slot = &self.slots[index];
+        if slot.key == key { Some(slot.value) } else { None }
+    }
+
+    /// The value at `key`, the default one at first.
+    #[inline(always)]
+    pub(super) fn entry(&mut self, key: K) -> &mut V {
+        let mut index = self.find(key);
+        if self.slots[index].key != key {
+            index = self.occupy(index, key);
+        }
+        &mut self.slots[index].value
+    }
+
+    /// Hands out all entries, in no order, and forgets them.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (K, V)> {
+        self.occupied_count = 0;
+        self.slots.iter_mut().filter(|slot| slot.key != K::VACANT).map(|slot| {
+            let taken = std::mem::replace(slot, Slot { key: K::VACANT, value: V::default() });
+            (taken.key, taken.value)
+        })
+    }
+
+    /// Forgets all entries.
+    pub(super) fn clear(&mut self) {
+        self.slots.fill(Slot { key: K::VACANT, value: V::default() });
+        self.occupied_count = 0;
+    }
+
+    /// The slot of `key`, or the free one that it would get.
+    #[inline(always)]
+    fn find(&self, key: K) -> usize {
+        debug_assert!(key != K::VACANT, "the key that marks free slots is looked up");
+        let slots = &self.slots[..];
+        let mask = slots.len() - 1;
+        let mut index = (key.bits().wrapping_mul(MULTIPLIER) >> (u64::BITS - slots.len().ilog2())) as usize;
+        loop {
+            let found = slots[index].key;
+            if found == key || found == K::VACANT {
+                return index;
+            }
+            index = (index + 1) & mask;
+        }
+    }
+
+    /// Takes the free slot at `index`, or, in a larger table, another; returns which.
+    #[cold]
+    fn occupy(&mut self, index: usize, key: K) -> usize {
+        if 2 * (self.occupied_count + 1) > self.slots.len() {
+            let mut larger = Self::with_slots(2 * self.slots.len());
+            for (key, value) in self.drain() {
+                *larger.entry(key) = value;
+            }
+            *self = larger;
+            let index = self.find(key);
+            return self.occupy(index, key);
+        }
+        self.occupied_count += 1;
+        self.slots[index] = Slot { key, value: V::default() };
+        index
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Few keys and many, near and far: what is added is found, however often the table grew.
+        #[test]
+        fn it_counts_as_a_map(
+            keys in prop::collection::vec(prop_oneof![0u64..50, 0u64..u64::MAX, (0u64..99).prop_map(|n| n << 40)], 0..900),
+            border in 0usize..900,
+        ) {
+            let mut table: Table<u64, u32> = Table::new();
+            for part in [&keys[..border.min(keys.len())], &keys[border.min(keys.len())..]] {
+                let mut map: BTreeMap<u64, u32> = BTreeMap::new();
+                for &key in part {
+                    *table.entry(key) += 1;
+                    *map.entry(key).or_default() += 1;
+                }
+                prop_assert!(keys.iter().all(|&key| table.get(key) == map.get(&key).copied()));
+                prop_assert_eq!(table.drain().collect::<BTreeMap<_, _>>(), map);
+            }
+            *table.entry(7) = 1;
+            table.clear();
+            prop_assert_eq!(table.get(7), None);
+        }
+    }
+}

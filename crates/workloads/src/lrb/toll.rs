@@ -1,0 +1,48 @@
+//! What the short form of Linear Road says of a segment and a minute, and by which rule it is charged.
+//!
+//! Differs from the full rules: cars are reports, the speed is that of the same minute, the accident is in the
+//! segment itself.
+
+use thalweg_model::Span;
+
+/// The window in which speeds and reports are counted, and accidents are set beside them.
+pub const WINDOW: Span = Span::from_secs(60);
+/// The window in which accidents are looked for.
+pub const ACCIDENT_WINDOW: Span = Span::from_secs(120);
+/// From one such window to the next.
+pub const ACCIDENT_SLIDE: Span = Span::from_secs(30);
+/// Reports of one car at one place, in one [`ACCIDENT_WINDOW`], from which on it is stopped there.
+pub const STOPPED_REPORTS: u32 = 4;
+/// Cars that are stopped at one place, from which on it is an accident.
+pub const ACCIDENT_CARS: u32 = 2;
+
+/// What a segment costs in which a minute had so many reports, at this average speed, and no accident.
+#[inline]
+pub fn toll(cars: u64, average_speed_mph: f64) -> u64 {
+    if cars > 50 && average_speed_mph < 40.0 { 2 * (cars - 50) * (cars - 50) } else { 0 }
+}
+
+/// What comes out for a segment and a minute.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct SegmentReport {
+    /// Reports; 0 if only accidents are known.
+    pub cars: u64,
+    /// Mean speed of the reports; 0 without any.
+    pub average_speed_mph: f64,
+    /// [`toll`], or 0 if there is an accident.
+    pub toll: u64,
+    /// Pairs of a place in the segment and an [`ACCIDENT_WINDOW`] ending in the minute, with an accident.
+    pub accidents: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_segment_costs_something_if_it_is_crowded_and_slow() {
+        assert_eq!([50, 51, 60, 150].map(|cars| toll(cars, 39.9)), [0, 2, 200, 20_000]);
+        assert_eq!([50, 51, 60, 150].map(|cars| toll(cars, 40.0)), [0; 4]);
+        assert_eq!(toll(0, 0.0), 0);
+    }
+}
