@@ -46,3 +46,47 @@ pub trait Fold<V>: Send + Sync + 'static {
     /// The result of all that was taken in.
     fn finish(&self, accumulator: Self::Accumulator) -> Self::Result;
 }
+
+/// Several aggregates at once, such as a mean and all values behind it: each on its own, results side by side.
+macro_rules! side_by_side {
+    ($(($fold:ident, $place:tt)),+) => {
+        impl<V, $($fold: Fold<V>),+> Fold<V> for ($($fold,)+) {
+            type Accumulator = ($($fold::Accumulator,)+);
+            type Result = ($($fold::Result,)+);
+
+            #[inline(always)]
+            fn create(&self) -> Self::Accumulator {
+                ($(self.$place.create(),)+)
+            }
+
+            #[inline(always)]
+            fn fold(&self, accumulator: &mut Self::Accumulator, value: &V) {
+                $(self.$place.fold(&mut accumulator.$place, value);)+
+            }
+
+            fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator) {
+                $(self.$place.merge(&mut accumulator.$place, other.$place);)+
+            }
+
+            const INVERTS: bool = $($fold::INVERTS)&&+;
+
+            fn unmerge(&self, accumulator: &mut Self::Accumulator, other: &Self::Accumulator) {
+                $(self.$place.unmerge(&mut accumulator.$place, &other.$place);)+
+            }
+
+            const HOLDS: bool = $($fold::HOLDS)||+;
+
+            fn held_bytes(&self, accumulator: &Self::Accumulator) -> usize {
+                0 $(+ if $fold::HOLDS { self.$place.held_bytes(&accumulator.$place) } else { 0 })+
+            }
+
+            fn finish(&self, accumulator: Self::Accumulator) -> Self::Result {
+                ($(self.$place.finish(accumulator.$place),)+)
+            }
+        }
+    };
+}
+
+side_by_side!((A, 0), (B, 1));
+side_by_side!((A, 0), (B, 1), (C, 2));
+side_by_side!((A, 0), (B, 1), (C, 2), (D, 3));

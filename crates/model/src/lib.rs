@@ -55,4 +55,7 @@ pub use source::{Generate, Polled, Source, SourceStatus};
 pub use state::{State, StateError, StateReader, StateWriter};
 pub use time::{EventTime, ProcessingTime, Span};
 pub use watermark::{Punctuated, Track, WatermarkStrategy, WatermarkTracker, Watermarks};
-pub use window::{Firing, TumblingWindows, Window, WindowError, Windowed};
+pub use window::{
+    CountWindows, Counted, Firing, SessionGap, SlidingWindows, TumblingWindows, Window, WindowError,
+    WindowNumber, Windowed,
+};

@@ -1,9 +1,15 @@
-//! Window arithmetic: which half-open span `[start, end)` of event time an instant falls into.
+//! Window arithmetic: which half-open spans `[start, end)` of event time an instant falls into.
+//!
+//! [`TumblingWindows`] lie back to back; [`SlidingWindows`] begin every so often, and are cut into panes, so that what
+//! they share is folded once; [`SessionGap`] and [`CountWindows`] say what closes the windows that depend on the
+//! records themselves.
 //!
 //! Pure functions of stamps; what a window holds and when it fires is the operators' business.
 //! Source: Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2.
 
 use std::fmt;
+use std::num::NonZeroU64;
+use std::ops::{Range, RangeInclusive};
 
 use serde::{Deserialize, Serialize};
 
@@ -61,12 +67,25 @@ impl<K, V> Windowed<K, V> {
     }
 }
 
+/// A result of one key, of as many records as a count window takes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct Counted<K, V> {
+    /// The key.
+    pub key: K,
+    /// The aggregate of those records.
+    pub value: V,
+}
+
 /// Why windows cannot be cut as asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WindowError {
     /// The size is not above zero.
     Size(Span),
+    /// The slide is not above zero.
+    Slide(Span),
+    /// The gap between sessions is not above zero.
+    Gap(Span),
 }
 
 impl fmt::Display for WindowError {
@@ -74,6 +93,12 @@ impl fmt::Display for WindowError {
         match self {
             WindowError::Size(size) => {
                 write!(f, "window size is {size}, but must be at least 1us: give a span above zero")
+            }
+            WindowError::Slide(slide) => {
+                write!(f, "windows slide by {slide}, but must by at least 1us: give a span above zero")
+            }
+            WindowError::Gap(gap) => {
+                write!(f, "sessions are {gap} apart, but must be at least 1us: give a gap above zero")
             }
         }
     }
@@ -125,11 +150,245 @@ impl TumblingWindows {
     /// The window that `instant` falls into. Windows that reach past the ends of the range are cut off there,
     /// and the window at the very end contains [`EventTime::MAX`] by its start alone.
     pub fn window_of(&self, instant: EventTime) -> Window {
-        // In 128 bits nothing can overflow, so the ends of the range need no case of their own.
-        let (size, offset) = (i128::from(self.size.as_micros()), i128::from(self.offset.as_micros()));
+        let (size, offset) = (wide(self.size), wide(self.offset));
         let start = (i128::from(instant.as_micros()) - offset).div_euclid(size) * size + offset;
         Window { start: clamp(start), end: clamp(start + size) }
     }
+}
+
+/// Windows of one size, one of which begins every `slide`: `[offset + n * slide, offset + n * slide + size)` for every
+/// integer `n`. With a slide below the size they overlap; with a slide equal to it they are [`TumblingWindows`]; with
+/// one above it they are samples, and what lies between two of them is in none.
+///
+/// ```
+/// use thalweg_model::{EventTime, SlidingWindows, Span};
+/// let windows = SlidingWindows::of_size(Span::from_secs(120)).every(Span::from_secs(30)).unwrap();
+/// let ends: Vec<_> = windows.windows_of(EventTime::from_secs(100)).map(|window| window.end).collect();
+/// assert_eq!(ends, [120, 150, 180, 210].map(EventTime::from_secs));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlidingWindows {
+    /// Above zero.
+    size: Span,
+    /// Above zero.
+    slide: Span,
+    /// In `0..slide`.
+    offset: Span,
+    /// What [`SlidingWindows::pane`] says.
+    pane: Span,
+}
+
+/// The size of sliding windows: half of what there is to say of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlidingSize(Span);
+
+impl SlidingSize {
+    /// Windows of this size, one every `slide`, one of which starts at the Unix epoch.
+    ///
+    /// # Errors
+    /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not.
+    pub fn every(self, slide: Span) -> Result<SlidingWindows, WindowError> {
+        if self.0 <= Span::ZERO {
+            Err(WindowError::Size(self.0))
+        } else if slide <= Span::ZERO {
+            Err(WindowError::Slide(slide))
+        } else {
+            Ok(SlidingWindows { size: self.0, slide, offset: Span::ZERO, pane: pane_of(self.0, slide) })
+        }
+    }
+}
+
+/// Which of a query's sliding windows: window `n` begins at `offset + n * slide`. They rise with the windows' ends, and
+/// unlike those they are not cut off at the ends of the range.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+pub struct WindowNumber(i128);
+
+impl WindowNumber {
+    /// That of the window that ends next.
+    #[must_use]
+    pub fn next(self) -> Self {
+        WindowNumber(self.0 + 1)
+    }
+
+    /// That of the window that ended last.
+    #[must_use]
+    pub fn previous(self) -> Self {
+        WindowNumber(self.0 - 1)
+    }
+}
+
+impl SlidingWindows {
+    /// Windows of `size`; [`every`](SlidingSize::every) says how often one begins.
+    pub fn of_size(size: Span) -> SlidingSize {
+        SlidingSize(size)
+    }
+
+    /// The same windows, one of which starts `offset` after the Unix epoch. Any offset is fine; it counts modulo the
+    /// slide.
+    pub fn with_offset(self, offset: Span) -> Self {
+        let offset = Span::from_micros(offset.as_micros().rem_euclid(self.slide.as_micros()));
+        SlidingWindows { offset, ..self }
+    }
+
+    /// The span of each window.
+    pub fn size(&self) -> Span {
+        self.size
+    }
+
+    /// From the start of one window to that of the next.
+    pub fn slide(&self) -> Span {
+        self.slide
+    }
+
+    /// Whether an instant may lie in more than one window.
+    #[inline]
+    pub fn overlap(&self) -> bool {
+        self.slide < self.size
+    }
+
+    /// The span of each pane. Windows that overlap are cut at every start and end of a window into panes of one size,
+    /// so that each window is made of whole panes; a window that overlaps with no other is one pane.
+    ///
+    /// Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams",
+    /// SIGMOD Record 34(1), 2005, section 3.1: the greatest common divisor of size (their range) and slide.
+    pub fn pane(&self) -> Span {
+        self.pane
+    }
+
+    /// The windows that `instant` falls into, in the order of their ends. Those that reach past the ends of the range
+    /// are cut off there, as [`TumblingWindows::window_of`] says.
+    pub fn windows_of(&self, instant: EventTime) -> impl Iterator<Item = Window> {
+        let (windows, numbers) = (*self, self.numbers_of(instant));
+        (numbers.start.0..numbers.end.0).map(move |number| windows.window(WindowNumber(number)))
+    }
+
+    /// The first and the last instant of the pane of `instant`; none if that is in no window. Instants of one pane are
+    /// in the same windows.
+    pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
+        let step = wide(if self.overlap() { self.pane } else { self.slide });
+        let start = self.since_offset(instant).div_euclid(step) * step + wide(self.offset);
+        let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
+        pane.contains(&instant).then_some(pane)
+    }
+
+    /// The numbers of the windows that `instant` falls into.
+    pub fn numbers_of(&self, instant: EventTime) -> Range<WindowNumber> {
+        let (since_offset, slide) = (self.since_offset(instant), wide(self.slide));
+        let first = (since_offset - wide(self.size)).div_euclid(slide) + 1;
+        WindowNumber(first)..WindowNumber(since_offset.div_euclid(slide) + 1)
+    }
+
+    /// The number of the first window whose end lies behind `instant`. At [`EventTime::MAX`], behind which no end lies,
+    /// it is the number behind all windows into which an instant can fall.
+    pub fn first_ending_after(&self, instant: EventTime) -> WindowNumber {
+        let numbers = self.numbers_of(instant);
+        // The first that contains it, or, if none does, the one that begins next.
+        if instant == EventTime::MAX { numbers.end } else { numbers.start }
+    }
+
+    /// The window of a number, cut off at the ends of the range.
+    pub fn window(&self, number: WindowNumber) -> Window {
+        let start = self.start_of(number);
+        Window { start: clamp(start), end: clamp(start + wide(self.size)) }
+    }
+
+    /// The first and the last instant that fall into the window of a number.
+    pub fn instants_of(&self, number: WindowNumber) -> RangeInclusive<EventTime> {
+        let start = self.start_of(number);
+        clamp(start)..=clamp(start + wide(self.size) - 1)
+    }
+
+    fn start_of(&self, number: WindowNumber) -> i128 {
+        number.0 * wide(self.slide) + wide(self.offset)
+    }
+
+    fn since_offset(&self, instant: EventTime) -> i128 {
+        i128::from(instant.as_micros()) - wide(self.offset)
+    }
+}
+
+/// Tumbling windows are sliding ones that begin where the one before ends.
+impl From<TumblingWindows> for SlidingWindows {
+    fn from(TumblingWindows { size, offset }: TumblingWindows) -> Self {
+        SlidingWindows { size, slide: size, offset, pane: size }
+    }
+}
+
+/// How long nothing must happen until a session is over: records less than this apart belong together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SessionGap(Span);
+
+impl SessionGap {
+    /// Sessions that are at least `gap` apart.
+    ///
+    /// # Errors
+    /// [`WindowError::Gap`] if `gap` is not above zero.
+    pub fn new(gap: Span) -> Result<Self, WindowError> {
+        if gap <= Span::ZERO { Err(WindowError::Gap(gap)) } else { Ok(SessionGap(gap)) }
+    }
+
+    /// The gap.
+    pub fn span(&self) -> Span {
+        self.0
+    }
+
+    /// The session of a record at `instant` that is alone: it ends a gap later, or with the range.
+    pub fn window_of(&self, instant: EventTime) -> Window {
+        Window { start: instant, end: instant.plus(self.0) }
+    }
+}
+
+/// Windows of so many records: of each key, records `[n * slide, n * slide + size)` for every `n` from zero on.
+///
+/// ```
+/// use std::num::NonZeroU64;
+/// use thalweg_model::CountWindows;
+/// let [ten, five] = [10, 5].map(|count| NonZeroU64::new(count).unwrap());
+/// let of_the_last_ten = CountWindows::of_size(ten).every(five);
+/// assert_eq!((of_the_last_ten.size(), of_the_last_ten.slide()), (ten, five));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CountWindows {
+    size: NonZeroU64,
+    slide: NonZeroU64,
+}
+
+impl CountWindows {
+    /// Windows of `size` records, back to back.
+    pub fn of_size(size: NonZeroU64) -> Self {
+        CountWindows { size, slide: size }
+    }
+
+    /// The same windows, one of which begins every `slide` records. If that is more than the size, the records in
+    /// between are in none.
+    #[must_use]
+    pub fn every(self, slide: NonZeroU64) -> Self {
+        CountWindows { slide, ..self }
+    }
+
+    /// Records of each window.
+    pub fn size(&self) -> NonZeroU64 {
+        self.size
+    }
+
+    /// Records from the start of one window to that of the next.
+    pub fn slide(&self) -> NonZeroU64 {
+        self.slide
+    }
+}
+
+/// The greatest common divisor of size and slide; of windows that do not overlap, the size.
+fn pane_of(size: Span, slide: Span) -> Span {
+    let (mut pane, mut rest) = (size.as_micros(), if slide < size { slide.as_micros() } else { 0 });
+    while rest > 0 {
+        (pane, rest) = (rest, pane % rest);
+    }
+    Span::from_micros(pane)
+}
+
+/// Microseconds in 128 bits, in which nothing here can overflow: so the ends of the range need no case of their own.
+fn wide(span: Span) -> i128 {
+    i128::from(span.as_micros())
 }
 
 fn clamp(micros: i128) -> EventTime {

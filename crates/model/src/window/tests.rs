@@ -59,3 +59,124 @@ proptest! {
         prop_assert_eq!(windows.window_of(window.last_instant()), window);
     }
 }
+
+fn sliding(size: i64, slide: i64, offset: i64) -> SlidingWindows {
+    let windows = SlidingWindows::of_size(Span::from_micros(size)).every(Span::from_micros(slide)).unwrap();
+    windows.with_offset(Span::from_micros(offset))
+}
+
+fn spans_of(windows: SlidingWindows, instant: EventTime) -> Vec<(i64, i64)> {
+    windows.windows_of(instant).map(|window| (window.start.as_micros(), window.end.as_micros())).collect()
+}
+
+#[test]
+fn an_instant_is_in_the_windows_that_span_it_in_the_order_of_their_ends() {
+    for (size, slide, offset, instant, expected) in [
+        (10, 5, 0, 0, &[(-5, 5), (0, 10)][..]),
+        (10, 5, 0, 4, &[(-5, 5), (0, 10)]),
+        (10, 5, 0, -1, &[(-10, 0), (-5, 5)]),
+        (10, 5, 2, 1, &[(-8, 2), (-3, 7)]),
+        (10, 5, -3, 1, &[(-8, 2), (-3, 7)]),
+        (10, 10, 3, 2, &[(-7, 3)]),
+        (7, 3, 0, 7, &[(3, 10), (6, 13)]),
+        (7, 3, 0, 6, &[(0, 7), (3, 10), (6, 13)]),
+        // Samples: ten of every thirty.
+        (10, 30, 0, 9, &[(0, 10)]),
+        (10, 30, 0, 10, &[]),
+        (10, 30, 0, -1, &[]),
+        (10, 30, -5, -1, &[(-5, 5)]),
+    ] {
+        let got = spans_of(sliding(size, slide, offset), EventTime::from_micros(instant));
+        assert_eq!(got, expected, "size {size} slide {slide} offset {offset} instant {instant}");
+    }
+}
+
+#[test]
+fn panes_are_as_long_as_starts_and_ends_of_windows_allow() {
+    let pane = |size, slide| sliding(size, slide, 0).pane().as_micros();
+    assert_eq!((pane(120, 30), pane(120, 50), pane(7, 3), pane(8, 8), pane(10, 31)), (30, 10, 1, 8, 10));
+    let pane_of = |windows: SlidingWindows, instant| {
+        let pane = windows.pane_of(EventTime::from_micros(instant))?;
+        Some((pane.start().as_micros(), pane.end().as_micros()))
+    };
+    assert_eq!(pane_of(sliding(120, 50, 3), -1), Some((-7, 2)));
+    assert_eq!(pane_of(sliding(10, 30, 5), 14), Some((5, 14)));
+    assert_eq!(pane_of(sliding(10, 30, 5), 15), None);
+}
+
+#[test]
+fn refuses_slides_and_gaps_that_are_not_above_zero() {
+    let zero = Span::ZERO;
+    assert_eq!(SlidingWindows::of_size(zero).every(Span::MAX), Err(WindowError::Size(zero)));
+    assert_eq!(SlidingWindows::of_size(Span::MAX).every(zero), Err(WindowError::Slide(zero)));
+    assert_eq!(SessionGap::new(Span::from_micros(-1)), Err(WindowError::Gap(Span::from_micros(-1))));
+    let shown = [WindowError::Slide(zero), WindowError::Gap(zero)].map(|error| error.to_string());
+    assert_eq!(
+        shown,
+        [
+            "windows slide by 0s, but must by at least 1us: give a span above zero",
+            "sessions are 0s apart, but must be at least 1us: give a gap above zero"
+        ]
+    );
+}
+
+/// Whatever the spans, nothing wraps: each window of the last instants reaches up to the end of the range, and all
+/// of them have ended there.
+#[test]
+fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
+    let (min, max) = (i64::MIN, i64::MAX);
+    // 2^63 - 1 is 2 above a multiple of 5.
+    assert_eq!(spans_of(sliding(10, 5, 0), EventTime::MAX), [(max - 7, max), (max - 2, max)]);
+    assert_eq!(spans_of(sliding(10, 5, 0), EventTime::MIN), [(min, min + 3), (min, min + 8)]);
+    let widest = sliding(max, max, max - 1);
+    for (windows, instant) in [(widest, EventTime::MIN), (widest, EventTime::MAX)] {
+        let pane = windows.pane_of(instant).unwrap();
+        assert!(pane.contains(&instant) && windows.windows_of(instant).count() == 1);
+    }
+    for windows in [sliding(10, 5, 0), sliding(1, max, 0), sliding(max, 1, 0), widest] {
+        assert_eq!(windows.first_ending_after(EventTime::MAX), windows.numbers_of(EventTime::MAX).end);
+        assert_eq!(windows.first_ending_after(EventTime::MIN), windows.numbers_of(EventTime::MIN).start);
+    }
+}
+
+proptest! {
+    /// Numbers, panes and lateness against the definition, with nothing but additions: window `n` is
+    /// `[offset + n * slide, offset + n * slide + size)`.
+    #[test]
+    fn sliding_windows_equal_their_definition(
+        size in 1..60i64, slide in 1..60i64, offset in -100..100i64, instant in -300..300i64, other in -300..300i64,
+    ) {
+        let windows = sliding(size, slide, offset);
+        let (at, other) = (EventTime::from_micros(instant), EventTime::from_micros(other));
+        let all: Vec<Window> = (-600..600i64)
+            .map(|n| offset + n * slide)
+            .map(|start| Window {
+                start: EventTime::from_micros(start),
+                end: EventTime::from_micros(start + size),
+            })
+            .collect();
+        let expected: Vec<Window> = all.iter().copied().filter(|window| window.contains(at)).collect();
+        prop_assert_eq!(windows.windows_of(at).collect::<Vec<_>>(), expected.clone());
+        let after = all.iter().copied().find(|window| window.end > at);
+        prop_assert_eq!(Some(windows.window(windows.first_ending_after(at))), after);
+
+        let pane = windows.pane_of(at);
+        prop_assert_eq!(pane.is_none(), expected.is_empty());
+        if let Some(pane) = pane {
+            prop_assert!(pane.contains(&at));
+            // Instants of one pane are in the same windows, and the pane cannot be longer if windows overlap.
+            if pane.contains(&other) {
+                prop_assert_eq!(windows.windows_of(other).collect::<Vec<_>>(), expected);
+            } else {
+                prop_assert_ne!(windows.pane_of(other), Some(pane));
+            }
+        }
+    }
+
+    #[test]
+    fn tumbling_windows_are_sliding_ones(size in 1..1_000i64, offset: i64, instant: i64) {
+        let tumbling = windows(size, offset);
+        let (sliding, at) = (SlidingWindows::from(tumbling), EventTime::from_micros(instant));
+        prop_assert_eq!(sliding.windows_of(at).collect::<Vec<_>>(), [tumbling.window_of(at)]);
+    }
+}
