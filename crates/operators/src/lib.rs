@@ -31,7 +31,7 @@ mod purse;
 #[cfg(test)]
 mod test_bed;
 
-pub use aggregate::Count;
+pub use aggregate::{Count, DistinctCount, FloatSum, Max, Mean, Min, Of, Sum, TopN, Values, of};
 pub use distinct::Distinct;
 pub use filter::Filter;
 pub use filter_map::FilterMap;

@@ -24,6 +24,12 @@ impl<V> Fold<V> for Count {
         *accumulator += other;
     }
 
+    const INVERTS: bool = true;
+
+    fn unmerge(&self, accumulator: &mut u64, other: &u64) {
+        *accumulator -= other;
+    }
+
     fn finish(&self, accumulator: u64) -> u64 {
         accumulator
     }
@@ -32,17 +38,11 @@ impl<V> Fold<V> for Count {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::laws::check_inverse;
 
-    /// The law of folds: one accumulator, or several merged, finish alike.
     #[test]
-    fn merging_equals_folding() {
-        let mut whole = Fold::<i64>::create(&Count);
-        let (mut left, mut right) = (whole, whole);
-        for value in 0..5i64 {
-            Count.fold(&mut whole, &value);
-            Count.fold(if value < 2 { &mut left } else { &mut right }, &value);
-        }
-        Fold::<i64>::merge(&Count, &mut left, right);
-        assert_eq!((Fold::<i64>::finish(&Count, whole), Fold::<i64>::finish(&Count, left)), (5, 5));
+    fn keeps_the_laws() {
+        check_inverse(&Count, &["a", "b", "a", "c"], |count| assert_eq!(count, 4));
+        check_inverse::<i64, _>(&Count, &[], |count| assert_eq!(count, 0));
     }
 }

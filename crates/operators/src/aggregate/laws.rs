@@ -1,0 +1,45 @@
+//! The laws of folds, to which the tests of each aggregate hold it: whatever is split and merged finishes as if it had
+//! been folded, and what is taken away leaves no trace.
+
+use thalweg_model::{Fold, StateReader, StateWriter};
+
+/// Folds `values` as a whole, and in every pair of parts that are then merged; looks at the result of each.
+pub(super) fn check<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
+    look(fold.finish(folded(fold, values)));
+    for place in 0..=values.len() {
+        let (left, right) = values.split_at(place);
+        let mut merged = folded(fold, left);
+        fold.merge(&mut merged, again(&folded(fold, right)));
+        look(fold.finish(merged));
+    }
+}
+
+/// The same, and takes away what was merged before or behind them.
+pub(super) fn check_inverse<V, F: Fold<V>>(fold: &F, values: &[V], look: impl Fn(F::Result)) {
+    const { assert!(F::INVERTS) };
+    check(fold, values, &look);
+    for place in 0..=values.len() {
+        let other = folded(fold, &values[..place]);
+        let mut merged = other.clone();
+        fold.merge(&mut merged, folded(fold, values));
+        fold.unmerge(&mut merged, &other);
+        look(fold.finish(merged));
+    }
+}
+
+fn folded<V, F: Fold<V>>(fold: &F, values: &[V]) -> F::Accumulator {
+    let mut accumulator = fold.create();
+    values.iter().for_each(|value| fold.fold(&mut accumulator, value));
+    accumulator
+}
+
+/// An accumulator that was saved and loaded.
+fn again<A: thalweg_model::State>(accumulator: &A) -> A {
+    let mut writer = StateWriter::default();
+    writer.put(accumulator).unwrap();
+    let bytes = writer.into_bytes();
+    let mut reader = StateReader::new(&bytes);
+    let loaded = reader.take().unwrap();
+    reader.finish().unwrap();
+    loaded
+}

@@ -1,0 +1,64 @@
+//! Min and Max: the least and the greatest value. Of floats, take those of [`thalweg_model::TotalF64`].
+
+use thalweg_model::{Fold, State};
+
+/// The least value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Min;
+
+/// The greatest value.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Max;
+
+macro_rules! extreme {
+    ($fold:ident, $is_nearer:tt) => {
+        impl<V: Clone + Ord + State> Fold<V> for $fold {
+            /// None of no values.
+            type Accumulator = Option<V>;
+            type Result = V;
+
+            #[inline(always)]
+            fn create(&self) -> Option<V> {
+                None
+            }
+
+            #[inline(always)]
+            fn fold(&self, accumulator: &mut Option<V>, value: &V) {
+                if accumulator.as_ref().is_none_or(|extreme| value $is_nearer extreme) {
+                    *accumulator = Some(value.clone());
+                }
+            }
+
+            fn merge(&self, accumulator: &mut Option<V>, other: Option<V>) {
+                if let Some(other) = other {
+                    self.fold(accumulator, &other);
+                }
+            }
+
+            /// # Panics
+            /// If there was no value: a window without values has no result.
+            fn finish(&self, accumulator: Option<V>) -> V {
+                accumulator.expect("whatever has a result has a value")
+            }
+        }
+    };
+}
+
+extreme!(Min, <);
+extreme!(Max, >);
+
+#[cfg(test)]
+mod tests {
+    use thalweg_model::TotalF64;
+
+    use super::*;
+    use crate::aggregate::laws::check;
+
+    #[test]
+    fn keeps_the_laws() {
+        check(&Min, &[3, -1, 7, -1], |min| assert_eq!(min, -1));
+        check(&Max, &[3, -1, 7, -1], |max| assert_eq!(max, 7));
+        check(&Max, &["b".to_owned(), "a".to_owned()], |max| assert_eq!(max, "b"));
+        check(&Min, &[-0.0, 0.0, 1.0].map(TotalF64), |min| assert_eq!(min, TotalF64(-0.0)));
+    }
+}

@@ -1,0 +1,60 @@
+//! Values: all of them, for functions that need a whole window at once, such as a median; what is computed from them
+//! stands behind the window, as a map or a flat map of its results.
+
+use thalweg_model::{Fold, State};
+
+/// Keeps all values: of one pane in the order in which they came, panes in the order of their time. A tumbling window is
+/// one pane. Behind several inputs, the values of each are in order; how those of different inputs lie among each other
+/// is not determined. Values that came late for some of a window's firings lie behind the others of their pane.
+///
+/// Memory: all values of a key and window; what they hold on the heap themselves is not counted.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Values;
+
+impl<V: Clone + State> Fold<V> for Values {
+    type Accumulator = Vec<V>;
+    type Result = Vec<V>;
+
+    fn create(&self) -> Vec<V> {
+        Vec::new()
+    }
+
+    #[inline(always)]
+    fn fold(&self, accumulator: &mut Vec<V>, value: &V) {
+        accumulator.push(value.clone());
+    }
+
+    fn merge(&self, accumulator: &mut Vec<V>, mut other: Vec<V>) {
+        if accumulator.is_empty() {
+            *accumulator = other;
+        } else {
+            accumulator.append(&mut other);
+        }
+    }
+
+    const HOLDS: bool = true;
+
+    fn held_bytes(&self, accumulator: &Vec<V>) -> usize {
+        accumulator.capacity() * size_of::<V>()
+    }
+
+    fn finish(&self, accumulator: Vec<V>) -> Vec<V> {
+        accumulator
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Mean;
+    use crate::aggregate::laws::check;
+
+    #[test]
+    fn keeps_the_laws() {
+        check(&Values, &[3, 1, 3], |values| assert_eq!(values, [3, 1, 3]));
+        // Incremental and whole at once.
+        check(&(Mean, Values), &[3.0, 1.0], |(mean, values)| {
+            assert_eq!((mean, values), (2.0, vec![3.0, 1.0]));
+        });
+    }
+}
