@@ -136,6 +136,23 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         None
     }
 
+    /// The first entry at or behind a slot, which then is the slot behind it: so entries are visited a piece at a time,
+    /// while nothing is inserted or removed.
+    pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
+        while let Some(entry) = self.slots.get(*slot) {
+            *slot += 1;
+            if entry.is_some() {
+                return entry.as_ref();
+            }
+        }
+        None
+    }
+
+    /// What it is paid from, and what its values hold should be.
+    pub(crate) fn allowance(&self) -> &Allowance {
+        &self.allowance
+    }
+
     /// Every entry, in no order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
         self.slots.iter().flatten()

@@ -45,4 +45,4 @@ pub use named::Named;
 pub use own::Own;
 pub use process::{KeyedProcess, Process, ProcessContext};
 pub use sort::Sort;
-pub use window::TumblingAggregate;
+pub use window::{SlidingAggregate, TumblingAggregate};

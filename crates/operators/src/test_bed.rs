@@ -3,15 +3,16 @@
 //! `7@3` is the value 7 at event time 3 (microseconds), `W4` a watermark, `I5` the watermark of the input that the
 //! next records come from, `END` the end behind a watermark at the maximum. Where two streams come together, `L7@3` is
 //! of the left one and `R7@3` of the right one. Output is written the same way; marks appear when they have got
-//! through, as those behind the operator see them.
+//! through, as those behind the operator see them. A result of a window is `key=value`, an update `key=value!`.
 
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
 
 use thalweg_model::{
-    Allowance, Counts, Either, EventTime, Flow, Input, Mark, Operator, Output, Record, StateReader,
-    StateWriter, Windowed,
+    Allowance, Counts, Either, EventTime, Firing, Flow, Input, Lender, Mark, Operator, Output, Record,
+    StateReader, StateWriter, Windowed,
 };
 
 /// How an input is read from text.
@@ -54,7 +55,8 @@ impl Show for String {
 
 impl<K: Display, V: Display> Show for Windowed<K, V> {
     fn show(&self) -> String {
-        format!("{}={}", self.key, self.value)
+        let update = if self.firing == Firing::Update { "!" } else { "" };
+        format!("{}={}{update}", self.key, self.value)
     }
 }
 
@@ -247,6 +249,12 @@ where
         Bed { operator: fresh, room: self.room, input: PhantomData }
     }
 
+    /// Pays the operator's state from `purse`.
+    pub(crate) fn funded_by(mut self, purse: &Arc<Purse>) -> Self {
+        self.operator.fund(&Allowance::new(Arc::clone(purse) as Arc<dyn Lender>));
+        self
+    }
+
     /// State is paid from `allowance` from now on.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         self.operator.fund(allowance);
@@ -302,6 +310,64 @@ impl<L: Show, R: Show> Show for Either<L, R> {
             Either::Left(left) => left.show(),
             Either::Right(right) => format!("right:{}", right.show()),
         }
+    }
+}
+
+/// Two inputs that come together, as text: what happens on each, in the order that `turns` says, each record behind the
+/// watermark of its own input, and the least of both as watermark.
+pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item = bool>) -> String {
+    let (mut places, mut watermarks, mut least) = ([0; 2], [i64::MIN; 2], i64::MIN);
+    let mut shown = Vec::new();
+    let mut turns = turns.into_iter();
+    while (0..2).any(|side| places[side] < inputs[side].len()) {
+        let wanted = usize::from(turns.next().unwrap_or(false));
+        let side = if places[wanted] < inputs[wanted].len() { wanted } else { 1 - wanted };
+        match inputs[side][places[side]] {
+            Event::Record { value, stamp } => shown.push(format!("I{} {value}@{stamp}", watermarks[side])),
+            Event::Watermark(watermark) => {
+                watermarks[side] = watermarks[side].max(watermark);
+                let now_least = watermarks[0].min(watermarks[1]);
+                if now_least > least {
+                    shown.push(format!("W{now_least}"));
+                    least = now_least;
+                }
+            }
+        }
+        places[side] += 1;
+    }
+    shown.join(" ") + " END"
+}
+
+/// What happens on one of several inputs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    Record { value: i64, stamp: i64 },
+    Watermark(i64),
+}
+
+/// Lends up to so many bytes, and counts what it has lent.
+#[derive(Debug)]
+pub(crate) struct Purse {
+    left: Mutex<usize>,
+    full: usize,
+}
+
+impl Purse {
+    pub(crate) fn of(bytes: usize) -> Arc<Self> {
+        Arc::new(Purse { left: Mutex::new(bytes), full: bytes })
+    }
+
+    pub(crate) fn lent(&self) -> usize {
+        self.full - *self.left.lock().unwrap()
+    }
+}
+
+impl Lender for Purse {
+    fn lend(&self, bytes: usize) -> bool {
+        let mut left = self.left.lock().unwrap();
+        let is_enough = bytes <= *left;
+        *left -= if is_enough { bytes } else { 0 };
+        is_enough
     }
 }
 

@@ -1,8 +1,15 @@
 //! Windows: spans of event time, each folded per key and emitted when the watermark has passed its end.
 //!
-//! [`tumbling`] is the operator, [`store`] what windows of every kind keep per key.
+//! [`sliding`] is the operator, of which [`tumbling`] is the plain case; `store` is what it keeps, `firing` how it
+//! fires. `lateness` says which records are late.
 
-pub mod store;
+mod accumulators;
+mod firing;
+mod lateness;
+mod pane_sum;
+pub mod sliding;
+mod store;
 pub mod tumbling;
 
+pub use sliding::SlidingAggregate;
 pub use tumbling::TumblingAggregate;

@@ -94,7 +94,7 @@ pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) ->
 
 impl<K, T, C, KeyOf> WindowedStream<K, T, C, KeyOf>
 where
-    K: Eq + Hash + State,
+    K: Clone + Eq + Hash + State,
     T: Send + 'static,
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use thalweg_model::{Span, Then};
+use thalweg_model::{Span, Then, TumblingWindows, Windowed};
 
 use super::*;
 use crate::filter::Filter;
@@ -90,23 +90,19 @@ fn in_a_chain_it_emits_through_what_follows() {
 
 #[test]
 fn state_grows_with_keys_and_tables_are_used_again() {
-    let mut operator = sums(10);
-    let empty = operator.state_bytes();
-    let fill = |operator: &mut Summed, stamp: i64| {
-        for value in 0..1_000 {
-            operator.fold_one(&Record::new(EventTime::from_micros(stamp), value));
-        }
+    let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
+    let mut bed = Bed::new(TumblingAggregate::new("sums", windows, |value: &i64| *value, Sum));
+    let mut fill = |window: i64| {
+        let records: Vec<String> = (0..1_000).map(|key| format!("{key}@{}", window * 10)).collect();
+        bed.run(&format!("W{} {}", window * 10, records.join(" ")));
+        bed.state_bytes()
     };
-    operator.key_of = |value| *value;
-    fill(&mut operator, 0);
-    let full = operator.state_bytes();
-    assert!(full >= empty + 1_000 * 16, "{full} bytes for 1,000 keys");
+    let full = fill(0);
+    assert!(full >= 1_000 * 16, "{full} bytes for 1,000 keys");
     for window in 1..20 {
-        operator.store.close_until(EventTime::from_micros(window * 10));
-        while operator.store.next_fired().is_some() {}
-        fill(&mut operator, window * 10);
+        let bytes = fill(window);
+        assert!(bytes <= 2 * full, "tables of fired windows serve the next: {bytes} bytes after {full}");
     }
-    assert!(operator.state_bytes() <= 2 * full, "tables of fired windows serve the next");
 }
 
 /// The whole input sorted into a map, by definition; late records judged by the watermarks before them.

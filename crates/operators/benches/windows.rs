@@ -1,0 +1,124 @@
+//! Question: what does a record cost in a window, and how much more if windows slide?
+//! Workload: 1,000 keys, 20 minutes of event time, a watermark every 1,000 records; records in order, or up to 20 s
+//! out of order.
+//! Unit: ns per record, results included; the median of rounds in which the sides take turns. For regressions, not for
+//! claims.
+//!
+//! `cargo bench -p thalweg-operators --bench windows`; under `cargo test` it runs once, small.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use thalweg_model::{EventTime, Flow, Input, Mark, Operator, Output, Record, Span, TumblingWindows};
+use thalweg_operators::{Count, TumblingAggregate};
+
+const KEYS: u64 = 1_000;
+const RECORDS_PER_MARK: usize = 1_000;
+const LENGTH: Span = Span::from_secs(1_200);
+const DISORDER: Span = Span::from_secs(20);
+
+/// Records that lie in a slice.
+struct Lying<'a>(&'a [Record<u64>]);
+
+impl Input<u64> for Lying<'_> {
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<u64>) -> Q) -> Q {
+        look(&self.0[offset])
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<u64>)) {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken.iter().copied().for_each(each);
+    }
+
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<u64>)) {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        selection.iter().for_each(|place| each(taken[usize::from(*place)]));
+    }
+}
+
+/// Counts what it is given.
+#[derive(Default)]
+struct Counter(u64);
+
+impl<T> Output<T> for Counter {
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn push(&mut self, record: Record<T>) {
+        black_box(&record.value);
+        self.0 += 1;
+    }
+}
+
+/// Records spread over the length, each up to `disorder` early, and the watermark behind every thousand.
+fn records(count: usize, disorder: Span) -> Vec<(Vec<Record<u64>>, EventTime)> {
+    let mut word = 0x9e37_79b9_7f4a_7c15u64;
+    let mut next = || {
+        // Marsaglia, "Xorshift RNGs", 2003: enough to scatter keys and stamps.
+        word ^= word << 13;
+        word ^= word >> 7;
+        word ^= word << 17;
+        word
+    };
+    let micros = |part: usize| (part as i64) * (LENGTH.as_micros() / count as i64);
+    (0..count / RECORDS_PER_MARK)
+        .map(|batch| {
+            let first = batch * RECORDS_PER_MARK;
+            let run = (first..first + RECORDS_PER_MARK)
+                .map(|place| {
+                    let early = (next() % (disorder.as_micros() as u64 + 1)) as i64;
+                    Record::new(EventTime::from_micros(micros(place) - early), next() % KEYS)
+                })
+                .collect();
+            let watermark = EventTime::from_micros(micros(first + RECORDS_PER_MARK)).minus(disorder);
+            (run, watermark)
+        })
+        .collect()
+}
+
+/// ns per record of an operator over all records.
+fn ns_per_record<P: Operator<u64>>(mut operator: P, runs: &[(Vec<Record<u64>>, EventTime)]) -> f64 {
+    let mut output = Counter::default();
+    let begun = Instant::now();
+    for (run, watermark) in runs {
+        operator.process(&mut Lying(run), &mut output);
+        let flow = operator.on_mark(Mark::Watermark(*watermark), &mut output);
+        assert!(flow == Flow::Done);
+    }
+    let flow = operator.on_mark(Mark::Watermark(EventTime::MAX), &mut output);
+    assert!(flow == Flow::Done && output.0 > 0);
+    begun.elapsed().as_secs_f64() * 1e9 / (runs.len() * RECORDS_PER_MARK) as f64
+}
+
+fn tumbling(runs: &[(Vec<Record<u64>>, EventTime)]) -> f64 {
+    let windows = TumblingWindows::new(Span::from_secs(120)).expect("above zero");
+    ns_per_record(TumblingAggregate::new("", windows, |key: &u64| *key, Count), runs)
+}
+
+fn main() {
+    let is_bench = std::env::args().any(|argument| argument == "--bench");
+    let (rounds, count) = if is_bench { (11, 4_000_000) } else { (1, 10_000) };
+    type Side = (&'static str, fn(&[(Vec<Record<u64>>, EventTime)]) -> f64);
+    let sides: [Side; 1] = [("tumbling 120 s, count", tumbling)];
+    for (order, disorder) in [("in order", Span::ZERO), ("20 s of disorder", DISORDER)] {
+        let runs = records(count, disorder);
+        let mut figures = vec![Vec::new(); sides.len()];
+        for _ in 0..rounds {
+            for (side, figures) in sides.iter().zip(&mut figures) {
+                figures.push(side.1(&runs));
+            }
+        }
+        for (side, mut figures) in sides.iter().zip(figures) {
+            figures.sort_by(f64::total_cmp);
+            println!("windows {order}, {}: {:.2} ns per record", side.0, figures[rounds / 2]);
+        }
+    }
+}

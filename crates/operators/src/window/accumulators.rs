@@ -1,0 +1,141 @@
+//! Accumulators by key, and the bytes that they hold: a [`KeyTable`] that knows what a [`Fold`] is.
+//!
+//! Bytes that accumulators hold beyond themselves are asked for when they are there: a fold allocates before anybody
+//! can tell how much. Folds that hold nothing ([`Fold::HOLDS`]) pay nothing for this.
+
+use std::cell::Cell;
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, Fold};
+
+use crate::key_table::{KeyHash, KeyTable};
+
+/// Accumulators by key; or whatever else holds one.
+#[derive(Debug)]
+pub(crate) struct Accumulators<K, A> {
+    table: KeyTable<K, A>,
+    held_bytes: usize,
+}
+
+impl<K: Eq + Hash, A> Accumulators<K, A> {
+    pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
+        Accumulators { table: KeyTable::new(hash, allowance), held_bytes: 0 }
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.table.is_empty()
+    }
+
+    /// Bytes of the table, and of what its accumulators hold. What keys hold is not seen from here.
+    pub(crate) fn bytes(&self) -> usize {
+        self.table.bytes() + self.held_bytes
+    }
+
+    /// Folds a value into the accumulator of its key.
+    #[inline(always)]
+    pub(crate) fn fold<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, value: &V) {
+        self.update(held_by(fold), key, || fold.create(), |accumulator| fold.fold(accumulator, value));
+    }
+
+    /// Merges an accumulator into that of its key; whether the key is new.
+    pub(crate) fn merge<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, key: K, other: A) -> bool {
+        let other = Cell::new(Some(other));
+        self.update(
+            held_by(fold),
+            key,
+            || other.take().expect("made from it, or merged with it"),
+            |accumulator| match other.take() {
+                Some(other) => {
+                    fold.merge(accumulator, other);
+                    false
+                }
+                None => true,
+            },
+        )
+    }
+
+    /// Changes the accumulator of a key, which `create` makes if there is none. `held` tells what it holds; none if
+    /// none holds anything.
+    #[inline(always)]
+    pub(crate) fn update<Q>(
+        &mut self,
+        held: Option<impl Fn(&A) -> usize>,
+        key: K,
+        create: impl FnOnce() -> A,
+        change: impl FnOnce(&mut A) -> Q,
+    ) -> Q {
+        let Some(held) = held else { return self.table.update(key, create, change) };
+        let is_new = Cell::new(false);
+        let create = || {
+            is_new.set(true);
+            create()
+        };
+        let (before, result, after) = self.table.update(key, create, |accumulator| {
+            let before = if is_new.get() { 0 } else { held(accumulator) };
+            let result = change(accumulator);
+            (before, result, held(accumulator))
+        });
+        self.held_bytes = self.held_bytes + after - before;
+        if after > before {
+            // Refused or not, it is there; the query of who is refused fails when the call returns.
+            let _is_granted = self.table.allowance().ask(after - before);
+        }
+        result
+    }
+
+    pub(crate) fn get(&self, key: &K) -> Option<&A> {
+        self.table.look().get(key)
+    }
+
+    /// Changes the accumulator of a key that is there, and takes it out if `change` says that it is over.
+    pub(crate) fn reduce(
+        &mut self,
+        held: Option<&impl Fn(&A) -> usize>,
+        key: &K,
+        change: impl FnOnce(&mut A) -> bool,
+    ) {
+        let Some(accumulator) = self.table.get_mut(key) else { return };
+        let held_of = |accumulator: &A| held.map_or(0, |held| held(accumulator));
+        let before = held_of(accumulator);
+        let is_over = change(accumulator);
+        self.held_bytes = self.held_bytes + if is_over { 0 } else { held_of(accumulator) } - before;
+        if is_over {
+            self.table.remove(key);
+        }
+    }
+
+    /// Takes some entry out, as [`KeyTable::drain_one`] does.
+    pub(crate) fn drain_one(&mut self, held: Option<impl Fn(&A) -> usize>) -> Option<(K, A)> {
+        let entry = self.table.drain_one();
+        if let (Some(held), Some((_, accumulator))) = (held, &entry) {
+            self.held_bytes -= held(accumulator);
+        }
+        entry
+    }
+
+    /// Drops every entry, and keeps the slots.
+    pub(crate) fn clear(&mut self) {
+        while self.table.drain_one().is_some() {}
+        self.held_bytes = 0;
+    }
+
+    /// The first entry at or behind a slot, as [`KeyTable::next_entry`] gives it.
+    pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<&(K, A)> {
+        self.table.next_entry(slot)
+    }
+
+    /// Every entry, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &(K, A)> {
+        self.table.iter()
+    }
+}
+
+/// What accumulators hold, by the fold that they are of; none if they hold nothing.
+#[inline(always)]
+pub(crate) fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&F::Accumulator) -> usize> {
+    F::HOLDS.then_some(|accumulator: &F::Accumulator| fold.held_bytes(accumulator))
+}

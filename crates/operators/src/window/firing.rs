@@ -1,0 +1,378 @@
+//! How windows fire: in the order of their ends, one at a time, a piece of its results at a time.
+//!
+//! At a watermark, the next window is looked for among the panes, so that spans without records cost nothing; it is
+//! made of its panes, emitted, and over. Between any two results the emission may stop for want of room, and only one
+//! window is ever made ahead. A window that overlaps with no other is one pane, whose table is emitted as it lies;
+//! of others the sum is made in [`super::pane_sum`].
+//!
+//! With allowed lateness, panes are kept until their last window takes no more updates. The result of a key that has
+//! changed is put together anew from the panes of its window: late records are few, and a table per window that has
+//! fired would take as much memory as there are windows to a pane.
+
+use std::hash::Hash;
+
+use thalweg_model::{
+    EventTime, Firing, Fold, Span, State, StateError, StateReader, StateWriter, Window, WindowNumber,
+};
+
+use super::accumulators::{Accumulators, held_by};
+use super::store::{Pane, PaneStore};
+use crate::key_table::KeyTable;
+
+/// A window that fires.
+#[derive(Debug)]
+pub(super) struct Emission<K, A> {
+    window: Window,
+    firing: Firing,
+    rest: Rest<K, A>,
+}
+
+/// What is left to emit of it.
+#[derive(Debug)]
+enum Rest<K, A> {
+    /// All in this table.
+    Table(Accumulators<K, A>),
+    /// Entries of the pane that begins here, which stays: so many, at or behind a slot.
+    Pane { first: EventTime, slot: usize, left: usize },
+    /// Entries of the sum of the panes of a window: so many, at or behind a slot if they stay.
+    Sum { number: WindowNumber, slot: usize, left: usize },
+    /// The keys whose results in a window are to be updated.
+    Changed { number: WindowNumber, keys: KeyTable<K, ()> },
+}
+
+impl<K: Eq + Hash, A> Emission<K, A> {
+    pub(super) fn bytes(&self) -> usize {
+        match &self.rest {
+            Rest::Table(table) => table.bytes(),
+            Rest::Changed { keys, .. } => keys.bytes(),
+            Rest::Pane { .. } | Rest::Sum { .. } => 0,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        match &self.rest {
+            Rest::Table(table) => table.is_empty(),
+            Rest::Pane { left, .. } | Rest::Sum { left, .. } => *left == 0,
+            Rest::Changed { keys, .. } => keys.is_empty(),
+        }
+    }
+}
+
+/// A result that is not finished yet.
+#[derive(Debug)]
+pub(crate) struct Fired<K, A> {
+    pub(crate) window: Window,
+    pub(crate) firing: Firing,
+    pub(crate) key: K,
+    pub(crate) accumulator: A,
+}
+
+impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
+    /// Whether something may fire at a watermark; the common case is that nothing does.
+    pub(crate) fn is_due(&self, watermark: EventTime) -> bool {
+        self.due <= watermark
+    }
+
+    /// Whether a result is left to [`take`](Self::take); the next window is made if there is none of the last.
+    pub(crate) fn advance<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        loop {
+            match self.emission.as_ref().map(Emission::is_over) {
+                Some(false) => return true,
+                Some(true) => self.finish(fold),
+                None => {
+                    if !self.begin(fold, watermark) {
+                        return false;
+                    }
+                }
+            }
+        }
+    }
+
+    /// The next result; none if its accumulator could not be kept for want of memory.
+    pub(crate) fn take<V, F>(&mut self, fold: &F) -> Option<Fired<K, A>>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let Emission { window, firing, rest } = self.emission.as_mut()?;
+        let (window, firing) = (*window, *firing);
+        let (key, accumulator) = match rest {
+            Rest::Table(table) => table.drain_one(held_by(fold))?,
+            Rest::Pane { first, slot, left } => {
+                *left -= 1;
+                let whole = self.panes.get(first)?.whole();
+                whole.next_entry(slot).cloned()?
+            }
+            Rest::Sum { slot, left, .. } => {
+                *left -= 1;
+                if F::INVERTS {
+                    let (key, accumulator) = self.sum.next_entry(slot)?;
+                    (key.clone(), accumulator.clone())
+                } else {
+                    self.sum.drain_one(fold)?
+                }
+            }
+            Rest::Changed { number, keys } => {
+                let (number, (key, ())) = (*number, keys.drain_one()?);
+                let accumulator = self.content_of(fold, number, &key)?;
+                (key, accumulator)
+            }
+        };
+        Some(Fired { window, firing, key, accumulator })
+    }
+
+    /// Begins with the next window that has ended, if there is one.
+    fn begin<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        self.park();
+        let open = self.windows.first_ending_after(watermark);
+        let on_time = self.next_on_time().filter(|number| *number < open);
+        let changed =
+            self.changed.first_key_value().map(|(number, _)| *number).filter(|number| *number < open);
+        match (on_time, changed) {
+            (Some(number), changed) if changed.is_none_or(|changed| number <= changed) => {
+                self.fire(fold, number);
+            }
+            (_, Some(number)) => self.update(number),
+            (_, None) => {
+                self.unfired_from = self.unfired_from.max(open);
+                self.close_until(watermark);
+                self.due = self.next_due();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The next window that has something to fire on time.
+    fn next_on_time(&self) -> Option<WindowNumber> {
+        let mut next = None;
+        for (_, pane) in self.panes.range(*self.windows.instants_of(self.unfired_from).start()..) {
+            if next.is_some_and(|next| next <= pane.numbers.start || next == self.unfired_from) {
+                break;
+            }
+            let tables = pane.tables().filter(|(_, table)| !table.is_empty());
+            let numbers = tables.map(|(since, _)| since.on_time.max(self.unfired_from));
+            let first = numbers.filter(|number| *number < pane.numbers.end).min();
+            next = next.into_iter().chain(first).min();
+        }
+        next
+    }
+
+    /// Begins to fire a window.
+    fn fire<V, F>(&mut self, fold: &F, number: WindowNumber)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let rest = if self.windows.overlap() {
+            self.sum_up(fold, number);
+            Rest::Sum { number, slot: 0, left: self.sum.len() }
+        } else {
+            // What counts on time for the only window of a pane is its whole.
+            let first = *self.windows.instants_of(number).start();
+            match self.lateness {
+                Span::ZERO => Rest::Table(self.take_whole(first)),
+                _ => {
+                    let left = self.panes.get(&first).map_or(0, |pane| pane.whole().len());
+                    Rest::Pane { first, slot: 0, left }
+                }
+            }
+        };
+        self.unfired_from = number.next();
+        self.emission = Some(Emission { window: self.windows.window(number), firing: Firing::OnTime, rest });
+    }
+
+    /// Begins to update the results of a window that has fired.
+    fn update(&mut self, number: WindowNumber) {
+        let Some(keys) = self.changed.remove(&number) else { return };
+        self.changed_bytes -= Self::CHANGED_BYTES + keys.bytes();
+        let rest = Rest::Changed { number, keys };
+        self.emission = Some(Emission { window: self.windows.window(number), firing: Firing::Update, rest });
+    }
+
+    /// Makes the sum of the panes of a window; if the aggregate inverts, those that were in the last are in it already.
+    fn sum_up<V, F>(&mut self, fold: &F, number: WindowNumber)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let PaneStore { windows, lateness, panes, pane_bytes, sum, .. } = self;
+        for (_, pane) in panes.range_mut(windows.instants_of(number)) {
+            if F::INVERTS {
+                let entering = pane.tables().filter(|(since, _)| since.on_time == number);
+                for (key, accumulator) in entering.flat_map(|(_, table)| table.iter()) {
+                    sum.enter(fold, key.clone(), accumulator.clone());
+                }
+                continue;
+            }
+            let is_over = *lateness == Span::ZERO && pane.numbers.end == number.next();
+            let counting = pane.tables_mut().filter(|(since, _)| since.on_time <= number);
+            for (_, table) in counting {
+                if is_over {
+                    let before = table.bytes();
+                    while let Some((key, accumulator)) = table.drain_one(held_by(fold)) {
+                        sum.enter(fold, key, accumulator);
+                    }
+                    *pane_bytes = *pane_bytes + table.bytes() - before;
+                } else {
+                    for (key, accumulator) in table.iter() {
+                        sum.enter(fold, key.clone(), accumulator.clone());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Ends the window that was emitted.
+    fn finish<V, F>(&mut self, fold: &F)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        match self.emission.take().map(|emission| emission.rest) {
+            Some(Rest::Table(table)) => self.recycle(table),
+            Some(Rest::Sum { number, .. }) => {
+                if F::INVERTS {
+                    self.take_away(fold, number);
+                } else {
+                    self.sum.clear();
+                }
+                while self.lateness == Span::ZERO
+                    && let Some((first, pane)) = self.panes.first_key_value()
+                    && pane.numbers.end <= number.next()
+                {
+                    self.close(*first);
+                }
+            }
+            Some(Rest::Pane { .. } | Rest::Changed { .. }) | None => {}
+        }
+    }
+
+    /// Takes the panes whose last window has fired out of the sum.
+    fn take_away<V, F>(&mut self, fold: &F, number: WindowNumber)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        for (_, pane) in self.panes.range(self.windows.instants_of(number)) {
+            if pane.numbers.end > number.next() {
+                break;
+            }
+            let counting = pane.tables().filter(|(since, _)| since.on_time <= number);
+            for (key, accumulator) in counting.flat_map(|(_, table)| table.iter()) {
+                self.sum.leave(fold, key, accumulator);
+            }
+        }
+    }
+
+    /// What a window that has fired holds of a key by now.
+    fn content_of<V, F>(&self, fold: &F, number: WindowNumber, key: &K) -> Option<A>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let panes = self.panes.range(self.windows.instants_of(number));
+        let tables = panes.flat_map(|(_, pane)| pane.tables());
+        let counting = tables.filter(|(since, _)| since.update <= number);
+        let found = counting.filter_map(|(_, table)| table.get(key).cloned());
+        found.reduce(|mut content, other| {
+            fold.merge(&mut content, other);
+            content
+        })
+    }
+
+    /// Drops the panes whose windows take no more updates.
+    fn close_until(&mut self, watermark: EventTime) {
+        while let Some((first, pane)) = self.panes.first_key_value()
+            && self.over_at(pane.numbers.end.previous()) <= watermark
+        {
+            self.close(*first);
+        }
+    }
+
+    /// When a window takes no more updates.
+    fn over_at(&self, number: WindowNumber) -> EventTime {
+        self.windows.window(number).end.plus(self.lateness)
+    }
+
+    fn next_due(&self) -> EventTime {
+        let on_time = self.next_on_time().map(|number| self.windows.window(number).end);
+        let changed = self.changed.first_key_value().map(|(number, _)| self.windows.window(*number).end);
+        let over = self.panes.first_key_value().map(|(_, pane)| self.over_at(pane.numbers.end.previous()));
+        on_time.into_iter().chain(changed).chain(over).min().unwrap_or(EventTime::MAX)
+    }
+
+    /// Puts the panes that were in the last window, and stay, into the sum.
+    pub(super) fn sum_again<V, F>(&mut self, fold: &F)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        if !F::INVERTS || !self.windows.overlap() {
+            return;
+        }
+        let staying = self.panes.values().filter(|pane| pane.numbers.end > self.unfired_from);
+        let tables = staying.flat_map(|pane| pane.tables());
+        let entered = tables.filter(|(since, _)| since.on_time < self.unfired_from);
+        for (key, accumulator) in entered.flat_map(|(_, table)| table.iter()) {
+            self.sum.enter(fold, key.clone(), accumulator.clone());
+        }
+    }
+}
+
+impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
+    /// Writes down what is left to emit of the window that fires; keys to be updated are written by their store.
+    pub(super) fn save_emission(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let Some(Emission { window, rest, .. }) = &self.emission else {
+            return state.put(&None::<(Window, usize)>);
+        };
+        match rest {
+            Rest::Table(table) => {
+                state.put(&Some((window, table.len())))?;
+                table.iter().try_for_each(|entry| state.put(entry))
+            }
+            Rest::Pane { first, slot, left } => {
+                state.put(&Some((window, left)))?;
+                let (mut slot, whole) = (*slot, self.panes.get(first).map(Pane::whole));
+                while let Some(entry) = whole.and_then(|whole| whole.next_entry(&mut slot)) {
+                    state.put(entry)?;
+                }
+                Ok(())
+            }
+            Rest::Sum { slot, left, .. } => {
+                state.put(&Some((window, left)))?;
+                let mut slot = *slot;
+                while let Some(entry) = self.sum.next_entry(&mut slot) {
+                    state.put(&entry)?;
+                }
+                Ok(())
+            }
+            Rest::Changed { .. } => state.put(&None::<(Window, usize)>),
+        }
+    }
+
+    pub(super) fn load_emission<V, F>(
+        &mut self,
+        fold: &F,
+        state: &mut StateReader<'_>,
+    ) -> Result<(), StateError>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let Some((window, len)) = state.take::<Option<(Window, usize)>>()? else { return Ok(()) };
+        let mut table = self.table();
+        for _ in 0..len {
+            let (key, accumulator) = state.take()?;
+            table.merge(fold, key, accumulator);
+        }
+        self.emission = Some(Emission { window, firing: Firing::OnTime, rest: Rest::Table(table) });
+        Ok(())
+    }
+
+    /// The keys of a window that are left to be updated.
+    pub(super) fn updating(&self) -> Option<(&WindowNumber, &KeyTable<K, ()>)> {
+        match self.emission.as_ref().map(|emission| &emission.rest) {
+            Some(Rest::Changed { number, keys }) => Some((number, keys)),
+            _ => None,
+        }
+    }
+}

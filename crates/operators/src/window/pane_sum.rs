@@ -1,0 +1,94 @@
+//! The sum of panes: what a window that is made of several panes holds, per key.
+//!
+//! If the aggregate inverts, the sum goes on from window to window: panes that enter are merged into it, and those that
+//! leave are taken away, each once, however many windows they are in. Else it is made anew for each window.
+
+use std::cell::Cell;
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, Fold};
+
+use super::accumulators::{self, Accumulators};
+use crate::key_table::KeyHash;
+
+/// The merged accumulators of a key.
+#[derive(Debug)]
+struct Merged<A> {
+    accumulator: A,
+    /// Of how many tables: a key that is in none has no result, whatever its accumulator is.
+    table_count: u32,
+}
+
+/// The panes of a window, merged by key.
+#[derive(Debug)]
+pub(crate) struct PaneSum<K, A>(Accumulators<K, Merged<A>>);
+
+impl<K: Eq + Hash, A> PaneSum<K, A> {
+    pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
+        PaneSum(Accumulators::new(hash, allowance))
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Takes in what a table of a pane holds of a key.
+    pub(crate) fn enter<V, F>(&mut self, fold: &F, key: K, accumulator: A)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        // One of the two takes it.
+        let accumulator = Cell::new(Some(accumulator));
+        let create = || {
+            let accumulator = accumulator.take().expect("made from it, or merged with it");
+            Merged { accumulator, table_count: 0 }
+        };
+        self.0.update(held_by(fold), key, create, |merged| {
+            if let Some(accumulator) = accumulator.take() {
+                fold.merge(&mut merged.accumulator, accumulator);
+            }
+            merged.table_count += 1;
+        });
+    }
+
+    /// Takes away what a table that was taken in holds of a key.
+    pub(crate) fn leave<V, F>(&mut self, fold: &F, key: &K, accumulator: &A)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        self.0.reduce(held_by(fold).as_ref(), key, |merged| {
+            merged.table_count -= 1;
+            if merged.table_count > 0 {
+                fold.unmerge(&mut merged.accumulator, accumulator);
+            }
+            merged.table_count == 0
+        });
+    }
+
+    /// The first entry at or behind a slot, as [`Accumulators::next_entry`] gives it.
+    pub(crate) fn next_entry(&self, slot: &mut usize) -> Option<(&K, &A)> {
+        self.0.next_entry(slot).map(|(key, merged)| (key, &merged.accumulator))
+    }
+
+    /// Takes some entry out.
+    pub(crate) fn drain_one<V, F>(&mut self, fold: &F) -> Option<(K, A)>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        self.0.drain_one(held_by(fold)).map(|(key, merged)| (key, merged.accumulator))
+    }
+}
+
+/// What sums hold, by the fold that they are of; none if they hold nothing.
+fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&Merged<F::Accumulator>) -> usize> {
+    let held = accumulators::held_by(fold)?;
+    Some(move |merged: &Merged<F::Accumulator>| held(&merged.accumulator))
+}

@@ -1,0 +1,242 @@
+//! Sliding windows: fold each key's values per span of one size, one of which begins every slide.
+//!
+//! Input      `Record<V>` in any order, a key of each by a function
+//! Output     `Record<Windowed<K, R>>`, one per key and non-empty window, stamped with the window's last instant; with
+//!            [`DivertLate`] `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
+//! State      one accumulator per key and pane, and one per key of the window that fires; with allowed lateness, panes
+//!            are kept that long after the end of their last window, and the keys that have changed
+//! Emits      when the watermark reaches `window.end`. Windows in the order of their ends, keys of one window in no
+//!            promised order; updates at the next watermark, one per window and key that has changed, behind what
+//!            the window has fired on time
+//! Late       all its windows have ended, and their allowed lateness has passed, by its own edge's watermark: counted
+//!            in `late`, merged into nothing. A record that is late for some of its windows counts for the others, and
+//!            as an update for those within the allowed lateness
+//! Watermark  forwarded unchanged, after all that it fires; updates lie behind it, and are late for windows further on
+//! Cost       one comparison and one hash look-up per record; at a watermark, per window that ends, the keys of the
+//!            panes that enter and leave if the aggregate inverts, else of all its panes; per update, one look-up per
+//!            pane of the window
+//! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
+//!            Record 34(1), 2005, section 3; allowed lateness: Akidau et al., "The Dataflow Model", VLDB 2015, section
+//!            2.3, "accumulating"
+//!
+//! With a slide above the size, records between two windows are in none, and counted as filtered.
+
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Entropy, Flow, Fold, Input, Mark, Operator, Output, Record, SlidingWindows,
+    Span, State, StateError, StateReader, StateWriter, Windowed,
+};
+
+use super::firing::Fired;
+use super::lateness::Progress;
+use super::store::{PaneStore, Place};
+use crate::late::{DivertLate, DropLate, LateRule};
+
+/// Folds each key's values per sliding window.
+#[derive(Debug)]
+pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
+    name: String,
+    key_of: KeyOf,
+    fold: F,
+    store: PaneStore<K, F::Accumulator>,
+    progress: Progress,
+    read: u64,
+    late: u64,
+    outside: u64,
+    blame: Blame,
+    late_records: PhantomData<fn() -> L>,
+}
+
+impl<K, V, KeyOf, F> SlidingAggregate<K, V, KeyOf, F>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+{
+    /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well.
+    pub fn new(name: impl Into<String>, windows: impl Into<SlidingWindows>, key_of: KeyOf, fold: F) -> Self {
+        SlidingAggregate {
+            name: name.into(),
+            key_of,
+            fold,
+            store: PaneStore::new(windows.into()),
+            progress: Progress::new(),
+            read: 0,
+            late: 0,
+            outside: 0,
+            blame: Blame::default(),
+            late_records: PhantomData,
+        }
+    }
+
+    /// The same, but late records are emitted as well.
+    pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
+        let SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, .. } = self;
+        let late_records = PhantomData;
+        SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, late_records }
+    }
+}
+
+impl<K, V, KeyOf, F, L> SlidingAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+    L: LateRule<Windowed<K, F::Result>, V>,
+{
+    /// Lets windows take late records until so long after their ends, and update their results. A span below zero
+    /// counts as none.
+    pub fn allow_lateness(mut self, lateness: Span) -> Self {
+        self.store.allow(lateness.max(Span::ZERO));
+        self
+    }
+
+    #[inline(always)]
+    fn fold_one<O: Output<L::Out>>(&mut self, record: Record<V>, output: &mut O) {
+        if !self.store.is_current(record.event_time) {
+            match self.place(&record) {
+                Placed::Current => {}
+                Placed::Elsewhere => return,
+                Placed::Late => {
+                    if let Some(late) = L::late(record.value) {
+                        output.push(Record::new(record.event_time, late));
+                    }
+                    return;
+                }
+            }
+        }
+        let SlidingAggregate { key_of, fold, store, blame, .. } = self;
+        blame.on(|| store.current().fold(fold, key_of(&record.value), &record.value));
+    }
+
+    /// Sees to a record that does not go to the current pane; or it does now.
+    #[cold]
+    #[inline(never)]
+    fn place(&mut self, record: &Record<V>) -> Placed {
+        let SlidingAggregate { key_of, fold, store, blame, .. } = self;
+        match store.find(record.event_time, self.progress.late_by()) {
+            Place::Current => return Placed::Current,
+            Place::Update(place) => {
+                blame.on(|| store.fold_update(fold, place, &key_of(&record.value), &record.value));
+            }
+            Place::Late => {
+                self.late += 1;
+                return Placed::Late;
+            }
+            Place::Outside => self.outside += 1,
+            Place::Refused => {}
+        }
+        Placed::Elsewhere
+    }
+
+    fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
+        let SlidingAggregate { fold, store, progress, blame, .. } = self;
+        while blame.on(|| store.advance(fold, progress.watermark())) {
+            if output.room() == 0 {
+                return Flow::More;
+            }
+            let result = blame.on(|| {
+                let Fired { window, firing, key, accumulator } = store.take(fold)?;
+                Some(Windowed { window, firing, key, value: fold.finish(accumulator) })
+            });
+            if let Some(result) = result {
+                output.push(Record::new(result.window.last_instant(), L::result(result)));
+            }
+        }
+        Flow::Done
+    }
+}
+
+/// What became of a record.
+enum Placed {
+    /// It goes to the current pane.
+    Current,
+    /// It is seen to.
+    Elsewhere,
+    /// It is late.
+    Late,
+}
+
+impl<K, V, KeyOf, F, L> Operator<V> for SlidingAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    V: Send,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+    L: LateRule<Windowed<K, F::Result>, V>,
+{
+    type Out = L::Out;
+
+    #[inline(always)]
+    fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        input.take_each(count, |record| self.fold_one(record, output));
+        self.read += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<Self::Out>>(&mut self, record: Record<V>, output: &mut O) {
+        self.fold_one(record, output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.progress.see(mark);
+        self.store.note_late_by(self.progress.late_by());
+        match mark {
+            Mark::Watermark(watermark) if self.store.is_due(watermark) => self.emit(output),
+            _ => Flow::Done,
+        }
+    }
+
+    fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
+        self.emit(output)
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        // Whether results are late further on is not told by where records came in.
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.store.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.store.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let SlidingAggregate { name, read, late, outside, .. } = self;
+        let folded = read - late - outside;
+        each(name, Counts { read: *read, folded, filtered: *outside, late: *late, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.store.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.progress.save(state)?;
+        self.store.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.progress.load(state)?;
+        self.store.load(&self.fold, state)
+    }
+}
+
+crate::named::named!(SlidingAggregate<K, V, KeyOf, F: Fold<V>, L>);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,471 @@
+//! Sliding windows: by hand, against a recomputation from the whole input, and under interleavings of two inputs.
+//! Values are keyed by their last digit and summed; `key=sum@stamp` is a result, `key=sum!@stamp` an update.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use thalweg_model::{Then, TumblingWindows};
+
+use super::*;
+use crate::aggregate::Values;
+use crate::map::Map;
+use crate::test_bed::{Bed, Event, Purse, Sum, together};
+
+/// A sum that takes away what leaves a window.
+#[derive(Clone, Copy, Debug)]
+struct Inverting;
+
+impl Fold<i64> for Inverting {
+    type Accumulator = i64;
+    type Result = i64;
+    fn create(&self) -> i64 {
+        0
+    }
+    fn fold(&self, accumulator: &mut i64, value: &i64) {
+        *accumulator += value;
+    }
+    fn merge(&self, accumulator: &mut i64, other: i64) {
+        *accumulator += other;
+    }
+    const INVERTS: bool = true;
+    fn unmerge(&self, accumulator: &mut i64, other: &i64) {
+        *accumulator -= other;
+    }
+    fn finish(&self, accumulator: i64) -> i64 {
+        accumulator
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Spans {
+    size: i64,
+    slide: i64,
+    offset: i64,
+    lateness: i64,
+}
+
+type Summed<F> = SlidingAggregate<i64, i64, fn(&i64) -> i64, F>;
+
+fn sums<F: Fold<i64>>(spans: Spans, fold: F) -> Summed<F> {
+    let Spans { size, slide, offset, lateness } = spans;
+    let windows = SlidingWindows::of_size(Span::from_micros(size)).every(Span::from_micros(slide)).unwrap();
+    let windows = windows.with_offset(Span::from_micros(offset));
+    let aggregate: Summed<F> = SlidingAggregate::new("sums", windows, |value| value.rem_euclid(10), fold);
+    aggregate.allow_lateness(Span::from_micros(lateness))
+}
+
+/// Results of one window come in no promised order: sorted, between two marks, by stamp and key.
+fn sorted(shown: &str) -> String {
+    let mut tokens: Vec<&str> = shown.split_whitespace().collect();
+    let run_of =
+        |token: &str| token.split_once('@').map(|(result, stamp)| (result.ends_with('!'), stamp.to_owned()));
+    for run in tokens.chunk_by_mut(|a, b| run_of(a).is_some() && run_of(a) == run_of(b)) {
+        run.sort_unstable();
+    }
+    tokens.join(" ")
+}
+
+/// Whether the sum is made anew or goes on, and whatever the room.
+fn check(spans: Spans, input: &str, expected: &str) {
+    for room in [1, 2, 100_000] {
+        let merged = Bed::new(sums(spans, Sum)).with_room(room).run(input);
+        assert_eq!(sorted(&merged), expected, "merged, room {room}");
+        let inverted = Bed::new(sums(spans, Inverting)).with_room(room).run(input);
+        assert_eq!(sorted(&inverted), expected, "inverted, room {room}");
+    }
+}
+
+const TEN_BY_FIVE: Spans = Spans { size: 10, slide: 5, offset: 0, lateness: 0 };
+
+#[test]
+fn a_record_counts_in_each_of_its_windows() {
+    check(TEN_BY_FIVE, "1@0 W4 W5 W9 W10", "W4 1=1@4 W5 W9 1=1@9 W10");
+    check(TEN_BY_FIVE, "1@0 11@5 2@9 W20", "1=1@4 1=12@9 2=2@9 1=11@14 2=2@14 W20");
+    check(TEN_BY_FIVE, "1@-1 W0 W5", "1=1@-1 W0 1=1@4 W5");
+    let uneven = Spans { size: 7, slide: 3, ..TEN_BY_FIVE };
+    check(uneven, "1@6 W100", "1=1@6 1=1@9 1=1@12 W100");
+    check(uneven, "1@7 W100", "1=1@9 1=1@12 W100");
+}
+
+#[test]
+fn a_key_whose_panes_have_left_has_no_result() {
+    // Its sum is zero while it is there, and it is gone afterwards.
+    check(TEN_BY_FIVE, "-4@0 6@3 1@7 W30", "6=2@4 1=1@9 6=2@9 1=1@14 W30");
+    check(TEN_BY_FIVE, "-4@0 4@3 1@7 W30", "4=4@4 6=-4@4 1=1@9 4=4@9 6=-4@9 1=1@14 W30");
+}
+
+#[test]
+fn spans_without_records_are_skipped_however_long() {
+    let far = 1_000_000_000_000_000i64;
+    let input = format!("1@0 2@{far} END");
+    let expected = format!("1=1@4 1=1@9 2=2@{} 2=2@{} END", far + 4, far + 9);
+    check(TEN_BY_FIVE, &input, &expected);
+}
+
+#[test]
+fn windows_at_the_ends_of_time_fire() {
+    let (first, last) = (i64::MIN, i64::MAX);
+    // The epoch is an edge, and 2^63 is 3 above a multiple of 5.
+    let input = format!("1@{first} 2@{last} END");
+    let (end, stamp) = (first + 3, last - 1);
+    let expected = format!("1=1@{} 1=1@{} 2=2@{stamp} 2=2@{stamp} END", end - 1, end + 4);
+    check(TEN_BY_FIVE, &input, &expected);
+}
+
+/// Windows that do not touch: what lies between two of them is filtered.
+#[test]
+fn samples() {
+    let samples = Spans { size: 2, slide: 5, offset: 1, lateness: 0 };
+    check(samples, "1@0 1@1 1@2 1@3 1@6 W20", "1=2@2 1=1@7 W20");
+    let mut bed = Bed::new(sums(samples, Sum));
+    bed.run("1@0 1@1 1@3 W3 1@2");
+    assert_eq!(bed.counts(), "sums: 4 read, 1 folded, 2 filtered, 1 late");
+}
+
+#[test]
+fn a_record_that_is_late_for_some_of_its_windows_counts_for_the_others() {
+    check(TEN_BY_FIVE, "W5 1@3 W10 1@3 W20", "W5 1=1@9 W10 W20");
+    // Behind another input it is late by its own: the first window does not hold it, though it has not fired.
+    check(TEN_BY_FIVE, "I5 1@3 I0 11@3 W20", "1=11@4 1=12@9 W20");
+    let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum));
+    bed.run("I5 1@3 I10 1@3 I4 1@3");
+    assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
+}
+
+#[test]
+fn updates_replace_what_has_fired() {
+    let spans = Spans { lateness: 10, ..TEN_BY_FIVE };
+    check(spans, "1@3 W5 11@3 W6 W20", "1=1@4 W5 1=12!@4 W6 1=12@9 W20");
+    // Both windows have fired, and both are updated; a key that was not there is new.
+    check(spans, "1@3 W10 11@3 2@3 W11", "1=1@4 1=1@9 W10 1=12!@4 2=2!@4 1=12!@9 2=2!@9 W11");
+    // Only those within the allowance: the first window is over at 15.
+    check(spans, "1@3 W15 1@3 W16 1@3 W20 1@3 W21", "1=1@4 1=1@9 W15 1=2!@9 W16 1=3!@9 W20 W21");
+    // Once per watermark, and not again without a change.
+    check(
+        spans,
+        "1@3 W10 1@4 1@4 W10 W11 1@2 END",
+        "1=1@4 1=1@9 W10 1=3!@4 1=3!@9 W10 W11 1=4!@4 1=4!@9 END",
+    );
+    let mut bed = Bed::new(sums(spans, Sum));
+    bed.run("1@3 W15 1@3 W20 1@3");
+    assert_eq!(bed.counts(), "sums: 3 read, 2 folded, 1 late");
+}
+
+/// Behind another input, what is late comes in before its window has fired: it does not count on time, but right behind.
+#[test]
+fn updates_wait_for_their_window() {
+    let spans = Spans { lateness: 10, ..TEN_BY_FIVE };
+    check(spans, "I5 1@3 I0 11@3 W5 W10", "1=11@4 1=12!@4 W5 1=12@9 W10");
+    check(spans, "I10 1@3 W5 W10 W20", "1=1!@4 W5 1=1!@9 W10 W20");
+    check(spans, "I15 1@3 I0 1@3 W20", "1=1@4 1=1@9 1=2!@9 W20");
+}
+
+#[test]
+fn tumbling_windows_are_updated_too() {
+    let spans = Spans { size: 10, slide: 10, offset: 0, lateness: 5 };
+    check(spans, "1@3 W10 1@4 W12 1@5 W14 1@6 W15 1@7 W30", "1=1@9 W10 1=2!@9 W12 1=3!@9 W14 1=4!@9 W15 W30");
+}
+
+#[test]
+fn late_records_are_diverted() {
+    let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum).divert_late()).with_room(1);
+    assert_eq!(bed.run("1@3 W10 right:7@2 right:8@4 1@6 END"), "1=1@4 1=1@9 W10 right:7@2 right:8@4 1=1@14 END");
+    assert_eq!(bed.counts(), "sums: 4 read, 2 folded, 2 late");
+    let allowing = Spans { lateness: 5, ..TEN_BY_FIVE };
+    let mut bed = Bed::new(sums(allowing, Sum).divert_late());
+    assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 8@2 W16");
+}
+
+#[test]
+fn where_records_came_in_is_told_to_nobody_behind() {
+    assert_eq!(Bed::new(sums(TEN_BY_FIVE, Sum)).run("I3 W2 I4 END"), "W2 END");
+}
+
+#[test]
+fn a_panic_is_blamed_on_it() {
+    let windows = SlidingWindows::of_size(Span::from_micros(10)).every(Span::from_micros(5)).unwrap();
+    let broken = || SlidingAggregate::new("broken", windows, |value: &i64| 1 / value, Sum);
+    assert_eq!(Bed::new(broken()).panics("0@0"), "broken");
+    // While panes are merged: an accumulator that overflows.
+    let most = i64::MAX;
+    let overflowing = SlidingAggregate::new("broken", windows, |_: &i64| 0, Sum);
+    assert_eq!(Bed::new(overflowing).panics(&format!("{most}@0 {most}@5 W20")), "broken");
+}
+
+/// Scattered stamps: as many panes as records, each counted, none searched for among all others.
+#[test]
+fn a_hundred_thousand_panes() {
+    let purse = Purse::of(usize::MAX);
+    let mut bed = Bed::new(sums(TEN_BY_FIVE, Inverting)).funded_by(&purse);
+    let records: Vec<String> =
+        (0..100_000i64).map(|n| format!("1@{}", n * 7_919 % 100_000 * 1_000)).collect();
+    let before = bed.state_bytes();
+    bed.run(&records.join(" "));
+    let bytes = bed.state_bytes();
+    assert!(bytes >= before + 100_000 * 16 * 16, "{bytes} bytes in 100,000 panes");
+    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+    assert_eq!(bed.run("END").matches("1=1@").count(), 200_000);
+    assert!(bed.state_bytes() <= 4 * 1_024, "{} bytes when all is over", bed.state_bytes());
+}
+
+/// What is refused is not kept, and what is kept was granted.
+#[test]
+fn state_stays_within_its_allowance() {
+    for limit in [0, 100, 1_000, 10_000, 100_000] {
+        let purse = Purse::of(limit);
+        let spans = Spans { lateness: 100, ..TEN_BY_FIVE };
+        let mut bed = Bed::new(sums(spans, Sum)).funded_by(&purse);
+        for round in 0..50i64 {
+            let records: Vec<String> = (0..20).map(|n| format!("{n}@{}", round * 3 - n)).collect();
+            bed.run(&format!("I{} {} W{}", round * 4, records.join(" "), round * 2));
+            let bytes = bed.state_bytes();
+            assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
+        }
+        bed.run("END");
+    }
+}
+
+/// A fold whose accumulators hold memory: all of it is counted, and given back.
+#[test]
+fn what_accumulators_hold_is_counted() {
+    for lateness in [0, 7] {
+        let spans = Spans { lateness, ..TEN_BY_FIVE };
+        let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
+        let mut bed = Bed::new(Then::new(sums(spans, Values), lengths));
+        bed.run("1@0");
+        let (little, long) = (bed.state_bytes(), vec!["1@1"; 1_000].join(" "));
+        bed.run(&long);
+        let much = bed.state_bytes();
+        assert!(much >= little + 1_000 * 8, "{much} bytes after {little}");
+        bed.run("W5 1@1 W9 1@1 W10 W40");
+        let rest = bed.state_bytes();
+        assert!(rest < little + 2_000, "{rest} bytes after {much}");
+    }
+}
+
+/// What happens to an operator.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    Record { value: i64, stamp: i64, late_by: i64 },
+    Watermark(i64),
+}
+
+/// What comes out, per watermark: on time, and as updates; by definition, window by window and record by record.
+#[derive(Debug, Default, PartialEq)]
+struct Expected {
+    at_watermarks: Vec<[BTreeMap<(i64, i64), i64>; 2]>,
+    late: u64,
+    outside: u64,
+}
+
+fn recompute(spans: Spans, steps: &[Step]) -> Expected {
+    let Spans { size, slide, offset, lateness } = spans;
+    let mut expected = Expected::default();
+    // By end and key: what counts on time, what counts at all, and whether that has changed.
+    let mut windows: BTreeMap<(i64, i64), (Option<i64>, i64, bool)> = BTreeMap::new();
+    let mut last = i64::MIN;
+    for step in steps {
+        match *step {
+            Step::Record { value, stamp, late_by } => {
+                let (mut in_windows, mut counts) = (0, 0);
+                for n in -400..400 {
+                    let end = offset + n * slide + size;
+                    if !(end - size..end).contains(&stamp) {
+                        continue;
+                    }
+                    in_windows += 1;
+                    let place = (end, value.rem_euclid(10));
+                    if end > late_by {
+                        let window = windows.entry(place).or_default();
+                        *window.0.get_or_insert(0) += value;
+                        window.1 += value;
+                        counts += 1;
+                    } else if end + lateness > late_by {
+                        let window = windows.entry(place).or_default();
+                        window.1 += value;
+                        window.2 = true;
+                        counts += 1;
+                    }
+                }
+                expected.outside += u64::from(in_windows == 0);
+                expected.late += u64::from(in_windows > 0 && counts == 0);
+            }
+            Step::Watermark(watermark) => {
+                let (mut on_time, mut updates) = (BTreeMap::new(), BTreeMap::new());
+                for (place, (sum, all, has_changed)) in &mut windows {
+                    if place.0 > watermark {
+                        continue;
+                    }
+                    if let (true, Some(sum)) = (place.0 > last, *sum) {
+                        on_time.insert(*place, sum);
+                    }
+                    if std::mem::take(has_changed) {
+                        updates.insert(*place, *all);
+                    }
+                }
+                last = watermark;
+                expected.at_watermarks.push([on_time, updates]);
+            }
+        }
+    }
+    expected
+}
+
+/// Runs the steps, saved and loaded at every watermark if asked for, and reads back what came out.
+fn run<F: Fold<i64, Result = i64> + Copy>(
+    spans: Spans,
+    fold: F,
+    steps: &[Step],
+    room: usize,
+    restores: bool,
+) -> Expected {
+    let mut bed = Bed::new(sums(spans, fold)).with_room(room);
+    let (mut got, mut watermark, mut late, mut outside) = (Expected::default(), i64::MIN, 0, 0);
+    // Saving leaves out counts; an operator that is loaded begins to count anew.
+    let mut count = |bed: &Bed<Summed<F>>| {
+        let counts = bed.counts();
+        let of = |kind: &str| -> u64 {
+            let counted = counts.split([':', ',']).find_map(|part| part.strip_suffix(kind));
+            counted.map_or(0, |number| number.trim().parse().unwrap())
+        };
+        late += of("late");
+        outside += of("filtered");
+    };
+    for step in steps {
+        match *step {
+            Step::Record { value, stamp, late_by } => {
+                assert_eq!(bed.run(&format!("I{} {value}@{stamp}", late_by.max(watermark))), "");
+            }
+            Step::Watermark(next) => {
+                let shown = bed.run(&format!("W{next}"));
+                let (mut maps, mut last_end) = ([BTreeMap::new(), BTreeMap::new()], (i64::MIN, false));
+                for token in shown.split_whitespace().filter(|token| token.contains('=')) {
+                    let (key, rest) = token.split_once('=').unwrap();
+                    let (sum, stamp) = rest.split_once('@').unwrap();
+                    let (sum, is_update) = (sum.trim_end_matches('!'), sum.ends_with('!'));
+                    let end = stamp.parse::<i64>().unwrap() + 1;
+                    assert!(last_end <= (end, is_update), "windows in order, and updates behind: {shown}");
+                    last_end = (end, is_update);
+                    let place = (end, key.parse().unwrap());
+                    let twice = maps[usize::from(is_update)].insert(place, sum.parse().unwrap());
+                    assert!(twice.is_none(), "each key of a window once: {shown}");
+                }
+                watermark = next;
+                got.at_watermarks.push(maps);
+                if restores {
+                    count(&bed);
+                    bed = bed.restore_into(sums(spans, fold));
+                }
+            }
+        }
+    }
+    count(&bed);
+    Expected { late, outside, ..got }
+}
+
+fn spans() -> impl Strategy<Value = Spans> {
+    (1..30i64, 1..30i64, -20..20i64, prop_oneof![Just(0), 0..40i64])
+        .prop_map(|(size, slide, offset, lateness)| Spans { size, slide, offset, lateness })
+}
+
+/// Records around a watermark that rises, some of an input that is ahead of it.
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let step = (0..6u8, 0..30i64, -40..40i64, 0..40i64);
+    proptest::collection::vec(step, 0..80).prop_map(|steps| {
+        let mut watermark = -50;
+        let mut made: Vec<Step> = steps
+            .into_iter()
+            .map(|(kind, value, near, ahead)| match kind {
+                0 => {
+                    watermark += near.max(0);
+                    Step::Watermark(watermark)
+                }
+                1 => Step::Record { value, stamp: watermark + near, late_by: watermark + ahead },
+                _ => Step::Record { value, stamp: watermark + near, late_by: watermark },
+            })
+            .collect();
+        made.push(Step::Watermark(1_000));
+        made
+    })
+}
+
+proptest! {
+    /// At any room, saved and loaded or not, whether sums are made anew or go on.
+    #[test]
+    fn equals_recomputation(spans in spans(), steps in steps(), room in 1..20usize, restores: bool) {
+        let expected = recompute(spans, &steps);
+        let got = run(spans, Sum, &steps, room, restores);
+        prop_assert_eq!(&got, &expected);
+        let got = run(spans, Inverting, &steps, room, restores);
+        prop_assert_eq!(&got, &expected);
+    }
+
+    /// Tumbling windows are sliding ones, whatever comes late.
+    #[test]
+    fn tumbling_equals_sliding_by_its_size(size in 1..30i64, lateness in 0..30i64, steps in steps()) {
+        let spans = Spans { size, slide: size, offset: 0, lateness };
+        let windows = TumblingWindows::new(Span::from_micros(size)).unwrap();
+        let tumbling: Summed<Sum> = SlidingAggregate::new("sums", windows, |value| value.rem_euclid(10), Sum);
+        let mut tumbling = Bed::new(tumbling.allow_lateness(Span::from_micros(lateness)));
+        let mut sliding = Bed::new(sums(spans, Inverting));
+        for step in steps {
+            let text = match step {
+                Step::Record { value, stamp, late_by } => format!("I{late_by} {value}@{stamp}"),
+                Step::Watermark(watermark) => format!("W{watermark}"),
+            };
+            prop_assert_eq!(sorted(&tumbling.run(&text)), sorted(&sliding.run(&text)));
+        }
+    }
+
+    /// However two inputs interleave, what windows fire on time, and the last update of each, stay the same.
+    #[test]
+    fn interleavings_make_no_difference(
+        spans in spans(),
+        sides in [inputs(), inputs()],
+        turns in [proptest::collection::vec(any::<bool>(), 80), proptest::collection::vec(any::<bool>(), 80)],
+    ) {
+        let results = turns.map(|turns| {
+            let mut bed = Bed::new(sums(spans, Inverting));
+            let shown = bed.run(&together(&sides, turns));
+            let (mut on_time, mut last) = (BTreeMap::new(), BTreeMap::new());
+            for token in shown.split_whitespace().filter(|token| token.contains('=')) {
+                let (key, rest) = token.split_once('=').unwrap();
+                let (sum, stamp) = rest.split_once('@').unwrap();
+                let place = (stamp.to_owned(), key.to_owned());
+                if sum.ends_with('!') {
+                    last.insert(place, sum.to_owned());
+                } else {
+                    assert!(on_time.insert(place, sum.to_owned()).is_none());
+                }
+            }
+            (on_time, last, bed.counts())
+        });
+        let [one, other] = results;
+        prop_assert_eq!(one, other);
+    }
+}
+
+/// One of two inputs.
+fn inputs() -> impl Strategy<Value = Vec<Event>> {
+    let event = (0..4u8, 0..30i64, -30..30i64);
+    proptest::collection::vec(event, 0..40).prop_map(|events| {
+        let mut watermark = 0;
+        let event = |(kind, value, near): (u8, i64, i64)| match kind {
+            0 => {
+                watermark += near.max(0);
+                Event::Watermark(watermark)
+            }
+            _ => Event::Record { value, stamp: watermark + near },
+        };
+        events.into_iter().map(event).collect()
+    })
+}
+
+#[test]
+fn late_by_is_saved() {
+    let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum));
+    bed.run("I10 W2");
+    let mut bed = bed.restore_into(sums(TEN_BY_FIVE, Sum));
+    assert_eq!(bed.run("1@3 END"), "END");
+    assert_eq!(bed.counts(), "sums: 1 read, 1 late");
+}
