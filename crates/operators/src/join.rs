@@ -3,4 +3,4 @@
 
 pub mod static_table;
 
-pub use static_table::{DuplicateKey, StaticJoin, Table};
+pub use static_table::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};

@@ -37,7 +37,7 @@ pub use filter::Filter;
 pub use filter_map::FilterMap;
 pub use flat_map::FlatMap;
 pub use identity::Identity;
-pub use join::{DuplicateKey, StaticJoin, Table};
+pub use join::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};
 pub use late::{DivertLate, DropLate, LateRule};
 pub use lookup::{Lookup, LookupJoin, LookupOptions, LookupOrder, Ticket};
 pub use map::Map;

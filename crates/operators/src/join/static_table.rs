@@ -1,13 +1,15 @@
 //! Static join: each record meets the row of a table that has its key.
 //!
 //! Input      `Record<T>` in any order
-//! Output     `Record<U>`, one for each record that meets a row, in the same order
+//! Output     `Record<U>`, in the same order: one for each record that meets a row ([`StaticJoin`]), or one for each
+//!            record, with its row or without ([`StaticLeftJoin`])
 //! State      none of its own; the table is shared and does not change
 //! Watermark  forwarded unchanged
 //! Cost       one hash look-up per record
 //!
 //! The table's keys are unique, so a record meets at most one row and the join counts as a map: it may stand
-//! anywhere in a chain. A record without a row is dropped and counted as filtered (an inner join).
+//! anywhere in a chain. A record without a row is dropped and counted as filtered by the inner join; the left outer one
+//! hands it on.
 
 use std::fmt;
 use std::hash::Hash;
@@ -156,6 +158,86 @@ where
 
 crate::named::named!(StaticJoin<K, R, KeyOf, Combine>);
 
+/// Joins each record with the row of its key, or with none: a left outer join, which drops nothing.
+#[derive(Debug)]
+pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
+    name: String,
+    table: Table<K, R>,
+    key_of: KeyOf,
+    combine: Combine,
+    read: u64,
+    blame: Blame,
+}
+
+impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
+    /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row, if it
+    /// has one.
+    pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
+        StaticLeftJoin { name: name.into(), table, key_of, combine, read: 0, blame: Blame::default() }
+    }
+
+    #[inline(always)]
+    fn join<T, U>(&self, rows: &Look<'_, K, R>, value: T) -> U
+    where
+        K: Eq + Hash,
+        KeyOf: Fn(&T) -> K,
+        Combine: Fn(T, Option<&R>) -> U,
+    {
+        self.blame.on(|| {
+            let row = rows.get(&(self.key_of)(&value));
+            (self.combine)(value, row)
+        })
+    }
+}
+
+impl<T, U, K, R, KeyOf, Combine> Operator<T> for StaticLeftJoin<K, R, KeyOf, Combine>
+where
+    K: Eq + Hash + Send + Sync,
+    R: Send + Sync,
+    KeyOf: Fn(&T) -> K + Send,
+    Combine: Fn(T, Option<&R>) -> U + Send,
+{
+    type Out = U;
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        let rows = self.table.rows.look();
+        input.take_each(count, |record| {
+            output.push(Record::new(record.event_time, self.join(&rows, record.value)));
+        });
+        self.read += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<U>>(&mut self, record: Record<T>, output: &mut O) {
+        let value = self.join(&self.table.rows.look(), record.value);
+        output.push(Record::new(record.event_time, value));
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        each(&self.name, Counts { read: self.read, forwarded: self.read, ..Counts::default() });
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+crate::named::named!(StaticLeftJoin<K, R, KeyOf, Combine>);
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +257,15 @@ mod tests {
     }
 
     #[test]
+    fn a_left_outer_join_hands_on_records_without_a_row() {
+        let table = Table::new([(1i64, 10i64), (2, 20)]).unwrap();
+        let with_row = |value: i64, row: Option<&i64>| row.map_or(-value, |row| value + row);
+        let mut bed = Bed::new(StaticLeftJoin::new("rows", table, |value: &i64| *value % 10, with_row));
+        assert_eq!(bed.run("1@1 3@2 12@3 W3 1@9"), "11@1 -3@2 32@3 W3 11@9");
+        assert_eq!(bed.counts(), "rows: 4 read, 4 forwarded");
+    }
+
+    #[test]
     fn keys_are_unique() {
         let error = Table::new([("a", 1), ("b", 2), ("a", 3)]).unwrap_err();
         assert_eq!(error, DuplicateKey { row_index: 2 });
@@ -191,5 +282,9 @@ mod tests {
             |value: i64, row: &i64| value / row,
         ));
         assert_eq!(bed.panics("1@1"), "rows");
+        let table = Table::new([(1i64, 0i64)]).unwrap();
+        let divide = |value: i64, row: Option<&i64>| value / row.copied().unwrap_or(1);
+        let mut bed = Bed::new(StaticLeftJoin::new("outer", table, |value: &i64| *value, divide));
+        assert_eq!(bed.panics("3@1 1@1"), "outer");
     }
 }
