@@ -1,6 +1,24 @@
-//! Joins: with a table that does not change ([`static_table`]). Joins of two streams arrive with windows of
-//! their own.
+//! Joins: with a table that does not change ([`static_table`]), and of two streams per window ([`window`]).
+//!
+//! A join of two streams is an operator over [`Either`](thalweg_model::Either): what it takes says which side it is of.
+//! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
+//! join, in a [`dense_table`] for each pane, with a [`chain`] for each side of a key; [`even_windows`] knows which
+//! windows there are, [`lateness`] who is late; a [`rack`] holds tables in the order of time, and [`funds`] pays.
 
+mod chain;
+pub mod combine;
+mod dense_table;
+mod even_windows;
+mod funds;
+mod lateness;
+mod pane_store;
+mod rack;
 pub mod static_table;
+#[cfg(test)]
+mod two_streams;
+pub mod window;
 
+pub use combine::{Combine, FullOuter, Inner, LeftOuter, RightOuter};
+pub use even_windows::EvenWindows;
 pub use static_table::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};
+pub use window::WindowJoin;

@@ -37,7 +37,10 @@ pub use filter::Filter;
 pub use filter_map::FilterMap;
 pub use flat_map::FlatMap;
 pub use identity::Identity;
-pub use join::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};
+pub use join::{
+    Combine, DuplicateKey, EvenWindows, FullOuter, Inner, LeftOuter, RightOuter, StaticJoin, StaticLeftJoin,
+    Table, WindowJoin,
+};
 pub use late::{DivertLate, DropLate, LateRule};
 pub use lookup::{Lookup, LookupJoin, LookupOptions, LookupOrder, Ticket};
 pub use map::Map;

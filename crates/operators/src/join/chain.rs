@@ -1,0 +1,97 @@
+//! The values of one side that share a key and a pane: the first in place, the others linked.
+//!
+//! Most keys have one value, so it lies in the entry of its table, one cache miss away. Further ones lie in one list
+//! for the whole pane, each linked to the one before it, so that a key with many costs no allocation of its own.
+
+use super::funds::Funds;
+
+/// Where a walk through a chain begins.
+pub(crate) const START: u32 = u32::MAX - 1;
+
+/// The link behind the last.
+const END: u32 = u32::MAX;
+
+/// Values of one key and side.
+#[derive(Debug, Default)]
+pub(crate) enum Chain<V> {
+    /// None.
+    #[default]
+    Empty,
+    /// The first.
+    One(V),
+    /// The first, and the link of the last.
+    More(V, u32),
+}
+
+/// A further value, and the link of the one before it.
+#[derive(Debug)]
+pub(crate) struct Link<V> {
+    value: V,
+    before: u32,
+}
+
+impl<V> Chain<V> {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        matches!(self, Chain::Empty)
+    }
+
+    /// The value at `cursor`, and where the walk goes on: the first value, then the others from the last to the
+    /// second.
+    #[inline(always)]
+    pub(crate) fn at<'a>(&'a self, cursor: u32, links: &'a [Link<V>]) -> Option<(&'a V, u32)> {
+        match self {
+            Chain::One(first) if cursor == START => Some((first, END)),
+            Chain::More(first, last) if cursor == START => Some((first, *last)),
+            Chain::More(..) => links.get(cursor as usize).map(|link| (&link.value, link.before)),
+            _ => None,
+        }
+    }
+
+    /// Every value, in the order of a walk.
+    pub(crate) fn walk<'a>(&'a self, links: &'a [Link<V>]) -> impl Iterator<Item = &'a V> {
+        let mut cursor = START;
+        std::iter::from_fn(move || {
+            let (value, next) = self.at(cursor, links)?;
+            cursor = next;
+            Some(value)
+        })
+    }
+
+    /// Appends `value`; drops it if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, value: V, links: &mut Vec<Link<V>>, funds: &mut Funds) {
+        match self {
+            Chain::Empty => *self = Chain::One(value),
+            _ => self.link(value, links, funds),
+        }
+    }
+
+    #[inline(always)]
+    fn link(&mut self, value: V, links: &mut Vec<Link<V>>, funds: &mut Funds) {
+        if !funds.room_in(links) {
+            return;
+        }
+        let place = u32::try_from(links.len()).ok().filter(|&place| place < START);
+        let place = place.expect("a pane holds fewer than 2^32 values of a side");
+        let (first, before) = match std::mem::take(self) {
+            Chain::Empty => unreachable!("only a chain with a value is linked to"),
+            Chain::One(first) => (first, END),
+            Chain::More(first, last) => (first, last),
+        };
+        links.push(Link { value, before });
+        *self = Chain::More(first, place);
+    }
+
+    /// Appends every value to `values`, in the order in which they came.
+    pub(crate) fn gather(&self, links: &[Link<V>], values: &mut Vec<V>)
+    where
+        V: Clone,
+    {
+        let begin = values.len();
+        values.extend(self.walk(links).cloned());
+        if let Some(behind_first) = values.get_mut(begin + 1..) {
+            behind_first.reverse();
+        }
+    }
+}

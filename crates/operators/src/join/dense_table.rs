@@ -1,0 +1,256 @@
+//! A hash table that comes and goes with a window: entries in a row, in the order in which their keys came, behind
+//! an index of words.
+//!
+//! ```text
+//!   index    | hash 32 bits, place of the entry + 1 | 0 | 0 | hash, place + 1 | ..   a power of two, at most half in use
+//!   entries  | key, value | key, value | ..                                          without holes
+//! ```
+//!
+//! Made for a million keys, which no cache holds. A key that is new misses the caches once, in the index, and its
+//! entry is written behind the last; a key that is there misses twice. Both misses can be had before they are
+//! needed: [`DenseTable::peek`] loads the word of a key, [`DenseTable::candidate`] the entry behind it, and neither
+//! waits for the other's work, so that whoever does so for many records in a row waits for memory once, not as often
+//! as there are records. A table is emptied by zeroing the index, which is a sixth of it; and it grows by streaming
+//! through the old index, since homes are the upper bits of the hash, in which order does not change.
+
+use std::hash::Hash;
+
+use super::funds::{Funds, bytes_of};
+use crate::key_table::KeyHash;
+
+/// Words of an index that is used for the first time; its binary logarithm.
+const SLOTS_MIN_LOG2: u32 = 4;
+
+/// An index so many times larger than what is in it is not worth keeping: it takes longer to empty than to grow anew.
+const SLOTS_PER_ENTRY_MAX: usize = 32;
+
+/// The place of no entry.
+pub(crate) const NOWHERE: u32 = u32::MAX;
+
+/// The part of a key's hash that tables go by.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tag(u32);
+
+impl Tag {
+    #[inline(always)]
+    pub(crate) fn of<K: Hash>(hash: &KeyHash, key: &K) -> Self {
+        // The upper bits are the good ones.
+        Tag((hash.of(key) >> 32) as u32)
+    }
+}
+
+/// Values by key.
+#[derive(Debug)]
+pub(crate) struct DenseTable<K, V> {
+    /// See the head. A power of two of words, or none.
+    index: Vec<u64>,
+    /// A tag's home is its upper bits: it is shifted right by this.
+    shift: u32,
+    entries: Vec<(K, V)>,
+}
+
+impl<K, V> Default for DenseTable<K, V> {
+    fn default() -> Self {
+        DenseTable { index: Vec::new(), shift: u32::BITS - SLOTS_MIN_LOG2, entries: Vec::new() }
+    }
+}
+
+impl<K, V> DenseTable<K, V> {
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Bytes of index and entries.
+    pub(crate) fn bytes(&self) -> usize {
+        bytes_of(&self.index) + bytes_of(&self.entries)
+    }
+
+    /// Every entry, in the order in which they came.
+    pub(crate) fn entries(&self) -> &[(K, V)] {
+        &self.entries
+    }
+
+    /// The key of the entry at `place`.
+    #[inline(always)]
+    pub(crate) fn key(&self, place: u32) -> &K {
+        &self.entries[place as usize].0
+    }
+
+    /// The value of the entry at `place`.
+    #[inline(always)]
+    pub(crate) fn value(&self, place: u32) -> &V {
+        &self.entries[place as usize].1
+    }
+
+    #[inline(always)]
+    pub(crate) fn value_mut(&mut self, place: u32) -> &mut V {
+        &mut self.entries[place as usize].1
+    }
+
+    /// Takes every entry out and keeps the memory, if it is worth keeping.
+    pub(crate) fn clear(&mut self) -> bool {
+        let is_worth_keeping = self.index.len() <= self.entries.len() * SLOTS_PER_ENTRY_MAX;
+        self.entries.clear();
+        self.index.fill(0);
+        is_worth_keeping
+    }
+
+    #[inline(always)]
+    fn home(&self, tag: Tag) -> usize {
+        (tag.0 >> self.shift) as usize
+    }
+}
+
+impl<K: Eq, V> DenseTable<K, V> {
+    /// The word at the home of `tag`.
+    #[inline(always)]
+    pub(crate) fn peek(&self, tag: Tag) -> u64 {
+        self.index.get(self.home(tag)).copied().unwrap_or(0)
+    }
+
+    /// The place of `key`, if `word`, which its tag led to, is its own; `NOWHERE` says nothing.
+    #[inline(always)]
+    pub(crate) fn candidate(&self, word: u64, tag: Tag, key: &K) -> u32 {
+        match place_in(word, tag) {
+            Some(place) if self.entries.get(place as usize).is_some_and(|(found, _)| found == key) => place,
+            _ => NOWHERE,
+        }
+    }
+
+    /// The place of `key`, if it is there.
+    #[inline(always)]
+    pub(crate) fn find(&self, tag: Tag, key: &K) -> Option<u32> {
+        let mask = self.index.len().wrapping_sub(1);
+        let mut slot = self.home(tag);
+        loop {
+            let word = *self.index.get(slot)?;
+            if word == 0 {
+                return None;
+            }
+            if let Some(place) = place_in(word, tag)
+                && self.entries[place as usize].0 == *key
+            {
+                return Some(place);
+            }
+            slot = (slot + 1) & mask;
+        }
+    }
+
+    /// The place of `key`, whose value `make` makes if it is new; none if there was no memory for it.
+    #[inline(always)]
+    pub(crate) fn find_or_insert(
+        &mut self,
+        tag: Tag,
+        key: K,
+        make: impl FnOnce() -> V,
+        funds: &mut Funds,
+    ) -> Option<u32> {
+        let mask = self.index.len().wrapping_sub(1);
+        let mut slot = self.home(tag);
+        while let Some(&word) = self.index.get(slot)
+            && word != 0
+        {
+            if let Some(place) = place_in(word, tag)
+                && self.entries[place as usize].0 == key
+            {
+                return Some(place);
+            }
+            slot = (slot + 1) & mask;
+        }
+        if (self.entries.len() + 1) * 2 > self.index.len() {
+            slot = self.grow(tag, funds)?;
+        }
+        if !funds.room_in(&mut self.entries) {
+            return None;
+        }
+        let place = self.entries.len() as u32;
+        self.index[slot] = u64::from(tag.0) << 32 | u64::from(place + 1);
+        self.entries.push((key, make()));
+        Some(place)
+    }
+
+    /// Doubles the index; then the slot for a new entry with `tag`. None if there is no memory for it.
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, tag: Tag, funds: &mut Funds) -> Option<usize> {
+        let doubled = (self.index.len() * 2).max(1 << SLOTS_MIN_LOG2);
+        assert!(doubled <= 1 << 32, "a window holds at most 2^31 keys");
+        let old_bytes = bytes_of(&self.index);
+        let old = std::mem::replace(&mut self.index, funds.zeros(doubled)?);
+        funds.give_back(old_bytes);
+        self.shift = u32::BITS - doubled.ilog2();
+        for word in old.into_iter().filter(|&word| word != 0) {
+            let slot = self.empty_slot(Tag((word >> 32) as u32));
+            self.index[slot] = word;
+        }
+        Some(self.empty_slot(tag))
+    }
+
+    fn empty_slot(&self, tag: Tag) -> usize {
+        let mask = self.index.len() - 1;
+        let mut slot = self.home(tag);
+        while self.index[slot] != 0 {
+            slot = (slot + 1) & mask;
+        }
+        slot
+    }
+}
+
+/// The place in a word that is in use, if it has this tag.
+#[inline(always)]
+fn place_in(word: u64, tag: Tag) -> Option<u32> {
+    ((word >> 32) as u32 == tag.0).then(|| (word as u32).checked_sub(1)).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashMap;
+
+    use proptest::prelude::*;
+    use thalweg_model::Allowance;
+
+    use super::*;
+
+    #[test]
+    fn an_empty_table_finds_nothing() {
+        let table = DenseTable::<u64, u64>::default();
+        let tag = Tag::of(&KeyHash::new(1), &7u64);
+        assert_eq!((table.find(tag, &7), table.peek(tag), table.bytes()), (None, 0, 0));
+        assert_eq!(table.candidate(0, tag, &7), NOWHERE);
+    }
+
+    proptest! {
+        /// Filled, emptied and filled again, it holds what a map does, in the order in which keys came; whatever is
+        /// found at first sight is found by a search as well.
+        #[test]
+        fn equals_a_map(seed in 0..u64::MAX, rounds in proptest::collection::vec(
+            proptest::collection::vec(0..300u64, 0..500), 1..4,
+        )) {
+            let (hash, mut funds) = (KeyHash::new(seed), Funds::new(&Allowance::default()));
+            let mut table = DenseTable::default();
+            for keys in rounds {
+                let mut oracle: HashMap<u64, usize> = HashMap::new();
+                for &key in &keys {
+                    let tag = Tag::of(&hash, &key);
+                    let place = table.find_or_insert(tag, key, || 0, &mut funds).unwrap();
+                    *table.value_mut(place) += 1;
+                    *oracle.entry(key).or_insert(0) += 1;
+                }
+                let mut order = keys.clone();
+                let mut seen = std::collections::HashSet::new();
+                order.retain(|key| seen.insert(*key));
+                prop_assert!(table.entries().iter().map(|(key, _)| *key).eq(order));
+                for key in 0..300 {
+                    let tag = Tag::of(&hash, &key);
+                    let found = table.find(tag, &key);
+                    prop_assert_eq!(found.map(|place| *table.value(place)), oracle.get(&key).copied());
+                    let candidate = table.candidate(table.peek(tag), tag, &key);
+                    prop_assert!(candidate == NOWHERE || Some(candidate) == found);
+                }
+                prop_assert_eq!(funds.held_bytes(), table.bytes());
+                table.clear();
+                prop_assert_eq!(table.len(), 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Windows of one size at even distances, by number: the arithmetic that joins of two streams share.
+//!
+//! Windows that overlap cut time into stretches whose instants all fall into the same windows: a value is kept once
+//! for its stretch, not once for each of its windows.
+//!
+//! ```text
+//!   size 3, every 2   window 0   |-----|
+//!                     window 1       |-----|
+//!                     window 2           |-----|
+//!                     stretches    | |-| |-| |-|
+//! ```
+//!
+//! Source: Krishnamurthy et al., "On-the-Fly Sharing for Streamed Aggregation", SIGMOD 2006, section 3.2, "Paired
+//! Windows": never more than two stretches for each window, where pieces of the greatest common divisor of size and
+//! distance (Li et al., "No Pane, No Gain", SIGMOD Record 34, 2005) may be as many as the divisor asks.
+
+use thalweg_model::{EventTime, Span, TumblingWindows, Window};
+
+/// Windows `[offset + n * slide, offset + n * slide + size)`, for every integer `n`, which is their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EvenWindows {
+    /// Above zero.
+    size: Span,
+    /// Above zero.
+    slide: Span,
+    /// Where the window with number 0 starts; in `0..slide`.
+    offset: Span,
+}
+
+impl From<TumblingWindows> for EvenWindows {
+    fn from(windows: TumblingWindows) -> Self {
+        let start = windows.window_of(EventTime::EPOCH).start;
+        EvenWindows::new(windows.size(), windows.size(), start.since(EventTime::EPOCH))
+    }
+}
+
+/// Instants that fall into the same windows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Stretch {
+    /// The instants; at the very end of the range, all but the last.
+    pub(crate) span: Window,
+    /// Number of the first of their windows.
+    pub(crate) first: i64,
+    /// Number of the last of their windows; before the first if they fall into none.
+    pub(crate) last: i64,
+}
+
+impl EvenWindows {
+    pub(crate) fn new(size: Span, slide: Span, offset: Span) -> Self {
+        assert!(size > Span::ZERO && slide > Span::ZERO, "windows of {size} every {slide}");
+        let offset = Span::from_micros(offset.as_micros().rem_euclid(slide.as_micros()));
+        EvenWindows { size, slide, offset }
+    }
+
+    /// Whether an instant may fall into several windows.
+    pub(crate) fn overlap(&self) -> bool {
+        self.slide < self.size
+    }
+
+    /// The window with this number, cut off where it reaches past the ends of the range.
+    pub(crate) fn window(&self, number: i64) -> Window {
+        Window { start: clamp(self.start(number.into())), end: clamp(self.end(number.into())) }
+    }
+
+    /// The stretch that `instant` lies in.
+    pub(crate) fn stretch_of(&self, instant: EventTime) -> Stretch {
+        let instant = i128::from(instant.as_micros());
+        let (size, slide, offset) = self.micros();
+        let last = (instant - offset).div_euclid(slide);
+        let first = (instant - offset - size).div_euclid(slide) + 1;
+        let start = self.start(last).max(self.end(first - 1));
+        let end = self.start(last + 1).min(self.end(first));
+        Stretch {
+            span: Window { start: clamp(start), end: clamp(end) },
+            first: number(first),
+            last: number(last),
+        }
+    }
+
+    /// Of the windows with numbers from `first` to `last`, which all contain some instant, the first that ends behind
+    /// `late_by`.
+    pub(crate) fn first_on_time(&self, first: i64, last: i64, late_by: EventTime) -> Option<i64> {
+        let (size, slide, offset) = self.micros();
+        // The ends of all windows are cut off there.
+        if late_by == EventTime::MAX {
+            return None;
+        }
+        let on_time = (i128::from(late_by.as_micros()) - offset - size).div_euclid(slide) + 1;
+        (on_time <= i128::from(last)).then(|| number(on_time.max(first.into())))
+    }
+
+    /// How many windows may contain one instant, less one.
+    pub(crate) fn reach(&self) -> i64 {
+        (self.size.as_micros() - 1) / self.slide.as_micros()
+    }
+
+    fn start(&self, number: i128) -> i128 {
+        let (_, slide, offset) = self.micros();
+        offset + number * slide
+    }
+
+    fn end(&self, number: i128) -> i128 {
+        self.start(number) + i128::from(self.size.as_micros())
+    }
+
+    /// Size, slide and offset in 128 bits, in which nothing here can overflow.
+    fn micros(&self) -> (i128, i128, i128) {
+        (self.size.as_micros().into(), self.slide.as_micros().into(), self.offset.as_micros().into())
+    }
+}
+
+fn clamp(micros: i128) -> EventTime {
+    let bounded = micros.clamp(i64::MIN.into(), i64::MAX.into());
+    EventTime::from_micros(i64::try_from(bounded).expect("clamped into the range of i64"))
+}
+
+/// Windows are at least a microsecond apart, so there are no more of them than instants, and a few at the ends.
+fn number(number: i128) -> i64 {
+    i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into())).expect("clamped into the range of i64")
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn windows(size: i64, slide: i64, offset: i64) -> EvenWindows {
+        let [size, slide, offset] = [size, slide, offset].map(Span::from_micros);
+        EvenWindows::new(size, slide, offset)
+    }
+
+    fn at(micros: i64) -> EventTime {
+        EventTime::from_micros(micros)
+    }
+
+    #[test]
+    fn tumbling_windows_have_one_stretch_each() {
+        let tumbling = TumblingWindows::new(Span::from_micros(10)).unwrap();
+        for offset in [0, 3, -3] {
+            let tumbling = tumbling.with_offset(Span::from_micros(offset));
+            let windows = EvenWindows::from(tumbling);
+            for instant in [i64::MIN, -11, -10, -1, 0, 2, 3, 9, 10, i64::MAX].map(at) {
+                let stretch = windows.stretch_of(instant);
+                assert_eq!((stretch.first, stretch.span), (stretch.last, tumbling.window_of(instant)));
+                assert_eq!(windows.window(stretch.first), tumbling.window_of(instant));
+            }
+        }
+    }
+
+    /// At the ends of time numbers and instants stay in range, whatever the size.
+    #[test]
+    fn the_ends_of_time() {
+        for (size, slide) in [(1, 1), (i64::MAX, i64::MAX), (i64::MAX, 1), (1, i64::MAX)] {
+            let windows = windows(size, slide, -(slide / 2));
+            for instant in [EventTime::MIN, EventTime::MAX, EventTime::EPOCH] {
+                let stretch = windows.stretch_of(instant);
+                for number in [stretch.first, stretch.last] {
+                    let window = windows.window(number);
+                    assert!(window.start <= window.end);
+                }
+                assert_eq!(windows.first_on_time(stretch.first, stretch.last, EventTime::MAX), None);
+            }
+        }
+    }
+
+    proptest! {
+        /// By definition: of many windows written down, those that contain the instant, and those that end in time.
+        #[test]
+        fn by_definition(
+            size in 1..20i64, slide in 1..20i64, offset in -20..20i64,
+            instant in -50..50i64, late_by in -60..80i64,
+        ) {
+            let windows = windows(size, slide, offset);
+            let all = -200..200i64;
+            let contains = |number: i64, instant: i64| windows.window(number).contains(at(instant));
+            let of = |instant: i64| all.clone().filter(|&n| contains(n, instant)).collect::<Vec<i64>>();
+            let first = offset.rem_euclid(slide);
+            for (number, start) in [(0, first), (-1, first - slide), (7, first + 7 * slide)] {
+                prop_assert_eq!(windows.window(number), Window { start: at(start), end: at(start + size) });
+            }
+            let stretch = windows.stretch_of(at(instant));
+            prop_assert_eq!((stretch.first..=stretch.last).collect::<Vec<i64>>(), of(instant));
+            prop_assert!((stretch.last - stretch.first) <= windows.reach());
+            let Window { start, end } = stretch.span;
+            let [start, end] = [start, end].map(EventTime::as_micros);
+            prop_assert!(start <= instant && instant < end);
+            prop_assert!((start..end).all(|other| of(other) == of(instant)));
+            prop_assert!(of(start - 1) != of(instant) && of(end) != of(instant));
+            if stretch.first > stretch.last {
+                return Ok(());
+            }
+            let on_time = of(instant).into_iter().find(|&n| windows.window(n).end > at(late_by));
+            prop_assert_eq!(windows.first_on_time(stretch.first, stretch.last, at(late_by)), on_time);
+        }
+    }
+}

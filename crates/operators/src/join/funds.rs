@@ -1,0 +1,72 @@
+//! What a join's state has cost so far: asked for before it grows, given back when it is dropped.
+//!
+//! Every table and list of a join grows through here, so what is held is known at any time without adding up.
+
+use thalweg_model::Allowance;
+
+/// The allowance, and what was taken from it.
+#[derive(Debug, Default)]
+pub(crate) struct Funds {
+    allowance: Allowance,
+    held_bytes: usize,
+}
+
+impl Funds {
+    /// Pays from `allowance` from now on.
+    pub(crate) fn new(allowance: &Allowance) -> Self {
+        Funds { allowance: allowance.clone(), held_bytes: 0 }
+    }
+
+    /// Bytes of everything that grew through here and is still there.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    /// Makes room for one more item in `items`; `false` if that was refused.
+    #[inline(always)]
+    pub(crate) fn room_in<T>(&mut self, items: &mut Vec<T>) -> bool {
+        items.len() < items.capacity() || self.grow(items)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow<T>(&mut self, items: &mut Vec<T>) -> bool {
+        let before = bytes_of(items);
+        let is_granted = self.allowance.room_in(items);
+        self.held_bytes += bytes_of(items) - before;
+        is_granted
+    }
+
+    /// Makes room for `count` items in `items`; `false` if that was refused.
+    pub(crate) fn room_for<T>(&mut self, items: &mut Vec<T>, count: usize) -> bool {
+        let more = count.saturating_sub(items.capacity()).max(items.capacity());
+        if count <= items.capacity() {
+            return true;
+        }
+        let (before, is_granted) = (bytes_of(items), self.allowance.ask(more * size_of::<T>()));
+        if is_granted {
+            items.reserve_exact(items.capacity() + more - items.len());
+        }
+        self.held_bytes += bytes_of(items) - before;
+        is_granted
+    }
+
+    /// A list of `count` zeros; none if that was refused.
+    pub(crate) fn zeros(&mut self, count: usize) -> Option<Vec<u64>> {
+        self.allowance.ask(count * size_of::<u64>()).then(|| {
+            let zeros = vec![0; count];
+            self.held_bytes += bytes_of(&zeros);
+            zeros
+        })
+    }
+
+    /// Takes note that something of `bytes` is dropped.
+    pub(crate) fn give_back(&mut self, bytes: usize) {
+        self.held_bytes -= bytes;
+    }
+}
+
+/// Bytes that a list holds, used or not.
+pub(crate) fn bytes_of<T>(items: &Vec<T>) -> usize {
+    items.capacity() * size_of::<T>()
+}

@@ -1,0 +1,417 @@
+//! What a join of windows keeps: the values of both sides by key, once for each pane, until the last of the pane's
+//! windows closes.
+//!
+//! A pane holds the records that count for the same windows: those of one stretch of [`EvenWindows`] that were on time
+//! for the same first window. Tumbling windows have one pane each. Both sides of a key lie in one entry of the pane's
+//! table, so that a record finds with one look-up where it goes and whom it meets there.
+//!
+//! Records are looked at a batch ahead ([`PaneStore::look_ahead`]): their panes, keys, and whatever of the tables they
+//! will touch, so that a batch waits for memory about as long as one record would.
+
+use std::hash::Hash;
+
+use thalweg_model::{
+    Allowance, Either, EventTime, Input, State, StateError, StateReader, StateWriter, Window,
+};
+
+use super::chain::{Chain, Link};
+use super::dense_table::{DenseTable, NOWHERE, Tag};
+use super::even_windows::EvenWindows;
+use super::funds::{Funds, bytes_of};
+use super::rack::{Rack, Reused};
+use crate::key_table::KeyHash;
+
+/// Records that are looked at ahead: enough that their misses overlap as far as the processor lets them, few enough
+/// that what they loaded is still there.
+pub(crate) const BATCH_RECORDS: usize = 64;
+
+/// What both sides hold of one key.
+#[derive(Debug)]
+pub(crate) struct Sides<L, R> {
+    pub(crate) left: Chain<L>,
+    pub(crate) right: Chain<R>,
+}
+
+/// Records that count for the same windows.
+#[derive(Debug)]
+pub(crate) struct Pane<K, L, R> {
+    /// Numbers of the first and the last of these windows.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    pub(crate) table: DenseTable<K, Sides<L, R>>,
+    pub(crate) left_links: Vec<Link<L>>,
+    pub(crate) right_links: Vec<Link<R>>,
+}
+
+/// Where a record goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Destination {
+    /// Into the pane at this place.
+    Pane(u32),
+    /// Nowhere: all its windows have closed.
+    Late,
+    /// Nowhere: it falls between windows.
+    Between,
+    /// Nowhere: there is no memory for a pane, and the query is about to fail.
+    Refused,
+}
+
+/// A record that was looked at.
+#[derive(Debug)]
+pub(crate) struct Arrival<K> {
+    pub(crate) key: K,
+    pub(crate) tag: Tag,
+    pub(crate) destination: Destination,
+    /// What its key's home in the index said.
+    word: u64,
+    /// The place of its key's entry, if that was found at first sight.
+    entry: u32,
+}
+
+/// An entry of a window that closes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Closing {
+    /// Number of the window.
+    pub(crate) window: i64,
+    /// Index, among the panes of the window, of the one that holds the entry.
+    pub(crate) index: usize,
+    pub(crate) pane: u32,
+    pub(crate) entry: u32,
+}
+
+/// Panes of open windows, and of the one that is closing.
+#[derive(Debug)]
+pub(crate) struct PaneStore<K, L, R> {
+    windows: EvenWindows,
+    /// By the numbers of their first and last window.
+    panes: Rack<(i64, i64), Pane<K, L, R>>,
+    /// The pane of the last record, and the instants whose records go there too.
+    current: Destination,
+    current_start: EventTime,
+    current_micros: u64,
+    /// The last window that closed; those before it are closed as well.
+    closed: Option<i64>,
+    /// The window that is closing, the places of its panes, and the next entry.
+    closing: Option<Closing>,
+    closing_panes: Vec<u32>,
+    batch: Vec<Arrival<K>>,
+    hash: KeyHash,
+    funds: Funds,
+}
+
+impl<K, L, R> Default for Pane<K, L, R> {
+    fn default() -> Self {
+        let table = DenseTable::default();
+        Pane { first: 0, last: 0, table, left_links: Vec::new(), right_links: Vec::new() }
+    }
+}
+
+impl<K, L, R> Reused for Pane<K, L, R> {
+    fn clear(&mut self, _funds: &mut Funds) -> bool {
+        self.left_links.clear();
+        self.right_links.clear();
+        self.table.clear()
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.bytes() + bytes_of(&self.left_links) + bytes_of(&self.right_links)
+    }
+}
+
+impl<K, L, R> Pane<K, L, R> {
+    /// The left values of the entry at `place`.
+    pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
+        (&self.table.value(place).left, &self.left_links)
+    }
+
+    /// The right values of the entry at `place`.
+    pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
+        (&self.table.value(place).right, &self.right_links)
+    }
+}
+
+impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
+    pub(crate) fn new(windows: EvenWindows) -> Self {
+        PaneStore {
+            windows,
+            panes: Rack::new(),
+            current: Destination::Between,
+            current_start: EventTime::MIN,
+            current_micros: 0,
+            closed: None,
+            closing: None,
+            closing_panes: Vec::new(),
+            batch: Vec::new(),
+            hash: KeyHash::new(0),
+            funds: Funds::default(),
+        }
+    }
+
+    /// Pays from `allowance` from now on; only before the first record.
+    pub(crate) fn fund(&mut self, allowance: &Allowance) {
+        debug_assert!(self.panes.len() == 0, "funded before use");
+        self.funds = Funds::new(allowance);
+    }
+
+    /// Hashes with this seed from now on; only before the first record.
+    pub(crate) fn seed(&mut self, seed: u64) {
+        debug_assert!(self.panes.len() == 0, "seeded before use");
+        self.hash = KeyHash::new(seed);
+    }
+
+    /// Bytes of all tables and lists. What keys and values hold on the heap themselves is not seen from here.
+    pub(crate) fn bytes(&self) -> usize {
+        self.funds.held_bytes()
+    }
+
+    pub(crate) fn windows(&self) -> &EvenWindows {
+        &self.windows
+    }
+
+    #[inline(always)]
+    pub(crate) fn pane(&self, place: u32) -> &Pane<K, L, R> {
+        self.panes.at(place)
+    }
+
+    /// The hash of `key`, by which tables go.
+    pub(crate) fn tag(&self, key: &K) -> Tag {
+        Tag::of(&self.hash, key)
+    }
+
+    /// Forgets which pane the last record went to: the next ones are judged by another watermark.
+    pub(crate) fn turn_away(&mut self) {
+        self.current_micros = 0;
+    }
+
+    /// Where a record of `event_time` goes.
+    #[inline(always)]
+    pub(crate) fn destination(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
+        // Before its start the difference wraps to more than any stretch spans.
+        let offset = event_time.as_micros().wrapping_sub(self.current_start.as_micros());
+        if offset.cast_unsigned() < self.current_micros {
+            self.current
+        } else {
+            self.turn_to(event_time, late_by)
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_to(&mut self, event_time: EventTime, late_by: EventTime) -> Destination {
+        let stretch = self.windows.stretch_of(event_time);
+        let Window { start, end } = stretch.span;
+        self.current_start = start;
+        self.current_micros = end.as_micros().abs_diff(start.as_micros());
+        self.current = if stretch.first > stretch.last {
+            Destination::Between
+        } else {
+            match self.windows.first_on_time(stretch.first, stretch.last, late_by) {
+                None => Destination::Late,
+                Some(first) => self.open(first, stretch.last),
+            }
+        };
+        self.current
+    }
+
+    /// The pane of the windows from `first` to `last`.
+    fn open(&mut self, first: i64, last: i64) -> Destination {
+        match self.panes.open((first, last), &mut self.funds) {
+            None => Destination::Refused,
+            Some(place) => {
+                let pane = self.panes.at_mut(place);
+                (pane.first, pane.last) = (first, last);
+                Destination::Pane(place)
+            }
+        }
+    }
+
+    /// Looks at the next `count` records, and says what it saw of each.
+    #[inline(always)]
+    pub(crate) fn look_ahead<I: Input<Either<L, R>>>(
+        &mut self,
+        input: &I,
+        count: usize,
+        late_by: EventTime,
+        key_of: impl Fn(&Either<L, R>) -> K,
+    ) -> Vec<Arrival<K>> {
+        let mut batch = std::mem::take(&mut self.batch);
+        batch.clear();
+        for offset in 0..count {
+            let (event_time, key) =
+                input.inspect(offset, |record| (record.event_time, key_of(&record.value)));
+            let destination = self.destination(event_time, late_by);
+            let tag = Tag::of(&self.hash, &key);
+            let word = match destination {
+                Destination::Pane(place) => self.panes.at(place).table.peek(tag),
+                _ => 0,
+            };
+            batch.push(Arrival { key, tag, destination, word, entry: NOWHERE });
+        }
+        for arrival in &mut batch {
+            if let Destination::Pane(place) = arrival.destination {
+                arrival.entry = self.panes.at(place).table.candidate(arrival.word, arrival.tag, &arrival.key);
+            }
+        }
+        batch
+    }
+
+    /// Takes back what [`look_ahead`](Self::look_ahead) gave.
+    pub(crate) fn put_back(&mut self, mut batch: Vec<Arrival<K>>) {
+        batch.clear();
+        self.batch = batch;
+    }
+
+    /// The entry of a record's key in its pane; none if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn entry_of(&mut self, pane: u32, arrival: Arrival<K>) -> Option<u32> {
+        if arrival.entry != NOWHERE {
+            return Some(arrival.entry);
+        }
+        let none = || Sides { left: Chain::Empty, right: Chain::Empty };
+        let PaneStore { panes, funds, .. } = self;
+        panes.at_mut(pane).table.find_or_insert(arrival.tag, arrival.key, none, funds)
+    }
+
+    /// Looks at one record by itself.
+    pub(crate) fn arrival(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
+        let destination = self.destination(event_time, late_by);
+        Arrival { tag: Tag::of(&self.hash, &key), key, destination, word: 0, entry: NOWHERE }
+    }
+
+    /// Keeps a value in the entry of its key.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, pane: u32, entry: u32, value: Either<L, R>) {
+        let PaneStore { panes, funds, .. } = self;
+        let Pane { table, left_links, right_links, .. } = panes.at_mut(pane);
+        let sides = table.value_mut(entry);
+        match value {
+            Either::Left(left) => sides.left.push(left, left_links, funds),
+            Either::Right(right) => sides.right.push(right, right_links, funds),
+        }
+    }
+
+    /// The first open pane behind that of the windows `after` which shares a window with them, other than those of
+    /// exactly the windows `own`.
+    pub(crate) fn pane_beside(&self, own: (i64, i64), after: Option<u32>) -> Option<u32> {
+        use std::ops::Bound::{Excluded, Included};
+        // A pane that reaches to the first of these windows begins no further before it than windows reach.
+        let begin = match after.map(|place| self.pane(place)) {
+            None => Included((own.0.saturating_sub(self.windows.reach()), i64::MIN)),
+            Some(pane) => Excluded((pane.first, pane.last)),
+        };
+        let mut beside = self.panes.places().range((begin, Included((own.1, i64::MAX))));
+        beside.find(|(windows, _)| windows.1 >= own.0 && **windows != own).map(|(_, place)| *place)
+    }
+
+    /// The next entry of the windows that end at or before `watermark`: window by window in the order of their ends,
+    /// pane by pane, in the order in which keys came. None when all of them are closed and their panes dropped.
+    pub(crate) fn next_closing(&mut self, watermark: EventTime) -> Option<Closing> {
+        loop {
+            let Some(closing) = &mut self.closing else {
+                let window = self.next_due(watermark)?;
+                self.begin_closing(window);
+                continue;
+            };
+            let Some(&pane) = self.closing_panes.get(closing.index) else {
+                self.end_closing();
+                continue;
+            };
+            if (closing.entry as usize) < self.panes.at(pane).table.len() {
+                let entry = Closing { pane, ..*closing };
+                closing.entry += 1;
+                return Some(entry);
+            }
+            closing.index += 1;
+            closing.entry = 0;
+        }
+    }
+
+    /// Closes the windows that end at or before `watermark` without looking at their entries.
+    pub(crate) fn close_until(&mut self, watermark: EventTime) {
+        while let Some(window) = self.next_due(watermark) {
+            self.begin_closing(window);
+            self.end_closing();
+        }
+    }
+
+    /// The places of the panes of the window that is closing.
+    pub(crate) fn closing_panes(&self) -> &[u32] {
+        &self.closing_panes
+    }
+
+    /// The first window that is not closed, has a pane, and ends at or before `watermark`.
+    fn next_due(&self, watermark: EventTime) -> Option<i64> {
+        let (&(first, _), _) = self.panes.places().first_key_value()?;
+        let window = self.closed.map_or(first, |closed| first.max(closed.saturating_add(1)));
+        (self.windows.window(window).end <= watermark).then_some(window)
+    }
+
+    fn begin_closing(&mut self, window: i64) {
+        // Panes whose last window is before this one are gone.
+        let panes = self.panes.places().range(..=(window, i64::MAX));
+        self.closing_panes.clear();
+        self.closing_panes.extend(panes.map(|(_, place)| *place));
+        self.closing = Some(Closing { window, index: 0, pane: 0, entry: 0 });
+    }
+
+    /// Drops the panes for which the window that is closing was the last.
+    fn end_closing(&mut self) {
+        let Some(Closing { window, .. }) = self.closing.take() else { return };
+        for &place in &self.closing_panes {
+            let Pane { first, last, .. } = *self.panes.at(place);
+            if last <= window {
+                self.panes.close(&(first, last), &mut self.funds);
+            }
+        }
+        self.closing_panes.clear();
+        self.closed = Some(window);
+        self.turn_away();
+    }
+}
+
+impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R> {
+    pub(crate) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(self.closing.is_none(), "state is saved when all that a mark emits is through (O4)");
+        state.put(&self.closed)?;
+        state.put(&self.panes.len())?;
+        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+        for (windows, &place) in self.panes.places() {
+            let pane = self.panes.at(place);
+            state.put(windows)?;
+            state.put(&pane.table.len())?;
+            for (key, sides) in pane.table.entries() {
+                sides.left.gather(&pane.left_links, &mut lefts);
+                sides.right.gather(&pane.right_links, &mut rights);
+                state.put(key)?;
+                state.put(&lefts)?;
+                state.put(&rights)?;
+                lefts.clear();
+                rights.clear();
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.panes = Rack::new();
+        self.funds.give_back(self.funds.held_bytes());
+        self.turn_away();
+        self.closing = None;
+        self.closed = state.take()?;
+        for _ in 0..state.take::<usize>()? {
+            let (first, last) = state.take()?;
+            let destination = self.open(first, last);
+            for _ in 0..state.take::<usize>()? {
+                let key: K = state.take()?;
+                let lefts = state.take::<Vec<L>>()?.into_iter().map(Either::Left);
+                let rights = state.take::<Vec<R>>()?.into_iter().map(Either::Right);
+                let Destination::Pane(pane) = destination else { continue };
+                let tag = self.tag(&key);
+                let arrival = Arrival { key, tag, destination, word: 0, entry: NOWHERE };
+                let Some(entry) = self.entry_of(pane, arrival) else { continue };
+                lefts.chain(rights).for_each(|value| self.keep(pane, entry, value));
+            }
+        }
+        Ok(())
+    }
+}

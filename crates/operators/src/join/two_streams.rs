@@ -1,0 +1,186 @@
+//! Two streams to test joins on: records and watermarks of each, interleaved as one likes, as text for the test bed.
+//!
+//! Values are keyed by their last digit, and no two are the same. What the marks are is up to whoever brings streams
+//! together, so it is done here as the plan has it: the watermark is the lesser of both, and the records of the
+//! stream that is ahead come behind an `I`.
+
+use proptest::prelude::*;
+
+use crate::test_bed::Bed;
+use thalweg_model::{Either, Operator};
+
+/// What a stream says next.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Said {
+    Value { value: i64, time: i64 },
+    Watermark(i64),
+}
+
+/// A record, and the watermark of its own stream at its place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Judged {
+    pub(crate) value: i64,
+    pub(crate) time: i64,
+    pub(crate) late_by: i64,
+}
+
+/// What the left and the right stream say, each in its own order.
+#[derive(Clone, Debug)]
+pub(crate) struct TwoStreams {
+    pub(crate) sides: [Vec<Said>; 2],
+}
+
+pub(crate) fn key_of(value: &i64) -> i64 {
+    value % 10
+}
+
+/// The result of two that met, or of one alone.
+pub(crate) fn pair(left: Option<&i64>, right: Option<&i64>) -> String {
+    let side = |value: Option<&i64>| value.map_or("-".to_owned(), i64::to_string);
+    format!("{}+{}", side(left), side(right))
+}
+
+/// The same with sides swapped.
+pub(crate) fn swapped_pair(right: Option<&i64>, left: Option<&i64>) -> String {
+    pair(left, right)
+}
+
+impl TwoStreams {
+    /// Few keys and instants close together, so that many meet; some bursts of equal stamps, some late ones.
+    pub(crate) fn any() -> impl Strategy<Value = TwoStreams> {
+        let stream = |serial: i64| {
+            let said = (0..8u8, 0..3i64, -40..40i64);
+            (proptest::collection::vec(said, 0..30), 1..4i64).prop_map(move |(all, step)| {
+                let (mut watermark, mut last_time) = (i64::MIN, 0);
+                let say = |(place, (kind, key, time)): (usize, (u8, i64, i64))| match kind {
+                    0 => {
+                        watermark = watermark.max(time);
+                        Said::Watermark(watermark)
+                    }
+                    _ => {
+                        // Mostly near the last record, so that something is on time for something.
+                        last_time = if kind < 3 { time } else { last_time + (time.rem_euclid(5) - 1) * step };
+                        Said::Value { value: (serial + 2 * place as i64) * 10 + key, time: last_time }
+                    }
+                };
+                all.into_iter().enumerate().map(say).collect()
+            })
+        };
+        (stream(0), stream(1)).prop_map(|(left, right)| TwoStreams { sides: [left, right] })
+    }
+
+    pub(crate) fn swapped(&self) -> TwoStreams {
+        let [left, right] = self.sides.clone();
+        TwoStreams { sides: [right, left] }
+    }
+
+    /// Records of a side as its own watermarks judge them.
+    pub(crate) fn judged(&self, side: usize) -> Vec<Judged> {
+        let mut late_by = i64::MIN;
+        let mut judged = Vec::new();
+        for said in &self.sides[side] {
+            match *said {
+                Said::Value { value, time } => judged.push(Judged { value, time, late_by }),
+                Said::Watermark(watermark) => late_by = watermark,
+            }
+        }
+        judged
+    }
+
+    /// Pieces of input for the bed, the next one from the right if the next of `turns` says so. Marks of the join
+    /// begin a piece.
+    pub(crate) fn interleaved(&self, turns: &[bool]) -> Vec<String> {
+        let mut rests = self.sides.each_ref().map(|said| said.iter());
+        let mut watermarks = [i64::MIN; 2];
+        let (mut said_input, mut pieces) = (i64::MIN, vec![String::new()]);
+        let mut turns = turns.iter().cycle();
+        loop {
+            let turn = usize::from(*turns.next().unwrap_or(&false));
+            let from = if rests[turn].len() > 0 { turn } else { 1 - turn };
+            let Some(said) = rests[from].next() else { return pieces };
+            let common = watermarks[0].min(watermarks[1]);
+            match *said {
+                Said::Watermark(watermark) => {
+                    watermarks[from] = watermark;
+                    let now_common = watermarks[0].min(watermarks[1]);
+                    if now_common > common {
+                        pieces.push(format!("W{now_common} "));
+                    }
+                }
+                Said::Value { value, time } => {
+                    let piece = pieces.last_mut().expect("there is one at the start");
+                    // What was said of the other stream does not hold for this one.
+                    if said_input.max(common) != watermarks[from] {
+                        said_input = watermarks[from];
+                        *piece += &format!("I{said_input} ");
+                    }
+                    *piece += &format!("{}{value}@{time} ", ["L", "R"][from]);
+                }
+            }
+        }
+    }
+}
+
+/// How an operator under test is run.
+#[derive(Clone, Debug)]
+pub(crate) struct Run {
+    pub(crate) turns: Vec<bool>,
+    pub(crate) room: usize,
+    /// Whether it is saved and loaded at every watermark.
+    pub(crate) restores: bool,
+}
+
+impl Run {
+    pub(crate) fn any() -> impl Strategy<Value = Run> {
+        let room = prop_oneof![Just(1usize), 2..5usize, Just(1_000)];
+        (proptest::collection::vec(any::<bool>(), 1..40), room, any::<bool>())
+            .prop_map(|(turns, room, restores)| Run { turns, room, restores })
+    }
+
+    /// Runs `streams` through what `make` makes; its results, sorted, as `value@stamp`.
+    pub(crate) fn results<P>(&self, streams: &TwoStreams, make: impl Fn() -> P) -> Vec<String>
+    where
+        P: Operator<Either<i64, i64>, Out = String>,
+    {
+        let mut bed = Bed::of_two(make()).with_room(self.room);
+        let mut shown = Vec::new();
+        for piece in streams.interleaved(&self.turns) {
+            if self.restores {
+                bed = bed.restore_into(make());
+            }
+            shown.push(bed.run(&piece));
+        }
+        shown.push(bed.run("END"));
+        bed.counts();
+        results(&shown.join(" "))
+    }
+}
+
+/// Of what a bed shows, the results, sorted; asserts that none lies behind a watermark that was shown before it.
+pub(crate) fn results(shown: &str) -> Vec<String> {
+    let mut watermark = i64::MIN;
+    let mut results = Vec::new();
+    for token in shown.split_whitespace() {
+        if let Some((_, stamp)) = token.split_once('@') {
+            let stamp: i64 = stamp.parse().expect("a stamp");
+            assert!(watermark <= stamp, "{token} lies behind W{watermark}");
+            results.push(token.to_owned());
+        } else if let Some(instant) = token.strip_prefix('W') {
+            let instant = instant.parse().expect("a watermark");
+            assert!(watermark <= instant, "W{instant} goes back from W{watermark}");
+            watermark = instant;
+        } else {
+            assert_eq!(token, "END", "watermarks of inputs end at a join");
+        }
+    }
+    results.sort();
+    results
+}
+
+/// Results with their stamps, written as [`results`] has them.
+pub(crate) fn sorted(results: impl IntoIterator<Item = (String, i64)>) -> Vec<String> {
+    let mut sorted: Vec<String> =
+        results.into_iter().map(|(result, stamp)| format!("{result}@{stamp}")).collect();
+    sorted.sort();
+    sorted
+}

@@ -1,0 +1,401 @@
+//! Window join: records of two streams that have the same key meet in each window that both count for.
+//!
+//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
+//! Output     `Record<U>`, stamped with the window's last instant: one for each pair and window; of an outer join
+//!            ([`LeftOuter`](super::LeftOuter) and its like) also one for each record and window in which it met nobody
+//! State      each record once, until the last window that it counts for closes
+//! Emits      pairs as soon as both are there; who met nobody when the watermark reaches `window.end`, windows in the
+//!            order of their ends, keys of a window in the order in which they came
+//! Late       none of its windows ends behind the watermark of its own input: counted in `late`, meets nobody. Between
+//!            windows that leave gaps: counted as filtered
+//! Watermark  forwarded unchanged, after all that it closes; watermarks of single inputs end here
+//! Cost       one hash look-up per record if windows tumble; if they overlap, one for each pane that shares a window
+//!            with its own. At a watermark, one look at each entry of each window that closes (outer joins only) and the
+//!            index of each table that is dropped
+//! Source     Wilschut and Apers, "Dataflow Query Execution in a Parallel Main-Memory Environment", PDIS 1991, section
+//!            2.3, "The Pipelining Hash-Join Algorithm" (the symmetric hash join), once per window
+
+use std::hash::Hash;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Either, Entropy, Flow, Input, Mark, Operator, Output, Record, State,
+    StateError, StateReader, StateWriter,
+};
+
+use super::chain::{Chain, Link, START};
+use super::combine::{Combine, Fate};
+use super::even_windows::EvenWindows;
+use super::lateness::Lateness;
+use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, PaneStore};
+
+/// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
+#[derive(Debug)]
+pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
+    name: String,
+    left_key: KeyL,
+    right_key: KeyR,
+    combine: C,
+    store: PaneStore<K, L, R>,
+    lateness: Lateness,
+    /// A record that has not met everybody, for want of room (rule O3).
+    meeting: Option<Meeting<L, R>>,
+    /// Records that met nobody and are being emitted.
+    alone: Option<Alone>,
+    read: u64,
+    late: u64,
+    between: u64,
+    blame: Blame,
+}
+
+/// A record that meets those of the other side, one pane after the other, beginning with its own.
+#[derive(Debug)]
+struct Meeting<L, R> {
+    value: Either<L, R>,
+    /// The pane it goes into, and the entry of its key there.
+    pane: u32,
+    entry: u32,
+    /// The pane of those it meets now, and the entry of the key there.
+    their_pane: u32,
+    their_entry: Option<u32>,
+    place: Place,
+}
+
+/// Who is met next, and in which window.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    cursor: u32,
+    /// How many of the windows that both count for are done.
+    windows_done: u64,
+}
+
+/// The values of one side of an entry of a window that closes.
+#[derive(Debug)]
+struct Alone {
+    of: Closing,
+    is_left: bool,
+    cursor: u32,
+}
+
+const BEGIN: Place = Place { cursor: START, windows_done: 0 };
+
+impl<K, L, R, KeyL, KeyR, C> WindowJoin<K, L, R, KeyL, KeyR, C>
+where
+    K: Eq + Hash + State,
+    L: State + Clone,
+    R: State + Clone,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    C: Combine<L, R>,
+{
+    /// A join called `name` over `windows`: `left_key` and `right_key` give the keys of records, `combine` makes the
+    /// results.
+    pub fn new(
+        name: impl Into<String>,
+        windows: impl Into<EvenWindows>,
+        left_key: KeyL,
+        right_key: KeyR,
+        combine: C,
+    ) -> Self {
+        WindowJoin {
+            name: name.into(),
+            left_key,
+            right_key,
+            combine,
+            store: PaneStore::new(windows.into()),
+            lateness: Lateness::new(),
+            meeting: None,
+            alone: None,
+            read: 0,
+            late: 0,
+            between: 0,
+            blame: Blame::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn arrive<O: Output<C::Out>>(&mut self, value: Either<L, R>, arrival: Arrival<K>, output: &mut O) {
+        let pane = match arrival.destination {
+            Destination::Pane(pane) => pane,
+            Destination::Late => return self.late += 1,
+            Destination::Between => return self.between += 1,
+            Destination::Refused => return,
+        };
+        let Some(entry) = self.store.entry_of(pane, arrival) else { return };
+        let meeting =
+            Meeting { value, pane, entry, their_pane: pane, their_entry: Some(entry), place: BEGIN };
+        if let Some(meeting) = self.meet(meeting, output) {
+            self.meeting = Some(meeting);
+        }
+    }
+
+    /// Lets a record meet the others as far as there is room, and keeps it when it has met them all.
+    #[inline(always)]
+    fn meet<O: Output<C::Out>>(
+        &mut self,
+        mut meeting: Meeting<L, R>,
+        output: &mut O,
+    ) -> Option<Meeting<L, R>> {
+        loop {
+            if self.meet_in_pane(&mut meeting, output) == Flow::More {
+                return Some(meeting);
+            }
+            if !self.store.windows().overlap() || !self.turn_to_next_pane(&mut meeting) {
+                break;
+            }
+        }
+        self.store.keep(meeting.pane, meeting.entry, meeting.value);
+        None
+    }
+
+    /// Meets those of one pane.
+    #[inline(always)]
+    fn meet_in_pane<O: Output<C::Out>>(&self, meeting: &mut Meeting<L, R>, output: &mut O) -> Flow {
+        let Some(entry) = meeting.their_entry else { return Flow::Done };
+        let (own, theirs) = (self.store.pane(meeting.pane), self.store.pane(meeting.their_pane));
+        let (first, last) = (own.first.max(theirs.first), own.last.min(theirs.last));
+        let windows = self.store.windows();
+        let stamp = |done: u64| windows.window(first.wrapping_add_unsigned(done)).last_instant();
+        let common = Common { count: last.abs_diff(first) + 1, stamp };
+        let Meeting { value, place, .. } = meeting;
+        match value {
+            Either::Left(left) => {
+                let pair = |right: &R| self.blame.on(|| self.combine.both(left, right));
+                meet_chain(theirs.rights(entry), &common, place, pair, output)
+            }
+            Either::Right(right) => {
+                let pair = |left: &L| self.blame.on(|| self.combine.both(left, right));
+                meet_chain(theirs.lefts(entry), &common, place, pair, output)
+            }
+        }
+    }
+
+    /// Goes on to the next pane that shares a window with the record's own; `false` if there is none.
+    #[cold]
+    fn turn_to_next_pane(&self, meeting: &mut Meeting<L, R>) -> bool {
+        let own = self.store.pane(meeting.pane);
+        let after = (meeting.their_pane != meeting.pane).then_some(meeting.their_pane);
+        let Some(beside) = self.store.pane_beside((own.first, own.last), after) else { return false };
+        let key = own.table.key(meeting.entry);
+        meeting.their_pane = beside;
+        meeting.their_entry = self.store.pane(beside).table.find(self.store.tag(key), key);
+        meeting.place = BEGIN;
+        true
+    }
+
+    /// Emits, of the windows that the watermark has closed, those who met nobody.
+    fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
+        if !C::LeftFate::IS_NOTED && !C::RightFate::IS_NOTED {
+            self.store.close_until(self.lateness.watermark());
+            return Flow::Done;
+        }
+        loop {
+            if let Some(mut alone) = self.alone.take()
+                && self.emit_alone(&mut alone, output) == Flow::More
+            {
+                self.alone = Some(alone);
+                return Flow::More;
+            }
+            let Some(closing) = self.store.next_closing(self.lateness.watermark()) else {
+                return Flow::Done;
+            };
+            self.alone =
+                self.side_alone(closing).map(|is_left| Alone { of: closing, is_left, cursor: START });
+        }
+    }
+
+    /// Whether the left (`true`) or the right side of an entry is alone in the window, and wants to be emitted.
+    fn side_alone(&self, closing: Closing) -> Option<bool> {
+        let Closing { pane, entry, .. } = closing;
+        let table = &self.store.pane(pane).table;
+        let sides = table.value(entry);
+        let is_left = match (sides.left.is_empty(), sides.right.is_empty()) {
+            (false, true) if C::LeftFate::IS_NOTED => true,
+            (true, false) if C::RightFate::IS_NOTED => false,
+            _ => return None,
+        };
+        let panes = self.store.closing_panes();
+        if panes.len() == 1 {
+            return Some(is_left);
+        }
+        let key = table.key(entry);
+        let tag = self.store.tag(key);
+        let has_other_side = |place: u32| {
+            let table = &self.store.pane(place).table;
+            let sides = table.find(tag, key).map(|entry| table.value(entry));
+            sides.is_some_and(|sides| if is_left { !sides.right.is_empty() } else { !sides.left.is_empty() })
+        };
+        let is_alone = !panes.iter().any(|&place| place != pane && has_other_side(place));
+        is_alone.then_some(is_left)
+    }
+
+    fn emit_alone<O: Output<C::Out>>(&self, alone: &mut Alone, output: &mut O) -> Flow {
+        let Alone { of: Closing { window, pane, entry, .. }, is_left, cursor } = alone;
+        let pane = self.store.pane(*pane);
+        let stamp = self.store.windows().window(*window).last_instant();
+        let common = Common { count: 1, stamp: |_| stamp };
+        let mut place = Place { cursor: *cursor, ..BEGIN };
+        let flow = if *is_left {
+            let result = |left: &L| self.blame.on(|| self.combine.left_alone(left));
+            meet_chain(pane.lefts(*entry), &common, &mut place, result, output)
+        } else {
+            let result = |right: &R| self.blame.on(|| self.combine.right_alone(right));
+            meet_chain(pane.rights(*entry), &common, &mut place, result, output)
+        };
+        *cursor = place.cursor;
+        flow
+    }
+}
+
+/// The windows that results go to.
+struct Common<Stamp> {
+    count: u64,
+    stamp: Stamp,
+}
+
+/// Pushes the results of all values of a chain, each once per window.
+#[inline(always)]
+fn meet_chain<V, U, O: Output<U>>(
+    (chain, links): (&Chain<V>, &[Link<V>]),
+    common: &Common<impl Fn(u64) -> thalweg_model::EventTime>,
+    place: &mut Place,
+    result: impl Fn(&V) -> U,
+    output: &mut O,
+) -> Flow {
+    while let Some((value, next)) = chain.at(place.cursor, links) {
+        while place.windows_done < common.count {
+            if output.room() == 0 {
+                return Flow::More;
+            }
+            output.push(Record::new((common.stamp)(place.windows_done), result(value)));
+            place.windows_done += 1;
+        }
+        *place = Place { cursor: next, ..BEGIN };
+    }
+    Flow::Done
+}
+
+impl<K, L, R, KeyL, KeyR, C> Operator<Either<L, R>> for WindowJoin<K, L, R, KeyL, KeyR, C>
+where
+    K: Eq + Hash + State,
+    L: State + Clone,
+    R: State + Clone,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    C: Combine<L, R>,
+{
+    type Out = C::Out;
+
+    const EXPANDS: bool = true;
+
+    #[inline(always)]
+    fn process<I: Input<Either<L, R>>, O: Output<C::Out>>(&mut self, input: &mut I, output: &mut O) {
+        while input.remaining() > 0 && self.meeting.is_none() && output.room() > 0 {
+            let count = input.remaining().min(BATCH_RECORDS);
+            let late_by = self.lateness.late_by();
+            let WindowJoin { store, left_key, right_key, blame, .. } = self;
+            let mut batch = store.look_ahead(input, count, late_by, |value| {
+                blame.on(|| match value {
+                    Either::Left(left) => left_key(left),
+                    Either::Right(right) => right_key(right),
+                })
+            });
+            for arrival in batch.drain(..) {
+                let Some(record) = input.take() else { break };
+                self.read += 1;
+                self.arrive(record.value, arrival, output);
+                if self.meeting.is_some() || output.room() == 0 {
+                    break;
+                }
+            }
+            self.store.put_back(batch);
+        }
+    }
+
+    fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
+        let WindowJoin { left_key, right_key, .. } = self;
+        let key = self.blame.on(|| match &record.value {
+            Either::Left(left) => left_key(left),
+            Either::Right(right) => right_key(right),
+        });
+        let arrival = self.store.arrival(record.event_time, key, self.lateness.late_by());
+        self.arrive(record.value, arrival, output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<C::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        match mark {
+            Mark::Watermark(watermark) => {
+                self.lateness.on_watermark(watermark);
+                self.store.turn_away();
+                self.close(output)
+            }
+            Mark::InputWatermark(watermark) => {
+                self.lateness.on_input_watermark(watermark);
+                self.store.turn_away();
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.meeting.is_some()
+    }
+
+    fn resume<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
+        match self.meeting.take() {
+            None => self.close(output),
+            Some(meeting) => {
+                self.meeting = self.meet(meeting, output);
+                if self.meeting.is_some() { Flow::More } else { Flow::Done }
+            }
+        }
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.store.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.store.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, late, filtered) = (self.read, self.late, self.between);
+        each(
+            &self.name,
+            Counts { read, folded: read - late - filtered, filtered, late, ..Counts::default() },
+        );
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.store.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(self.meeting.is_none(), "state is saved when all that a record emits is through (O3)");
+        self.lateness.save(state)?;
+        self.store.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.lateness.load(state)?;
+        self.store.load(state)
+    }
+}
+
+crate::named::named!(WindowJoin<K, L, R, KeyL, KeyR, C>);
+
+#[cfg(test)]
+mod tests;

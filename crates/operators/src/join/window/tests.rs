@@ -1,0 +1,280 @@
+//! Window joins: by hand, and against nested loops over the whole input. Values are keyed by their last digit;
+//! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
+
+use proptest::prelude::*;
+use thalweg_model::Span;
+
+use super::super::combine::{FullOuter, Inner, LeftOuter, RightOuter};
+use super::super::two_streams::{Judged, Run, TwoStreams, key_of, pair, sorted, swapped_pair};
+use super::*;
+use crate::test_bed::Bed;
+
+type Key = fn(&i64) -> i64;
+type Join<C> = WindowJoin<i64, i64, i64, Key, Key, C>;
+
+fn even(size: i64, slide: i64, offset: i64) -> EvenWindows {
+    let [size, slide, offset] = [size, slide, offset].map(Span::from_micros);
+    EvenWindows::new(size, slide, offset)
+}
+
+fn join<C: Combine<i64, i64>>(windows: EvenWindows, combine: C) -> Join<C> {
+    WindowJoin::new("join", windows, key_of as Key, key_of as Key, combine)
+}
+
+fn inner(left: &i64, right: &i64) -> String {
+    pair(Some(left), Some(right))
+}
+
+/// Tumbling windows of 10, with plenty of room and with room for one result.
+fn check<C: Combine<i64, i64, Out = String> + Copy>(combine: C, input: &str, expected: &str) {
+    check_windows(even(10, 10, 0), combine, input, expected);
+}
+
+fn check_windows<C>(windows: EvenWindows, combine: C, input: &str, expected: &str)
+where
+    C: Combine<i64, i64, Out = String> + Copy,
+{
+    assert_eq!(Bed::of_two(join(windows, combine)).run(input), expected);
+    let one_by_one = Bed::of_two(join(windows, combine)).with_room(1).run(input);
+    assert_eq!(one_by_one, expected, "with room for one result at a time");
+}
+
+#[test]
+fn pairs_of_a_key_meet_in_their_window_as_soon_as_both_are_there() {
+    check(Inner(inner), "L1@0 W5 R11@9 R2@8 L21@7 W10", "W5 1+11@9 21+11@9 W10");
+    check(Inner(inner), "L1@9 R1@10 W30", "W30");
+    check(Inner(inner), "L1@-1 R1@-10 END", "1+1@-1 END");
+}
+
+#[test]
+fn every_pair_of_a_key_meets_once() {
+    let shown = Bed::of_two(join(even(10, 10, 0), Inner(inner))).run("L1@0 L11@1 L21@2 R1@3 R11@4 L31@5");
+    assert_eq!(shown, "1+1@9 21+1@9 11+1@9 1+11@9 21+11@9 11+11@9 31+1@9 31+11@9");
+}
+
+#[test]
+fn whoever_met_nobody_is_emitted_when_the_window_closes() {
+    let input = "L1@0 R2@1 L3@2 R3@3 L11@15 W9 W10 END";
+    check(LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r)), input, "3+3@9 W9 1+-@9 W10 11+-@19 END");
+    check(RightOuter(|l: Option<&i64>, r: &i64| pair(l, Some(r))), input, "3+3@9 W9 -+2@9 W10 END");
+    check(FullOuter(pair), input, "3+3@9 W9 1+-@9 -+2@9 W10 11+-@19 END");
+    check(Inner(inner), input, "3+3@9 W9 W10 END");
+}
+
+#[test]
+fn one_side_may_be_empty() {
+    check(Inner(inner), "L1@0 L1@1 END", "END");
+    check(FullOuter(pair), "L1@0 L11@1 END", "1+-@9 11+-@9 END");
+    check(FullOuter(pair), "R1@0 END", "-+1@9 END");
+    check(FullOuter(pair), "END", "END");
+}
+
+/// A record is late by the watermark of its own input, whatever the join still keeps.
+#[test]
+fn late_records_are_counted_and_meet_nobody() {
+    let mut bed = Bed::of_two(join(even(10, 10, 0), FullOuter(pair)));
+    assert_eq!(bed.run("I10 L1@9 L1@10 I0 R1@9 R11@10 W10 R2@9 END"), "1+11@19 -+1@9 W10 END");
+    assert_eq!(bed.counts(), "join: 5 read, 3 folded, 2 late");
+}
+
+#[test]
+fn many_windows_are_open_at_once_and_close_in_the_order_of_their_ends() {
+    let input: Vec<String> = (0..1_000i64).rev().map(|n| format!("L{n}@{}", n * 10)).collect();
+    let expected: Vec<String> = (0..1_000i64).map(|n| format!("{n}+-@{}", n * 10 + 9)).collect();
+    check(FullOuter(pair), &format!("{} END", input.join(" ")), &format!("{} END", expected.join(" ")));
+}
+
+#[test]
+fn the_last_window_of_time_closes_at_the_end() {
+    let last = i64::MAX;
+    check(Inner(inner), &format!("L1@{last} R1@{last} END"), &format!("1+1@{} END", last - 1));
+    check_windows(
+        even(1, 1, 0),
+        FullOuter(pair),
+        &format!("L1@{last} L2@{} END", i64::MIN),
+        &format!("2+-@{} 1+-@{} END", i64::MIN, last - 1),
+    );
+}
+
+/// Windows of 10 every 5: a pair is a result once for each window that has both.
+#[test]
+fn a_pair_meets_in_each_common_window() {
+    check_windows(even(10, 5, 0), Inner(inner), "L1@5 R1@7 END", "1+1@9 1+1@14 END");
+    check_windows(even(10, 5, 0), Inner(inner), "L1@4 R1@7 END", "1+1@9 END");
+    check_windows(even(10, 5, 0), Inner(inner), "L1@4 R1@10 END", "END");
+    check_windows(even(10, 5, 0), FullOuter(pair), "L1@4 R1@7 END", "1+1@9 1+-@4 -+1@14 END");
+}
+
+/// On time for the second of its windows only.
+#[test]
+fn a_record_may_be_late_for_some_of_its_windows() {
+    let input = "L1@7 I10 R1@7 END";
+    check_windows(even(10, 5, 0), Inner(inner), input, "1+1@14 END");
+    check_windows(even(10, 5, 0), FullOuter(pair), input, "1+1@14 1+-@9 END");
+    check_windows(even(10, 5, 0), FullOuter(pair), "L1@7 W10 R1@7 END", "1+-@9 W10 1+1@14 END");
+}
+
+#[test]
+fn between_windows_nobody_meets() {
+    let mut bed = Bed::of_two(join(even(2, 5, 0), FullOuter(pair)));
+    assert_eq!(bed.run("L1@1 L2@2 R2@4 R1@0 END"), "1+1@1 END");
+    assert_eq!(bed.counts(), "join: 4 read, 2 folded, 2 filtered");
+}
+
+#[test]
+fn a_panic_is_blamed_on_it() {
+    let windows = even(10, 10, 0);
+    let divide = |left: &i64, right: &i64| left / right;
+    let one = |_: &i64| 1i64;
+    let mut bed = Bed::of_two(WindowJoin::new("broken", windows, one, one, Inner(divide)));
+    assert_eq!(bed.panics("L1@0 R0@0"), "broken");
+    let by = |value: &i64| 1 / value;
+    let mut bed = Bed::of_two(WindowJoin::new("keys", windows, by, by, Inner(divide)));
+    assert_eq!(bed.panics("L0@0"), "keys");
+}
+
+/// What is on time for window `start..start + size`, where a window starts at every `offset + n * slide`.
+fn counts_for(record: Judged, start: i64, size: i64) -> bool {
+    start <= record.time && record.time < start + size && start + size > record.late_by
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    size: i64,
+    slide: i64,
+    offset: i64,
+}
+
+impl Shape {
+    fn any() -> impl Strategy<Value = Shape> {
+        let tumbling = (1..40i64, -20..20i64).prop_map(|(size, offset)| Shape { size, slide: size, offset });
+        let any =
+            (1..40i64, 1..20i64, -20..20i64).prop_map(|(size, slide, offset)| Shape { size, slide, offset });
+        prop_oneof![tumbling, any]
+    }
+
+    fn windows(self) -> EvenWindows {
+        even(self.size, self.slide, self.offset)
+    }
+
+    /// Nested loops, window by window.
+    fn recompute(self, streams: &TwoStreams, is_left_outer: bool, is_right_outer: bool) -> Vec<String> {
+        let (lefts, rights) = (streams.judged(0), streams.judged(1));
+        let mut results = Vec::new();
+        for start in (-400..400).filter(|start| (start - self.offset) % self.slide == 0) {
+            let stamp = start + self.size - 1;
+            let within = |records: &[Judged]| -> Vec<i64> {
+                let counted = records.iter().filter(|record| counts_for(**record, start, self.size));
+                counted.map(|record| record.value).collect()
+            };
+            let (lefts, rights) = (within(&lefts), within(&rights));
+            for left in &lefts {
+                for right in rights.iter().filter(|right| *right % 10 == left % 10) {
+                    results.push((pair(Some(left), Some(right)), stamp));
+                }
+                if is_left_outer && !rights.iter().any(|right| right % 10 == left % 10) {
+                    results.push((pair(Some(left), None), stamp));
+                }
+            }
+            for right in &rights {
+                if is_right_outer && !lefts.iter().any(|left| left % 10 == right % 10) {
+                    results.push((pair(None, Some(right)), stamp));
+                }
+            }
+        }
+        sorted(results)
+    }
+}
+
+proptest! {
+    /// With any room, in any interleaving, saved and loaded at every watermark or not.
+    #[test]
+    fn equals_nested_loops(
+        shape in Shape::any(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
+    ) {
+        let windows = shape.windows();
+        let (got, outer) = match kind {
+            0 => (run.results(&streams, || join(windows, Inner(inner))), (false, false)),
+            1 => {
+                let left = |l: &i64, r: Option<&i64>| pair(Some(l), r);
+                (run.results(&streams, || join(windows, LeftOuter(left))), (true, false))
+            }
+            2 => {
+                let right = |l: Option<&i64>, r: &i64| pair(l, Some(r));
+                (run.results(&streams, || join(windows, RightOuter(right))), (false, true))
+            }
+            _ => (run.results(&streams, || join(windows, FullOuter(pair))), (true, true)),
+        };
+        prop_assert_eq!(got, shape.recompute(&streams, outer.0, outer.1));
+    }
+
+    #[test]
+    fn the_sides_may_be_swapped(
+        shape in Shape::any(), streams in TwoStreams::any(), runs in [Run::any(), Run::any()],
+    ) {
+        let there = runs[0].results(&streams, || join(shape.windows(), FullOuter(pair)));
+        let back = runs[1].results(&streams.swapped(), || join(shape.windows(), FullOuter(swapped_pair)));
+        prop_assert_eq!(there, back);
+    }
+}
+
+mod funding {
+    use super::*;
+    use crate::purse::Purse;
+
+    fn many(from: i64, stamp: i64) -> String {
+        let values = (from..from + 500).map(|n| format!("L{n}@{stamp} R{n}@{stamp} L{n}@{stamp} "));
+        values.collect()
+    }
+
+    fn by_value(
+        combine: Inner<fn(&i64, &i64) -> String>,
+    ) -> WindowJoin<i64, i64, i64, Key, Key, Inner<fn(&i64, &i64) -> String>> {
+        WindowJoin::new("join", even(10, 10, 0), |value: &i64| *value, |value: &i64| *value, combine)
+    }
+
+    /// What is held never exceeds what was lent; tables of closed windows serve the next.
+    #[test]
+    fn state_is_paid_before_it_grows_and_used_again() {
+        let purse = Purse::of(1 << 30);
+        let mut bed = Bed::of_two(by_value(Inner(inner)));
+        bed.fund(&purse.allowance());
+        assert_eq!(bed.state_bytes(), 0);
+        bed.run(&many(0, 0));
+        let (full, first) = (bed.state_bytes(), purse.granted());
+        // A key and two values with their tags, and a linked value, of 500 keys.
+        assert!(full >= 500 * (8 + 16 + 16 + 16), "{full} bytes");
+        assert!(full <= first && first < 3 * full, "{full} bytes held, {first} lent");
+        for window in 1..10 {
+            bed.run(&format!("W{}", window * 10));
+            bed.run(&many(0, window * 10));
+            assert_eq!((bed.state_bytes(), purse.granted()), (full, first));
+        }
+    }
+
+    /// Whoever is refused goes without, and nothing breaks until the query ends.
+    #[test]
+    fn refusals_lose_records_and_nothing_else() {
+        for bytes in [0, 200, 1_000, 3_000, 10_000, 30_000] {
+            let purse = Purse::of(bytes);
+            let mut bed = Bed::of_two(join(even(10, 5, 0), FullOuter(pair)));
+            bed.fund(&purse.allowance());
+            bed.run(&many(0, 0));
+            bed.run("W7");
+            bed.run(&many(0, 17));
+            assert!(bed.state_bytes() <= bytes);
+            bed.run("END");
+            bed.counts();
+        }
+    }
+
+    /// A window of many keys does not make the ones behind it pay: what is too large for them is given back.
+    #[test]
+    fn what_a_burst_needed_is_given_back() {
+        let mut bed = Bed::of_two(by_value(Inner(inner)));
+        bed.run(&format!("{} W10 L1@11 W20", many(0, 0)));
+        bed.run("L1@21 W30");
+        let after = bed.state_bytes();
+        assert!(after < 5_000, "{after} bytes");
+    }
+}
