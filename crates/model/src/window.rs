@@ -240,6 +240,11 @@ impl SlidingWindows {
         self.slide
     }
 
+    /// Where one of them starts, from the Unix epoch on; at least zero and below the slide.
+    pub fn offset(&self) -> Span {
+        self.offset
+    }
+
     /// Whether an instant may lie in more than one window.
     #[inline]
     pub fn overlap(&self) -> bool {

@@ -66,16 +66,17 @@ pub mod stream;
 
 pub use query::Query;
 pub use segment::{Chaining, Erased, Segment};
-pub use stream::{KeyedStream, Parts, SharedStream, Stream, WindowedStream};
+pub use stream::{KeyedPair, KeyedStream, Parts, SharedStream, Stream, WindowedPair, WindowedStream};
 
 pub use thalweg_model::{
-    Clock, Coded, Counts, Either, Entropy, EventTime, Fault, Flow, Fold, Generate, Input, Mark, Operator,
-    Output, Polled, ProcessingTime, Record, SeededEntropy, Sink, Source, SourceStatus, Span, State,
-    StateError, StateReader, StateWriter, TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks,
-    Window, WindowError, Windowed, source,
+    Clock, Coded, CountWindows, Counted, Counts, Either, Entropy, EventTime, Fault, Firing, Flow, Fold,
+    Generate, Input, Mark, Operator, Output, Polled, ProcessingTime, Record, SeededEntropy, SessionGap, Sink,
+    SlidingWindows, Source, SourceStatus, Span, State, StateError, StateReader, StateWriter, TotalF64,
+    TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks, Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{
-    Count, DuplicateKey, KeyedProcess, Lookup, LookupOptions, LookupOrder, ProcessContext, Table, Ticket,
+    Count, DistinctCount, DuplicateKey, FloatSum, KeyedProcess, Lookup, LookupOptions, LookupOrder, Max,
+    Mean, Min, Of, ProcessContext, Sum, Table, Ticket, TopN, Values, of,
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{

@@ -101,6 +101,7 @@
 //! ```
 
 mod keyed;
+mod pair;
 mod several;
 
 use std::cell::RefCell;
@@ -119,6 +120,7 @@ use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
 
 pub use keyed::{KeyedStream, WindowedStream};
+pub use pair::{KeyedPair, WindowedPair};
 pub use several::{Parts, SharedStream};
 
 /// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of

@@ -14,7 +14,7 @@
 //! Windows": never more than two stretches for each window, where pieces of the greatest common divisor of size and
 //! distance (Li et al., "No Pane, No Gain", SIGMOD Record 34, 2005) may be as many as the divisor asks.
 
-use thalweg_model::{EventTime, Span, TumblingWindows, Window};
+use thalweg_model::{EventTime, SlidingWindows, Span, TumblingWindows, Window};
 
 /// Windows `[offset + n * slide, offset + n * slide + size)`, for every integer `n`, which is their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +31,12 @@ impl From<TumblingWindows> for EvenWindows {
     fn from(windows: TumblingWindows) -> Self {
         let start = windows.window_of(EventTime::EPOCH).start;
         EvenWindows::new(windows.size(), windows.size(), start.since(EventTime::EPOCH))
+    }
+}
+
+impl From<SlidingWindows> for EvenWindows {
+    fn from(windows: SlidingWindows) -> Self {
+        EvenWindows::new(windows.size(), windows.slide(), windows.offset())
     }
 }
 

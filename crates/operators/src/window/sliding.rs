@@ -52,11 +52,34 @@ pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
 impl<K, V, KeyOf, F> SlidingAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
     F: Fold<V>,
 {
-    /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well.
+    /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well. Late records
+    /// are dropped.
     pub fn new(name: impl Into<String>, windows: impl Into<SlidingWindows>, key_of: KeyOf, fold: F) -> Self {
+        SlidingAggregate::with_rule(name, windows, key_of, fold)
+    }
+
+    /// The same, but late records are handed on, beside the results.
+    pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
+        let SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, .. } = self;
+        let late_records = PhantomData;
+        SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, late_records }
+    }
+}
+
+impl<K, V, KeyOf, F, L> SlidingAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    F: Fold<V>,
+{
+    /// The same; `L` says what becomes of late records.
+    pub fn with_rule(
+        name: impl Into<String>,
+        windows: impl Into<SlidingWindows>,
+        key_of: KeyOf,
+        fold: F,
+    ) -> Self {
         SlidingAggregate {
             name: name.into(),
             key_of,
@@ -69,13 +92,6 @@ where
             blame: Blame::default(),
             late_records: PhantomData,
         }
-    }
-
-    /// The same, but late records are emitted as well.
-    pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
-        let SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, .. } = self;
-        let late_records = PhantomData;
-        SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, late_records }
     }
 }
 

@@ -1,18 +1,22 @@
 //! What can be done with values once they are grouped by a key.
 //!
 //! ```text
-//!   KeyedStream<K, T>  --tumbling-->  WindowedStream<K, T>  --aggregate-->  Stream<Windowed<K, R>>
-//!   KeyedStream<K, T>  --process-->   Stream<U>
+//!   KeyedStream<K, T>  --tumbling, sliding-->   WindowedStream<K, T>  --aggregate, apply-->  Stream<Windowed<K, R>>
+//!   KeyedStream<K, T>  --process, distinct-->   Stream<U>
+//!   KeyedStream<K, T>, KeyedStream<K, R>  --join-->  KeyedPair<K, T, R>
 //! ```
 
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-use thalweg_model::{Fold, State, TumblingWindows, Windowed};
-use thalweg_operators::{KeyedProcess, Process, TumblingAggregate};
+use thalweg_model::{Fold, SlidingWindows, Span, State, TumblingWindows, Windowed};
+use thalweg_operators::{
+    Distinct, DivertLate, DropLate, FlatMap, KeyedProcess, LateRule, Process, SlidingAggregate, Values,
+};
 
+use super::pair::KeyedPair;
 use super::{Stream, stateful};
-use crate::segment::{Erased, Segment, Stateful};
+use crate::segment::{Chained, Erased, FromEnds, Segment, SidesOf, Stateful};
 
 /// Values of type `T`, grouped by a key of type `K`.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
@@ -81,16 +85,84 @@ where
 
     /// Cuts event time into back-to-back windows; each key has its own.
     pub fn tumbling(self, windows: TumblingWindows) -> WindowedStream<K, T, C, KeyOf> {
-        WindowedStream { keyed: self, windows }
+        self.windowed(windows.into())
+    }
+
+    /// Cuts event time into windows of one size that begin at even distances, so that a value may count for several;
+    /// each key has its own.
+    ///
+    /// ```
+    /// # use thalweg::{Count, Segment, SlidingWindows, Span, Stream, WindowError, Windowed};
+    /// # fn f<C: Segment<&'static str>>(words: Stream<&'static str, C>) -> Result<Stream<Windowed<String, u64>, impl Segment<Windowed<String, u64>>>, WindowError> {
+    /// let two_minutes = SlidingWindows::of_size(Span::from_secs(120)).every(Span::from_secs(30))?;
+    /// Ok(words.key_by(|word| word.to_string()).sliding(two_minutes).aggregate(Count))
+    /// # }
+    /// ```
+    pub fn sliding(self, windows: SlidingWindows) -> WindowedStream<K, T, C, KeyOf> {
+        self.windowed(windows)
+    }
+
+    /// For each key and window the first value makes one result, at once and stamped with the last instant of the
+    /// window; the others are counted as filtered.
+    ///
+    /// Memory: the keys of each open window, counted in the engine's budget.
+    pub fn distinct(
+        self,
+        windows: TumblingWindows,
+    ) -> Stream<Windowed<K, ()>, Stateful<C::BeforeState, T, Distinct<K, KeyOf>>>
+    where
+        K: Clone,
+    {
+        let KeyedStream { stream, key_of, .. } = self;
+        stream.follow("distinct", |head, label| stateful(head, Distinct::new("", windows, key_of), label))
+    }
+
+    /// Brings the stream together with another, to be joined where their keys are equal.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+    /// # type Order = (u64, char);
+    /// # type Payment = (u64, u32);
+    /// # fn f<A: Segment<Order>, B: Segment<Payment>>(orders: Stream<Order, A>, payments: Stream<Payment, B>) -> Result<Stream<(char, u32), impl Segment<(char, u32)>>, WindowError> {
+    /// let hours = TumblingWindows::new(Span::from_secs(3_600))?;
+    /// let pair = orders.key_by(|(order, _)| *order).join(payments.key_by(|(order, _)| *order));
+    /// Ok(pair.tumbling(hours).inner(|(_, what), (_, paid)| (*what, *paid)))
+    /// # }
+    /// ```
+    pub fn join<R, D, KeyOfR>(
+        self,
+        other: KeyedStream<K, R, D, KeyOfR>,
+    ) -> KeyedPair<K, T, R, C, D, KeyOf, KeyOfR>
+    where
+        T: Clone,
+        R: Clone + Send + 'static,
+        D: Segment<R>,
+    {
+        KeyedPair {
+            stream: self.stream.meet(other.stream, |left, right| FromEnds(SidesOf::new(left, right))),
+            left_key: self.key_of,
+            right_key: other.key_of,
+            key: PhantomData,
+        }
+    }
+
+    fn windowed(self, windows: SlidingWindows) -> WindowedStream<K, T, C, KeyOf> {
+        WindowedStream { keyed: self, windows, allowed: Span::ZERO, late: PhantomData }
     }
 }
 
-/// Values of type `T`, grouped by a key of type `K` and a window.
+/// Values of type `T`, grouped by a key of type `K` and a window. `Late` says what becomes of late ones.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
-pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K> {
+pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
-    windows: TumblingWindows,
+    windows: SlidingWindows,
+    allowed: Span,
+    late: PhantomData<fn() -> Late>,
 }
+
+/// What an aggregate over windows is made of.
+type Aggregated<K, T, C, KeyOf, F, Late> =
+    Stateful<<C as Segment<T>>::BeforeState, T, SlidingAggregate<K, T, KeyOf, F, Late>>;
 
 impl<K, T, C, KeyOf> WindowedStream<K, T, C, KeyOf>
 where
@@ -99,22 +171,95 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
+    /// Hands late values on instead of dropping them: what follows is a stream of results and late values, which
+    /// [`part`](Stream::part) tells apart. They are counted as late all the same.
+    ///
+    /// ```
+    /// # use thalweg::{Count, Segment, Span, Stream, TumblingWindows, WindowError};
+    /// # use thalweg_connectors::{Collect, LinesSink};
+    /// # use thalweg::Windowed;
+    /// # fn f<C: Segment<i64>>(readings: Stream<i64, C>, counts: Collect<Windowed<(), u64>>, too_late: Collect<i64>) -> Result<(), WindowError> {
+    /// let minutes = TumblingWindows::new(Span::from_secs(60))?;
+    /// let (results, late) = readings.key_by(|_| ()).tumbling(minutes).divert_late().aggregate(Count).part();
+    /// results.sink("counts", counts);
+    /// late.sink("too late", too_late);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn divert_late(self) -> WindowedStream<K, T, C, KeyOf, DivertLate> {
+        let WindowedStream { keyed, windows, allowed, .. } = self;
+        WindowedStream { keyed, windows, allowed, late: PhantomData }
+    }
+
+    /// Collects the values of each key and window, and makes of them whatever `function` likes: results that need all of
+    /// a window at once, such as a median, or none. They are stamped with the last instant of the window.
+    ///
+    /// Values of one input stand in the order in which they came. Memory: all values of the open windows, counted in the
+    /// engine's budget. What can be computed as values come is cheaper by [`aggregate`](Self::aggregate); both at once
+    /// is an aggregate of a pair, such as `(Count, Values)`.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+    /// # fn f<C: Segment<(u32, i64)>>(readings: Stream<(u32, i64), C>) -> Result<Stream<(u32, i64), impl Segment<(u32, i64)>>, WindowError> {
+    /// let minutes = TumblingWindows::new(Span::from_secs(60))?;
+    /// Ok(readings.key_by(|(sensor, _)| *sensor).tumbling(minutes).apply(|window| {
+    ///     let mut values: Vec<i64> = window.value.iter().map(|(_, value)| *value).collect();
+    ///     values.sort_unstable();
+    ///     let median = values[values.len() / 2];
+    ///     Some((window.key, median))
+    /// }))
+    /// # }
+    /// ```
+    pub fn apply<V, F>(
+        self,
+        function: F,
+    ) -> Stream<
+        V::Item,
+        Chained<Aggregated<K, T, C, KeyOf, Values, DropLate>, Windowed<K, Vec<T>>, FlatMap<F, V::IntoIter>>,
+    >
+    where
+        T: Clone + State,
+        V: IntoIterator<IntoIter: Send + 'static, Item: Send + 'static>,
+        F: Fn(Windowed<K, Vec<T>>) -> V + Send + Sync + 'static,
+    {
+        self.aggregate(Values).flat_map(function)
+    }
+}
+
+impl<K, T, C, KeyOf, Late> WindowedStream<K, T, C, KeyOf, Late>
+where
+    K: Clone + Eq + Hash + State,
+    T: Send + 'static,
+    C: Segment<T>,
+    KeyOf: Fn(&T) -> K + Send + Sync + 'static,
+{
+    /// Lets windows take late values until the watermark is so far behind their end, and update their results: at the
+    /// next watermark, each key that has changed has one more result, marked as an
+    /// [update](thalweg_model::Firing::Update), which replaces the one before.
+    pub fn allow_lateness(self, allowed: Span) -> Self {
+        WindowedStream { allowed, ..self }
+    }
+
     /// Folds the values of each key and window into one result, stamped with the last instant of the window.
     ///
     /// Results come when the watermark reaches the end of their window: windows in the order of their ends, the keys
     /// of one window in no promised order. A key without values in a window has no result there. A value whose
-    /// window has closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this operator,
+    /// windows have all closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this operator,
     /// and changes no result.
     ///
-    /// Memory: one accumulator per key and open window, counted in the engine's budget; when there is none left, the
-    /// query fails with [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What keys and accumulators allocate
-    /// for themselves is not counted.
+    /// Memory: one accumulator per key and open window, of windows that slide per key and pane, counted in the engine's
+    /// budget; when there is none left, the query fails with
+    /// [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What keys and accumulators allocate for themselves is
+    /// counted only if the aggregate [says so](Fold::HOLDS).
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
-    ) -> Stream<Windowed<K, F::Result>, Stateful<C::BeforeState, T, TumblingAggregate<K, T, KeyOf, F>>> {
-        let WindowedStream { keyed: KeyedStream { stream, key_of, .. }, windows } = self;
-        let operator = TumblingAggregate::new("", windows, key_of, fold);
+    ) -> Stream<<Late as LateRule<Windowed<K, F::Result>, T>>::Out, Aggregated<K, T, C, KeyOf, F, Late>>
+    where
+        Late: LateRule<Windowed<K, F::Result>, T, Out: Send + 'static>,
+    {
+        let WindowedStream { keyed: KeyedStream { stream, key_of, .. }, windows, allowed, .. } = self;
+        let operator = SlidingAggregate::with_rule("", windows, key_of, fold).allow_lateness(allowed);
         stream.follow("window", |head, label| stateful(head, operator, label))
     }
 }

@@ -169,11 +169,11 @@ fn tumbling_windows_are_updated_too() {
 #[test]
 fn late_records_are_diverted() {
     let mut bed = Bed::new(sums(TEN_BY_FIVE, Sum).divert_late()).with_room(1);
-    assert_eq!(bed.run("1@3 W10 right:7@2 right:8@4 1@6 END"), "1=1@4 1=1@9 W10 right:7@2 right:8@4 1=1@14 END");
+    assert_eq!(bed.run("1@3 W10 7@2 8@4 1@6 END"), "1=1@4 1=1@9 W10 right:7@2 right:8@4 1=1@14 END");
     assert_eq!(bed.counts(), "sums: 4 read, 2 folded, 2 late");
     let allowing = Spans { lateness: 5, ..TEN_BY_FIVE };
     let mut bed = Bed::new(sums(allowing, Sum).divert_late());
-    assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 8@2 W16");
+    assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 right:8@2 W16");
 }
 
 #[test]
