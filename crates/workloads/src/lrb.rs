@@ -9,13 +9,15 @@
 //! 4. [`toll`]: what the short form says of a segment and a minute.
 //! 5. [`loops`]: the short form as a hand-written loop without an engine, the ceiling that it is measured
 //!    against.
-//! 6. [`check`]: its results beside those of the reference.
+//! 6. [`full`]: the full rules in the typed interface.
+//! 7. [`check`]: its results beside those of the reference.
 //!
 //! Source: Arasu et al., "Linear Road: A Stream Data Management Benchmark", VLDB 2004; the short form is that of
 //! the Enjima paper, section 5.1.1.
 
 pub mod check;
 pub mod csv;
+pub mod full;
 pub mod generator;
 pub mod loops;
 pub mod report;

@@ -32,6 +32,13 @@ impl<K, R> Clone for Table<K, R> {
     }
 }
 
+/// A table without rows.
+impl<K: Eq + Hash, R> Default for Table<K, R> {
+    fn default() -> Self {
+        Table { rows: Arc::new(KeyTable::new(KeyHash::known(), Allowance::default())) }
+    }
+}
+
 /// Two rows of a table have the same key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct DuplicateKey {

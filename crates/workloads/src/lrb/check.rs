@@ -41,7 +41,7 @@ pub fn input_of(record: &Record<LrbRecord>) -> LrbInput {
 
 /// A result as a row of `lrb.csv`.
 pub fn row_of(result: &Windowed<Segment, SegmentReport>) -> LrbRow {
-    let Windowed { window, key: Segment { xway, direction, number }, value } = *result;
+    let Windowed { window, key: Segment { xway, direction, number }, value, .. } = *result;
     LrbRow {
         window_start_s: window.start.as_micros().div_euclid(1_000_000),
         xway,

@@ -22,7 +22,7 @@ pub const EXIT_LANE: u8 = 4;
 pub const REPORT_PERIOD_S: u32 = 30;
 
 /// One record of the input. Its event time is the benchmark's time.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum LrbRecord {
     /// Type 0: where a car is.
     Report(PositionReport),
@@ -54,7 +54,7 @@ pub enum LrbRecord {
 }
 
 /// Type 0: where a car is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PositionReport {
     /// The car.
     pub vehicle: u32,

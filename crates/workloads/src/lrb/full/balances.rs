@@ -6,7 +6,7 @@
 //! The rules stand in [`crate::reference::lrb_full`], under "Entering a segment" and "Requests".
 
 use serde::{Deserialize, Serialize};
-use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
+use thalweg::{EventTime, KeyedProcess, ProcessContext, Record};
 
 /// What matters to a car's balance.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
@@ -71,16 +71,23 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
         context: &mut ProcessContext<'_, u32, Account, Balance>,
     ) {
         context.state().waiting.push((record.event_time, record.value));
-        context.set_timer(record.event_time.plus(Span::from_micros(1)));
+        let next_second = second_of(record.event_time).saturating_add(1);
+        context.set_timer(EventTime::from_secs(next_second));
     }
 
     /// All that has happened before `at` is known.
-    fn on_timer(&self, _vehicle: &u32, at: EventTime, context: &mut ProcessContext<'_, u32, Account, Balance>) {
+    fn on_timer(
+        &self,
+        _vehicle: &u32,
+        at: EventTime,
+        context: &mut ProcessContext<'_, u32, Account, Balance>,
+    ) {
         let account = context.state();
-        let (mut due, waiting): (Vec<_>, Vec<_>) = account.waiting.drain(..).partition(|(time, _)| *time < at);
+        let (mut due, waiting): (Vec<_>, Vec<_>) =
+            account.waiting.drain(..).partition(|(time, _)| *time < at);
         account.waiting = waiting;
-        // Of one instant entries come first, as they stand first in the type; there is one of a car in any second.
-        due.sort_unstable();
+        let is_request = |event: &BalanceEvent| matches!(event, BalanceEvent::Asked { .. });
+        due.sort_unstable_by_key(|(time, event)| (second_of(*time), is_request(event), *time, *event));
         for (time, event) in due {
             let account = context.state();
             match event {
@@ -102,4 +109,8 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
     fn held_bytes(&self, account: &Account) -> usize {
         account.waiting.capacity() * size_of::<(EventTime, BalanceEvent)>()
     }
+}
+
+fn second_of(at: EventTime) -> i64 {
+    at.as_micros().div_euclid(1_000_000)
 }

@@ -97,7 +97,8 @@ impl KeyedProcess<u32, PositionReport> for Journeys {
         };
         let stays = !begins && before == Some(place);
         let had_stopped = car.reports_there >= STOPPED_REPORTS;
-        car.reports_there = if stays { car.reports_there.saturating_add(1).min(STOPPED_REPORTS + 1) } else { 1 };
+        car.reports_there =
+            if stays { car.reports_there.saturating_add(1).min(STOPPED_REPORTS + 1) } else { 1 };
         let stops = car.reports_there == STOPPED_REPORTS;
         (car.last, car.is_off_road) = (Some((now, place)), leaves);
 

@@ -104,7 +104,7 @@ impl Minute {
         join.0.clear();
         let result = |(key, group): (u32, SegmentReport)| {
             let toll = if group.accidents > 0 { 0 } else { group.toll };
-            Windowed { window, key: segment_of(key), value: SegmentReport { toll, ..group } }
+            Windowed::on_time(window, segment_of(key), SegmentReport { toll, ..group })
         };
         in_blocks(segments.0.drain().map(result), &mut self.result_block, |rows| take(rows, results));
     }

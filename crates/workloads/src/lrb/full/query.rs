@@ -1,0 +1,200 @@
+//! Linear Road by its full rules, in the typed interface.
+//!
+//! ```text
+//! source -> answerable -+-> reports, in order -> journeys (per car) -+-> sightings -+-> mean speed, 300 s / 60 s --+
+//!                       |                                            |              +-> cars, 60 s ----------------+-> join
+//!                       |                                            |                                                  |
+//!                       |                                            +-> stops -> accidents (per place) -> segments     | traffic
+//!                       |                                            |                                        |         |
+//!                       |                                            +-> entries ---------------------> tolls (per segment)
+//!                       |                                                                                |
+//!                       |                       tolls <- announcements  <--------------------------------+
+//!                       |                     notices <-+     |
+//!                       |                                     | charges
+//!                       +-> balance requests ------> balances (per car)
+//!                       +-> requests for a day ----> join with the historical tolls
+//! ```
+//!
+//! Everything runs in event time: results do not depend on the order in which records arrive, as long as that is within
+//! the bound of the source's watermarks. A toll or notice comes out when the watermark has passed its report, not at the
+//! end of a minute.
+//!
+//! The rules stand in [`crate::reference::lrb_full`].
+
+use serde::{Deserialize, Serialize};
+use thalweg::{
+    DistinctCount, Query, Segment as StreamSegment, Sink, SlidingWindows, Source, Span, Stream, Table,
+    TumblingWindows, WatermarkStrategy, WindowError,
+};
+
+use super::accidents::{Accidents, segments_before};
+use super::balances::{Balance, BalanceEvent, Balances};
+use super::journeys::{CarEvent, Journeys, Sighting};
+use super::tolls::{Announcement, SegmentEvent, Tolls, Traffic};
+use super::traffic::MeanSpeed;
+use crate::lrb::report::{LrbRecord, Segment};
+
+/// What cars are counted in.
+const MINUTE: Span = Span::from_secs(60);
+/// What the average speed is taken over.
+const SPEED_SPAN: Span = Span::from_secs(300);
+
+/// What a car was charged on a day in the past, by vehicle, day and expressway.
+pub type HistoricalTolls = Table<(u32, u8, u16), u32>;
+
+/// Where the answers go, each stamped with the time of its report or request.
+#[derive(Clone, Copy, Debug)]
+pub struct FullSinks<A, B, C, D> {
+    /// What each car that enters a segment is told; type 0.
+    pub tolls: A,
+    /// Who comes near an accident; type 1.
+    pub notices: B,
+    /// What has been charged; type 2.
+    pub balances: C,
+    /// What was charged on a day in the past; type 3.
+    pub dailies: D,
+}
+
+/// A car enters a segment near an accident.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Notice {
+    /// The car.
+    pub vehicle: u32,
+    /// Where the accident is.
+    pub segment: Segment,
+}
+
+/// What a car was charged on a day in the past.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct Daily {
+    /// The request's number.
+    pub query: u32,
+    /// The sum of its tolls.
+    pub toll: u32,
+}
+
+/// Adds Linear Road by its full rules to `query`. Requests that have no answer, for a travel time, or without a `history`
+/// for a day in the past, are filtered out by the operator `answerable`.
+///
+/// # Errors
+/// [`WindowError`]: never, since the windows here have sizes above zero.
+pub fn full_rules<S, A, B, C, D>(
+    query: &Query,
+    source: S,
+    strategy: WatermarkStrategy,
+    history: Option<HistoricalTolls>,
+    sinks: FullSinks<A, B, C, D>,
+) -> Result<(), WindowError>
+where
+    S: Source<Item = LrbRecord> + 'static,
+    A: Sink<Announcement> + 'static,
+    B: Sink<Notice> + 'static,
+    C: Sink<Balance> + 'static,
+    D: Sink<Daily> + 'static,
+{
+    let has_history = history.is_some();
+    let answerable = move |record: &LrbRecord| match record {
+        LrbRecord::Report(_) | LrbRecord::Balance { .. } => true,
+        LrbRecord::Daily { .. } => has_history,
+        LrbRecord::TravelTime { .. } => false,
+    };
+    let input = query.source("source", source, strategy).filter(answerable).name("answerable").share();
+
+    let cars = input
+        .branch()
+        .filter_map(|record| if let LrbRecord::Report(report) = record { Some(report) } else { None })
+        .in_order_by(|_| ())
+        .key_by(|report| report.vehicle)
+        .process(Journeys)
+        .name("journeys")
+        .share();
+    let entries = cars.branch().filter_map(|event| match event {
+        CarEvent::Entered(entry) => Some(SegmentEvent::Entered(entry)),
+        CarEvent::Seen(_) | CarEvent::Stop(_) => None,
+    });
+    let stops = cars
+        .branch()
+        .filter_map(|event| if let CarEvent::Stop(change) = event { Some(change) } else { None });
+    let accidents =
+        stops.key_by(|change| change.place).process(Accidents).name("accidents").flat_map(|change| {
+            segments_before(change.place).map(move |segment| SegmentEvent::Accident { segment, change })
+        });
+    let sightings = cars
+        .branch()
+        .filter_map(|event| if let CarEvent::Seen(sighting) = event { Some(sighting) } else { None });
+    let announcements = traffic(sightings)?
+        .union(accidents)
+        .union(entries)
+        .key_by(SegmentEvent::segment)
+        .process(Tolls)
+        .name("tolls")
+        .share();
+
+    announcements.branch().filter(|announcement| !announcement.entry.leaves).sink("toll sink", sinks.tolls);
+    announcements
+        .branch()
+        .filter_map(|Announcement { entry, accident, .. }| {
+            let number = accident.filter(|_| !entry.leaves)?;
+            Some(Notice { vehicle: entry.vehicle, segment: Segment { number, ..entry.segment } })
+        })
+        .sink("notice sink", sinks.notices);
+
+    let charges = announcements.branch().map(|Announcement { entry, toll, .. }| BalanceEvent::Entered {
+        vehicle: entry.vehicle,
+        begins: entry.begins,
+        toll: (!entry.leaves).then_some(toll),
+    });
+    let requests = input.branch().filter_map(|record| match record {
+        LrbRecord::Balance { vehicle, query } => Some(BalanceEvent::Asked { vehicle, query }),
+        LrbRecord::Report(_) | LrbRecord::Daily { .. } | LrbRecord::TravelTime { .. } => None,
+    });
+    charges
+        .union(requests)
+        .key_by(BalanceEvent::vehicle)
+        .process(Balances)
+        .name("balances")
+        .sink("balance sink", sinks.balances);
+
+    // Without a history nobody asks, and nobody is answered.
+    let history = history.unwrap_or_default();
+    input
+        .branch()
+        .filter_map(|record| match record {
+            LrbRecord::Daily { vehicle, query, xway, day } => Some((query, (vehicle, day, xway))),
+            LrbRecord::Report(_) | LrbRecord::Balance { .. } | LrbRecord::TravelTime { .. } => None,
+        })
+        .join_table(history, |(_, key)| *key, |(query, _), toll| Daily { query, toll: *toll })
+        .name("daily expenditures")
+        .sink("daily sink", sinks.dailies);
+    Ok(())
+}
+
+/// How it went in each segment until each minute began.
+fn traffic<C: StreamSegment<Sighting>>(
+    sightings: Stream<Sighting, C>,
+) -> Result<Stream<SegmentEvent, impl StreamSegment<SegmentEvent>>, WindowError> {
+    let minutes = TumblingWindows::new(MINUTE)?;
+    let sightings = sightings.share();
+    let speeds = sightings
+        .branch()
+        .key_by(|sighting| sighting.segment)
+        .sliding(SlidingWindows::of_size(SPEED_SPAN).every(MINUTE)?)
+        .aggregate(MeanSpeed)
+        .name("mean speeds")
+        .map(|mean| (mean.key, mean.value));
+    let cars = sightings
+        .branch()
+        .map(|sighting| (sighting.segment, sighting.vehicle))
+        .key_by(|(segment, _)| *segment)
+        .tumbling(minutes)
+        .aggregate(thalweg::of(|(_, vehicle): &(Segment, u32)| *vehicle, DistinctCount))
+        .name("cars")
+        .map(|cars| (cars.key, cars.value));
+    // Whoever was there in the last minute was there in the last five.
+    let joined = speeds.key_by(|(segment, _)| *segment).join(cars.key_by(|(segment, _)| *segment));
+    let traffic = joined.tumbling(minutes).left(|&(segment, lav_mph), cars| {
+        let cars = cars.map_or(0, |(_, cars)| *cars);
+        SegmentEvent::Traffic(Traffic { segment, lav_mph, cars })
+    });
+    Ok(traffic.name("traffic"))
+}
