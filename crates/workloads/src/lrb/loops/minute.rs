@@ -73,8 +73,8 @@ impl Minute {
         Minute {
             speeds: Speeds(Table::new()),
             counts: Counts(Table::new()),
-            join: Join(Table::new()),
-            segments: Segments(Table::new()),
+            join: Join(Table::fed_by_table()),
+            segments: Segments(Table::fed_by_table()),
             results: Vec::new(),
             speed_block: Vec::with_capacity(block_records),
             count_block: Vec::with_capacity(block_records),

@@ -7,6 +7,9 @@
 /// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
 const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Another odd number, without a relation to the first: the first multiplier of SplitMix64.
+const SECOND_MULTIPLIER: u64 = 0xbf58_476d_1ce4_e5b9;
+
 /// A number that keys are made of.
 pub(super) trait Key: Copy + Eq {
     /// Marks a free slot; never used as a key.
@@ -45,17 +48,27 @@ pub(super) struct Table<K, V> {
     /// A power of two of them.
     slots: Vec<Slot<K, V>>,
     occupied_count: usize,
+    multiplier: u64,
 }
 
 impl<K: Key, V: Copy + Default> Table<K, V> {
     /// A table without entries.
     pub(super) fn new() -> Self {
-        Self::with_slots(1 << 6)
+        Self::with_slots(1 << 6, MULTIPLIER)
     }
 
-    fn with_slots(slot_count: usize) -> Self {
+    /// A table without entries, whose keys come in the order in which another table is [drained](Self::drain).
+    ///
+    /// With the same hash it would fill from one end while it grows, and look for each key's slot behind all
+    /// before it: two million keys took minutes, not a fraction of a second.
+    pub(super) fn fed_by_table() -> Self {
+        Self::with_slots(1 << 6, SECOND_MULTIPLIER)
+    }
+
+    fn with_slots(slot_count: usize, multiplier: u64) -> Self {
         assert!(slot_count.is_power_of_two() && slot_count > 1, "{slot_count} slots cannot be hashed to");
-        Table { slots: vec![Slot { key: K::VACANT, value: V::default() }; slot_count], occupied_count: 0 }
+        let slots = vec![Slot { key: K::VACANT, value: V::default() }; slot_count];
+        Table { slots, occupied_count: 0, multiplier }
     }
 
     /// The value at `key`.
@@ -97,7 +110,8 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
         debug_assert!(key != K::VACANT, "the key that marks free slots is looked up");
         let slots = &self.slots[..];
         let mask = slots.len() - 1;
-        let mut index = (key.bits().wrapping_mul(MULTIPLIER) >> (u64::BITS - slots.len().ilog2())) as usize;
+        let mut index =
+            (key.bits().wrapping_mul(self.multiplier) >> (u64::BITS - slots.len().ilog2())) as usize;
         loop {
             let found = slots[index].key;
             if found == key || found == K::VACANT {
@@ -111,7 +125,7 @@ impl<K: Key, V: Copy + Default> Table<K, V> {
     #[cold]
     fn occupy(&mut self, index: usize, key: K) -> usize {
         if 2 * (self.occupied_count + 1) > self.slots.len() {
-            let mut larger = Self::with_slots(2 * self.slots.len());
+            let mut larger = Self::with_slots(2 * self.slots.len(), self.multiplier);
             for (key, value) in self.drain() {
                 *larger.entry(key) = value;
             }
@@ -132,6 +146,19 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    /// Every key costs some look-ups, whatever order the keys come in: quadratic, this would take minutes.
+    #[test]
+    fn a_table_may_be_fed_by_another() {
+        let mut first: Table<u32, u32> = Table::new();
+        (0..1_000_000).for_each(|n| *first.entry(n << 1) = n);
+        let mut second: Table<u32, u32> = Table::fed_by_table();
+        first.drain().for_each(|(key, value)| *second.entry(key) = value);
+        assert_eq!(
+            (second.get(998 << 1), second.get(999), second.occupied_count),
+            (Some(998), None, 1_000_000)
+        );
+    }
 
     proptest! {
         /// Few keys and many, near and far: what is added is found, however often the table grew.
