@@ -48,6 +48,15 @@ impl<V> Chain<V> {
         }
     }
 
+    /// Loads the link of the last value, if there is more than one.
+    #[inline(always)]
+    pub(crate) fn last_link(&self, links: &[Link<V>]) -> u32 {
+        match self {
+            Chain::More(_, last) => links.get(*last as usize).map_or(END, |link| link.before),
+            _ => END,
+        }
+    }
+
     /// Every value, in the order of a walk.
     pub(crate) fn walk<'a>(&'a self, links: &'a [Link<V>]) -> impl Iterator<Item = &'a V> {
         let mut cursor = START;

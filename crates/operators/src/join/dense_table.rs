@@ -28,7 +28,7 @@ const SLOTS_PER_ENTRY_MAX: usize = 32;
 pub(crate) const NOWHERE: u32 = u32::MAX;
 
 /// The part of a key's hash that tables go by.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tag(u32);
 
 impl Tag {
@@ -111,10 +111,11 @@ impl<K: Eq, V> DenseTable<K, V> {
     /// The place of `key`, if `word`, which its tag led to, is its own; `NOWHERE` says nothing.
     #[inline(always)]
     pub(crate) fn candidate(&self, word: u64, tag: Tag, key: &K) -> u32 {
-        match place_in(word, tag) {
-            Some(place) if self.entries.get(place as usize).is_some_and(|(found, _)| found == key) => place,
-            _ => NOWHERE,
-        }
+        // Whether it is there is anybody's guess, so nothing is guessed: without an entry the first is looked at.
+        let place = place_in(word, tag);
+        let looked_at = place.unwrap_or(0);
+        let is_same = self.entries.get(looked_at as usize).is_some_and(|(found, _)| found == key);
+        if is_same & place.is_some() { looked_at } else { NOWHERE }
     }
 
     /// The place of `key`, if it is there.

@@ -38,6 +38,8 @@ pub(crate) struct Pane<K, L, R> {
     /// Numbers of the first and the last of these windows.
     pub(crate) first: i64,
     pub(crate) last: i64,
+    /// Results of the first window are stamped with it.
+    pub(crate) stamp: EventTime,
     pub(crate) table: DenseTable<K, Sides<L, R>>,
     pub(crate) left_links: Vec<Link<L>>,
     pub(crate) right_links: Vec<Link<R>>,
@@ -62,10 +64,20 @@ pub(crate) struct Arrival<K> {
     pub(crate) key: K,
     pub(crate) tag: Tag,
     pub(crate) destination: Destination,
-    /// What its key's home in the index said.
-    word: u64,
     /// The place of its key's entry, if that was found at first sight.
-    entry: u32,
+    pub(crate) entry: u32,
+}
+
+/// What was seen of a batch of records, by their order. Apart from each other, so that the loops which wait for memory
+/// are short: then the processor is ahead of them by many records.
+#[derive(Debug)]
+struct Ahead {
+    is_left: [bool; BATCH_RECORDS],
+    destinations: [Destination; BATCH_RECORDS],
+    tags: [Tag; BATCH_RECORDS],
+    /// What the index said at the home of each key.
+    words: [u64; BATCH_RECORDS],
+    entries: [u32; BATCH_RECORDS],
 }
 
 /// An entry of a window that closes.
@@ -94,7 +106,9 @@ pub(crate) struct PaneStore<K, L, R> {
     /// The window that is closing, the places of its panes, and the next entry.
     closing: Option<Closing>,
     closing_panes: Vec<u32>,
-    batch: Vec<Arrival<K>>,
+    ahead: Box<Ahead>,
+    /// Keys of the records that were looked at; kept for its memory.
+    keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
 }
@@ -102,7 +116,14 @@ pub(crate) struct PaneStore<K, L, R> {
 impl<K, L, R> Default for Pane<K, L, R> {
     fn default() -> Self {
         let table = DenseTable::default();
-        Pane { first: 0, last: 0, table, left_links: Vec::new(), right_links: Vec::new() }
+        Pane {
+            first: 0,
+            last: 0,
+            stamp: EventTime::MIN,
+            table,
+            left_links: Vec::new(),
+            right_links: Vec::new(),
+        }
     }
 }
 
@@ -118,7 +139,27 @@ impl<K, L, R> Reused for Pane<K, L, R> {
     }
 }
 
-impl<K, L, R> Pane<K, L, R> {
+impl<K: Eq, L, R> Pane<K, L, R> {
+    /// The entry of a record's key; none if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
+        if arrival.entry != NOWHERE {
+            return Some(arrival.entry);
+        }
+        let none = || Sides { left: Chain::Empty, right: Chain::Empty };
+        self.table.find_or_insert(arrival.tag, arrival.key, none, funds)
+    }
+
+    /// Keeps a value in the entry of its key.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, entry: u32, value: Either<L, R>, funds: &mut Funds) {
+        let sides = self.table.value_mut(entry);
+        match value {
+            Either::Left(left) => sides.left.push(left, &mut self.left_links, funds),
+            Either::Right(right) => sides.right.push(right, &mut self.right_links, funds),
+        }
+    }
+
     /// The left values of the entry at `place`.
     pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
         (&self.table.value(place).left, &self.left_links)
@@ -141,7 +182,14 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
             closed: None,
             closing: None,
             closing_panes: Vec::new(),
-            batch: Vec::new(),
+            ahead: Box::new(Ahead {
+                is_left: [false; BATCH_RECORDS],
+                destinations: [Destination::Between; BATCH_RECORDS],
+                tags: [Tag::default(); BATCH_RECORDS],
+                words: [0; BATCH_RECORDS],
+                entries: [NOWHERE; BATCH_RECORDS],
+            }),
+            keys: Vec::with_capacity(BATCH_RECORDS),
             hash: KeyHash::new(0),
             funds: Funds::default(),
         }
@@ -220,12 +268,14 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
             Some(place) => {
                 let pane = self.panes.at_mut(place);
                 (pane.first, pane.last) = (first, last);
+                pane.stamp = self.windows.window(first).last_instant();
                 Destination::Pane(place)
             }
         }
     }
 
-    /// Looks at the next `count` records, and says what it saw of each.
+    /// Looks at the next `count` records, a batch at most, and gives their keys; [`arrival`](Self::arrival) tells what
+    /// else it saw.
     #[inline(always)]
     pub(crate) fn look_ahead<I: Input<Either<L, R>>>(
         &mut self,
@@ -233,61 +283,89 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         count: usize,
         late_by: EventTime,
         key_of: impl Fn(&Either<L, R>) -> K,
-    ) -> Vec<Arrival<K>> {
-        let mut batch = std::mem::take(&mut self.batch);
-        batch.clear();
-        for offset in 0..count {
-            let (event_time, key) =
-                input.inspect(offset, |record| (record.event_time, key_of(&record.value)));
+    ) -> Vec<K> {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        let mut is_one_pane = true;
+        for offset in 0..count.min(BATCH_RECORDS) {
+            let (event_time, is_left, key) = input.inspect(offset, |record| {
+                (record.event_time, matches!(record.value, Either::Left(_)), key_of(&record.value))
+            });
             let destination = self.destination(event_time, late_by);
-            let tag = Tag::of(&self.hash, &key);
-            let word = match destination {
-                Destination::Pane(place) => self.panes.at(place).table.peek(tag),
-                _ => 0,
-            };
-            batch.push(Arrival { key, tag, destination, word, entry: NOWHERE });
+            let Ahead { is_left: sides, destinations, tags, .. } = &mut *self.ahead;
+            (sides[offset], destinations[offset]) = (is_left, destination);
+            tags[offset] = Tag::of(&self.hash, &key);
+            is_one_pane &= destination == destinations[0];
+            keys.push(key);
         }
-        for arrival in &mut batch {
-            if let Destination::Pane(place) = arrival.destination {
-                arrival.entry = self.panes.at(place).table.candidate(arrival.word, arrival.tag, &arrival.key);
+        match self.ahead.destinations[0] {
+            Destination::Pane(place) if is_one_pane => self.touch(place, 0, &keys),
+            _ => self.touch_each(&keys),
+        }
+        keys
+    }
+
+    /// Finds what it can of records that go to one pane, the first of which is at `begin`: the words of all, then the
+    /// entries of all, then whom they will meet first.
+    #[inline(always)]
+    fn touch(&mut self, place: u32, begin: usize, keys: &[K]) {
+        let pane = self.panes.at(place);
+        let end = begin + keys.len();
+        let Ahead { is_left, tags, words, entries, .. } = &mut *self.ahead;
+        let (is_left, tags) = (&is_left[begin..end], &tags[begin..end]);
+        let (words, entries) = (&mut words[begin..end], &mut entries[begin..end]);
+        for (word, tag) in words.iter_mut().zip(tags) {
+            *word = pane.table.peek(*tag);
+        }
+        for (((entry, word), tag), key) in entries.iter_mut().zip(&*words).zip(tags).zip(keys) {
+            *entry = pane.table.candidate(*word, *tag, key);
+        }
+        for ((word, entry), is_left) in words.iter_mut().zip(&*entries).zip(is_left) {
+            if *entry != NOWHERE {
+                let Sides { left, right } = pane.table.value(*entry);
+                // Kept only so that it is loaded.
+                *word = u64::from(if *is_left {
+                    right.last_link(&pane.right_links)
+                } else {
+                    left.last_link(&pane.left_links)
+                });
             }
         }
-        batch
     }
 
-    /// Takes back what [`look_ahead`](Self::look_ahead) gave.
-    pub(crate) fn put_back(&mut self, mut batch: Vec<Arrival<K>>) {
-        batch.clear();
-        self.batch = batch;
-    }
-
-    /// The entry of a record's key in its pane; none if there is no memory for it.
-    #[inline(always)]
-    pub(crate) fn entry_of(&mut self, pane: u32, arrival: Arrival<K>) -> Option<u32> {
-        if arrival.entry != NOWHERE {
-            return Some(arrival.entry);
+    /// The same for records that go to several.
+    #[inline(never)]
+    fn touch_each(&mut self, keys: &[K]) {
+        for (offset, key) in keys.iter().enumerate() {
+            if let Destination::Pane(place) = self.ahead.destinations[offset] {
+                self.touch(place, offset, std::slice::from_ref(key));
+            }
         }
-        let none = || Sides { left: Chain::Empty, right: Chain::Empty };
-        let PaneStore { panes, funds, .. } = self;
-        panes.at_mut(pane).table.find_or_insert(arrival.tag, arrival.key, none, funds)
+    }
+
+    /// Takes back the keys that [`look_ahead`](Self::look_ahead) gave.
+    pub(crate) fn put_back(&mut self, mut keys: Vec<K>) {
+        keys.clear();
+        self.keys = keys;
+    }
+
+    /// What was seen of the record at `offset`, whose key is `key`.
+    #[inline(always)]
+    pub(crate) fn arrival(&self, offset: usize, key: K) -> Arrival<K> {
+        let Ahead { destinations, tags, entries, .. } = &*self.ahead;
+        Arrival { key, tag: tags[offset], destination: destinations[offset], entry: entries[offset] }
     }
 
     /// Looks at one record by itself.
-    pub(crate) fn arrival(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
+    pub(crate) fn look_at(&mut self, event_time: EventTime, key: K, late_by: EventTime) -> Arrival<K> {
         let destination = self.destination(event_time, late_by);
-        Arrival { tag: Tag::of(&self.hash, &key), key, destination, word: 0, entry: NOWHERE }
+        Arrival { tag: Tag::of(&self.hash, &key), key, destination, entry: NOWHERE }
     }
 
-    /// Keeps a value in the entry of its key.
+    /// A pane to be changed, and who pays for it.
     #[inline(always)]
-    pub(crate) fn keep(&mut self, pane: u32, entry: u32, value: Either<L, R>) {
-        let PaneStore { panes, funds, .. } = self;
-        let Pane { table, left_links, right_links, .. } = panes.at_mut(pane);
-        let sides = table.value_mut(entry);
-        match value {
-            Either::Left(left) => sides.left.push(left, left_links, funds),
-            Either::Right(right) => sides.right.push(right, right_links, funds),
-        }
+    pub(crate) fn pane_mut(&mut self, place: u32) -> (&mut Pane<K, L, R>, &mut Funds) {
+        (self.panes.at_mut(place), &mut self.funds)
     }
 
     /// The first open pane behind that of the windows `after` which shares a window with them, other than those of
@@ -407,9 +485,10 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
                 let rights = state.take::<Vec<R>>()?.into_iter().map(Either::Right);
                 let Destination::Pane(pane) = destination else { continue };
                 let tag = self.tag(&key);
-                let arrival = Arrival { key, tag, destination, word: 0, entry: NOWHERE };
-                let Some(entry) = self.entry_of(pane, arrival) else { continue };
-                lefts.chain(rights).for_each(|value| self.keep(pane, entry, value));
+                let arrival = Arrival { key, tag, destination, entry: NOWHERE };
+                let (pane, funds) = self.pane_mut(pane);
+                let Some(entry) = pane.entry_of(arrival, funds) else { continue };
+                lefts.chain(rights).for_each(|value| pane.keep(entry, value, funds));
             }
         }
         Ok(())

@@ -18,7 +18,7 @@
 use std::hash::Hash;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, Flow, Input, Mark, Operator, Output, Record, State,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
     StateError, StateReader, StateWriter,
 };
 
@@ -26,7 +26,7 @@ use super::chain::{Chain, Link, START};
 use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
 use super::lateness::Lateness;
-use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, PaneStore};
+use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, Pane, PaneStore};
 
 /// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
 #[derive(Debug)]
@@ -120,16 +120,26 @@ where
             Destination::Between => return self.between += 1,
             Destination::Refused => return,
         };
-        let Some(entry) = self.store.entry_of(pane, arrival) else { return };
-        let meeting =
-            Meeting { value, pane, entry, their_pane: pane, their_entry: Some(entry), place: BEGIN };
-        if let Some(meeting) = self.meet(meeting, output) {
-            self.meeting = Some(meeting);
+        let overlap = self.store.windows().overlap();
+        let WindowJoin { store, combine, blame, .. } = self;
+        let (own, funds) = store.pane_mut(pane);
+        let Some(entry) = own.entry_of(arrival, funds) else { return };
+        let mut place = BEGIN;
+        if !overlap {
+            let stamp = own.stamp;
+            let one_window = Common { count: 1, stamp: |_| stamp };
+            let met = (&*combine, &*blame);
+            if meet_all(met, &value, &*own, entry, &one_window, &mut place, output) == Flow::Done {
+                return own.keep(entry, value, funds);
+            }
         }
+        let meeting = Meeting { value, pane, entry, their_pane: pane, their_entry: Some(entry), place };
+        self.meeting = self.meet(meeting, output);
     }
 
     /// Lets a record meet the others as far as there is room, and keeps it when it has met them all.
-    #[inline(always)]
+    #[cold]
+    #[inline(never)]
     fn meet<O: Output<C::Out>>(
         &mut self,
         mut meeting: Meeting<L, R>,
@@ -143,12 +153,12 @@ where
                 break;
             }
         }
-        self.store.keep(meeting.pane, meeting.entry, meeting.value);
+        let (own, funds) = self.store.pane_mut(meeting.pane);
+        own.keep(meeting.entry, meeting.value, funds);
         None
     }
 
     /// Meets those of one pane.
-    #[inline(always)]
     fn meet_in_pane<O: Output<C::Out>>(&self, meeting: &mut Meeting<L, R>, output: &mut O) -> Flow {
         let Some(entry) = meeting.their_entry else { return Flow::Done };
         let (own, theirs) = (self.store.pane(meeting.pane), self.store.pane(meeting.their_pane));
@@ -156,17 +166,8 @@ where
         let windows = self.store.windows();
         let stamp = |done: u64| windows.window(first.wrapping_add_unsigned(done)).last_instant();
         let common = Common { count: last.abs_diff(first) + 1, stamp };
-        let Meeting { value, place, .. } = meeting;
-        match value {
-            Either::Left(left) => {
-                let pair = |right: &R| self.blame.on(|| self.combine.both(left, right));
-                meet_chain(theirs.rights(entry), &common, place, pair, output)
-            }
-            Either::Right(right) => {
-                let pair = |left: &L| self.blame.on(|| self.combine.both(left, right));
-                meet_chain(theirs.lefts(entry), &common, place, pair, output)
-            }
-        }
+        let met = (&self.combine, &self.blame);
+        meet_all(met, &meeting.value, theirs, entry, &common, &mut meeting.place, output)
     }
 
     /// Goes on to the next pane that shares a window with the record's own; `false` if there is none.
@@ -252,11 +253,34 @@ struct Common<Stamp> {
     stamp: Stamp,
 }
 
+/// Lets a value meet those of the other side in an entry of a pane, in the windows that they have in common.
+#[inline(always)]
+fn meet_all<K: Eq, L, R, C: Combine<L, R>, O: Output<C::Out>>(
+    (combine, blame): (&C, &Blame),
+    value: &Either<L, R>,
+    theirs: &Pane<K, L, R>,
+    entry: u32,
+    common: &Common<impl Fn(u64) -> EventTime>,
+    place: &mut Place,
+    output: &mut O,
+) -> Flow {
+    match value {
+        Either::Left(left) => {
+            let pair = |right: &R| blame.on(|| combine.both(left, right));
+            meet_chain(theirs.rights(entry), common, place, pair, output)
+        }
+        Either::Right(right) => {
+            let pair = |left: &L| blame.on(|| combine.both(left, right));
+            meet_chain(theirs.lefts(entry), common, place, pair, output)
+        }
+    }
+}
+
 /// Pushes the results of all values of a chain, each once per window.
 #[inline(always)]
 fn meet_chain<V, U, O: Output<U>>(
     (chain, links): (&Chain<V>, &[Link<V>]),
-    common: &Common<impl Fn(u64) -> thalweg_model::EventTime>,
+    common: &Common<impl Fn(u64) -> EventTime>,
     place: &mut Place,
     result: impl Fn(&V) -> U,
     output: &mut O,
@@ -293,21 +317,22 @@ where
             let count = input.remaining().min(BATCH_RECORDS);
             let late_by = self.lateness.late_by();
             let WindowJoin { store, left_key, right_key, blame, .. } = self;
-            let mut batch = store.look_ahead(input, count, late_by, |value| {
+            let mut keys = store.look_ahead(input, count, late_by, |value| {
                 blame.on(|| match value {
                     Either::Left(left) => left_key(left),
                     Either::Right(right) => right_key(right),
                 })
             });
-            for arrival in batch.drain(..) {
+            for (offset, key) in keys.drain(..).enumerate() {
                 let Some(record) = input.take() else { break };
                 self.read += 1;
+                let arrival = self.store.arrival(offset, key);
                 self.arrive(record.value, arrival, output);
                 if self.meeting.is_some() || output.room() == 0 {
                     break;
                 }
             }
-            self.store.put_back(batch);
+            self.store.put_back(keys);
         }
     }
 
@@ -317,7 +342,7 @@ where
             Either::Left(left) => left_key(left),
             Either::Right(right) => right_key(right),
         });
-        let arrival = self.store.arrival(record.event_time, key, self.lateness.late_by());
+        let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
         self.arrive(record.value, arrival, output);
     }
 

@@ -1,0 +1,175 @@
+//! Question: what does one core get through a join of two streams, and what does each kind cost?
+//! Workload: values of 64 bits that are their own keys, uniform in `0..2^20`; records of either side in turn at 500 ns
+//! of event time, so that a window of one second has a million of each, and each meets one other or so; a watermark
+//! every 1,000 records. Blocks of 512 records, room for 1,024 results at a call.
+//! Unit: millions of input records per second, the first window apart, in which the tables grow. For regressions, not
+//! for claims.
+//!
+//! `cargo bench -p thalweg-operators --bench joins`, with names of cases behind `--` to run only those; under
+//! `cargo test` it runs once, small.
+
+use std::time::Instant;
+
+use thalweg_model::{
+    Either, EventTime, Flow, Input, Mark, Operator, Output, Record, SeededEntropy, Span, TumblingWindows,
+};
+use thalweg_operators::{FullOuter, Inner, WindowJoin};
+
+/// A side of a record of either stream.
+type Two = Either<u64, u64>;
+
+/// Event time between two records.
+const STEP_NS: u64 = 500;
+
+const BLOCK_RECORDS: usize = 512;
+const WATERMARK_RECORDS: usize = 1_000;
+const ROOM: usize = 1_024;
+
+/// A block of records, copied out.
+struct Block<'a>(&'a [Record<Two>]);
+
+impl Input<Two> for Block<'_> {
+    fn remaining(&self) -> usize {
+        self.0.len()
+    }
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<Two>) -> Q) -> Q {
+        look(&self.0[offset])
+    }
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<Two>)) {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        taken.iter().copied().for_each(each);
+    }
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<Two>)) {
+        let (taken, rest) = self.0.split_at(count);
+        self.0 = rest;
+        selection.iter().for_each(|&place| each(taken[usize::from(place)]));
+    }
+}
+
+/// A block of results, written over once it is full.
+struct Results {
+    block: Vec<Record<u64>>,
+    count: u64,
+    sum: u64,
+}
+
+impl Results {
+    fn flush(&mut self) {
+        self.count += self.block.len() as u64;
+        self.sum = self.block.iter().fold(self.sum, |sum, record| sum.wrapping_add(record.value));
+        self.block.clear();
+    }
+}
+
+impl Output<u64> for Results {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        ROOM - self.block.len()
+    }
+    #[inline(always)]
+    fn push(&mut self, record: Record<u64>) {
+        self.block.push(record);
+    }
+}
+
+fn mix(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+/// Records of either side in turn.
+fn records(count: u64, keys: u64) -> Vec<Record<Two>> {
+    let record = |index: u64| {
+        let key = mix(index) % keys;
+        let micros = i64::try_from(index * STEP_NS / 1_000).expect("a few seconds");
+        let side = if index.is_multiple_of(2) { Either::Left(key) } else { Either::Right(key) };
+        Record::new(EventTime::from_micros(micros), side)
+    };
+    (0..count).map(record).collect()
+}
+
+/// Runs all records; what those behind the first `warm_up` of them took, and the results of all.
+fn run<P: Operator<Two, Out = u64>>(
+    mut operator: P,
+    records: &[Record<Two>],
+    warm_up: usize,
+) -> (f64, Results) {
+    let mut results = Results { block: Vec::with_capacity(ROOM), count: 0, sum: 0 };
+    operator.seed(&mut SeededEntropy::new(7));
+    let (mut began, mut done) = (Instant::now(), 0);
+    for epoch in records.chunks(WATERMARK_RECORDS) {
+        if done == warm_up {
+            began = Instant::now();
+        }
+        for block in epoch.chunks(BLOCK_RECORDS) {
+            let mut input = Block(block);
+            while input.remaining() > 0 {
+                operator.process(&mut input, &mut results);
+                while operator.is_stalled() {
+                    results.flush();
+                    let _stalled_or_done = operator.resume(&mut results);
+                }
+                results.flush();
+            }
+        }
+        done += epoch.len();
+        let mark = Mark::Watermark(epoch[epoch.len() - 1].event_time);
+        let mut flow = operator.on_mark(mark, &mut results);
+        while flow == Flow::More {
+            results.flush();
+            flow = operator.resume(&mut results);
+        }
+        results.flush();
+    }
+    (began.elapsed().as_secs_f64(), results)
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let is_bench = arguments.iter().any(|argument| argument == "--bench");
+    let names: Vec<&String> = arguments.iter().filter(|argument| !argument.starts_with("--")).collect();
+    // A window has two million records; small, a few of one hundredth of it.
+    let (window_records, windows, rounds) = if is_bench { (2_000_000, 5, 5) } else { (20_000, 3, 1) };
+    let keys = if is_bench { 1 << 20 } else { 1 << 13 };
+    let records = records(window_records * windows, keys);
+    let window_span = Span::from_micros(i64::try_from(window_records * STEP_NS / 1_000).expect("a second"));
+    let tumbling = TumblingWindows::new(window_span).expect("a size above zero");
+    let warm_up = window_records as usize;
+
+    let report = |name: &str, run: &dyn Fn() -> (f64, Results)| {
+        if !names.is_empty() && !names.iter().any(|wanted| *wanted == name) {
+            return;
+        }
+        let measured = (records.len() - warm_up) as f64;
+        let mut rates = Vec::new();
+        let mut last = None;
+        for _ in 0..rounds {
+            let (seconds, results) = run();
+            rates.push(measured / seconds / 1e6);
+            last = Some((results.count, results.sum));
+        }
+        rates.sort_by(f64::total_cmp);
+        let (count, _sum) = last.expect("one round at least");
+        println!(
+            "{name:24} {:7.2} million records/s ({:.2} to {:.2}), {:.2} results per record",
+            rates[rates.len() / 2],
+            rates[0],
+            rates[rates.len() - 1],
+            count as f64 / records.len() as f64
+        );
+    };
+
+    let key = |value: &u64| *value;
+    let sum = |left: &u64, right: &u64| left.wrapping_add(*right);
+    let either = |left: Option<&u64>, right: Option<&u64>| left.or(right).copied().unwrap_or(0);
+    report("window_inner", &|| {
+        run(WindowJoin::new("join", tumbling, key, key, Inner(sum)), &records, warm_up)
+    });
+    report("window_full", &|| {
+        run(WindowJoin::new("join", tumbling, key, key, FullOuter(either)), &records, warm_up)
+    });
+}
