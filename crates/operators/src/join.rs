@@ -1,4 +1,5 @@
-//! Joins: with a table that does not change ([`static_table`]), and of two streams per window ([`window`]).
+//! Joins: with a table that does not change ([`static_table`]), and of two streams: per window, pair by pair ([`window`])
+//! or all of a key at once ([`co_group`]).
 //!
 //! A join of two streams is an operator over [`Either`](thalweg_model::Either): what it takes says which side it is of.
 //! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
@@ -6,6 +7,7 @@
 //! windows there are, [`lateness`] who is late; a [`rack`] holds tables in the order of time, and [`funds`] pays.
 
 mod chain;
+pub mod co_group;
 pub mod combine;
 mod dense_table;
 mod even_windows;
@@ -18,6 +20,7 @@ pub mod static_table;
 mod two_streams;
 pub mod window;
 
+pub use co_group::CoGroup;
 pub use combine::{Combine, FullOuter, Inner, LeftOuter, RightOuter};
 pub use even_windows::EvenWindows;
 pub use static_table::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};

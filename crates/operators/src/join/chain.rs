@@ -92,13 +92,17 @@ impl<V> Chain<V> {
         *self = Chain::More(first, place);
     }
 
-    /// Appends every value to `values`, in the order in which they came.
-    pub(crate) fn gather(&self, links: &[Link<V>], values: &mut Vec<V>)
+    /// Appends every value to `values`, in the order in which they came; what there is no memory for is left out.
+    pub(crate) fn gather(&self, links: &[Link<V>], values: &mut Vec<V>, funds: &mut Funds)
     where
         V: Clone,
     {
         let begin = values.len();
-        values.extend(self.walk(links).cloned());
+        for value in self.walk(links) {
+            if funds.room_in(values) {
+                values.push(value.clone());
+            }
+        }
         if let Some(behind_first) = values.get_mut(begin + 1..) {
             behind_first.reverse();
         }

@@ -25,6 +25,19 @@ use crate::key_table::KeyHash;
 /// that what they loaded is still there.
 pub(crate) const BATCH_RECORDS: usize = 64;
 
+/// The key of a record, by the function of its side.
+#[inline(always)]
+pub(crate) fn key_of<K, L, R>(
+    value: &Either<L, R>,
+    left_key: &impl Fn(&L) -> K,
+    right_key: &impl Fn(&R) -> K,
+) -> K {
+    match value {
+        Either::Left(left) => left_key(left),
+        Either::Right(right) => right_key(right),
+    }
+}
+
 /// What both sides hold of one key.
 #[derive(Debug)]
 pub(crate) struct Sides<L, R> {
@@ -417,6 +430,19 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
         &self.closing_panes
     }
 
+    /// Appends what an entry holds of either side, each in the order in which it came.
+    pub(crate) fn gather(&mut self, pane: u32, entry: u32, lefts: &mut Vec<L>, rights: &mut Vec<R>)
+    where
+        L: Clone,
+        R: Clone,
+    {
+        let PaneStore { panes, funds, .. } = self;
+        let Pane { table, left_links, right_links, .. } = panes.at(pane);
+        let Sides { left, right } = table.value(entry);
+        left.gather(left_links, lefts, funds);
+        right.gather(right_links, rights, funds);
+    }
+
     /// The first window that is not closed, has a pane, and ends at or before `watermark`.
     fn next_due(&self, watermark: EventTime) -> Option<i64> {
         let (&(first, _), _) = self.panes.places().first_key_value()?;
@@ -452,14 +478,15 @@ impl<K: Eq + Hash + State, L: State + Clone, R: State + Clone> PaneStore<K, L, R
         assert!(self.closing.is_none(), "state is saved when all that a mark emits is through (O4)");
         state.put(&self.closed)?;
         state.put(&self.panes.len())?;
-        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+        // What is written down is not paid for here: the bytes are the checkpoint's.
+        let (mut lefts, mut rights, mut free) = (Vec::new(), Vec::new(), Funds::default());
         for (windows, &place) in self.panes.places() {
             let pane = self.panes.at(place);
             state.put(windows)?;
             state.put(&pane.table.len())?;
             for (key, sides) in pane.table.entries() {
-                sides.left.gather(&pane.left_links, &mut lefts);
-                sides.right.gather(&pane.right_links, &mut rights);
+                sides.left.gather(&pane.left_links, &mut lefts, &mut free);
+                sides.right.gather(&pane.right_links, &mut rights, &mut free);
                 state.put(key)?;
                 state.put(&lefts)?;
                 state.put(&rights)?;

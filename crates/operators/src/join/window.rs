@@ -26,7 +26,7 @@ use super::chain::{Chain, Link, START};
 use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
 use super::lateness::Lateness;
-use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, Pane, PaneStore};
+use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, Pane, PaneStore, key_of};
 
 /// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
 #[derive(Debug)]
@@ -317,12 +317,8 @@ where
             let count = input.remaining().min(BATCH_RECORDS);
             let late_by = self.lateness.late_by();
             let WindowJoin { store, left_key, right_key, blame, .. } = self;
-            let mut keys = store.look_ahead(input, count, late_by, |value| {
-                blame.on(|| match value {
-                    Either::Left(left) => left_key(left),
-                    Either::Right(right) => right_key(right),
-                })
-            });
+            let mut keys = store
+                .look_ahead(input, count, late_by, |value| blame.on(|| key_of(value, left_key, right_key)));
             for (offset, key) in keys.drain(..).enumerate() {
                 let Some(record) = input.take() else { break };
                 self.read += 1;
@@ -337,11 +333,7 @@ where
     }
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
-        let WindowJoin { left_key, right_key, .. } = self;
-        let key = self.blame.on(|| match &record.value {
-            Either::Left(left) => left_key(left),
-            Either::Right(right) => right_key(right),
-        });
+        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
         let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
         self.arrive(record.value, arrival, output);
     }

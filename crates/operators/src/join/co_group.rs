@@ -1,0 +1,256 @@
+//! Co-group: records of two streams are brought together per key and window, and a function sees all of both sides at
+//! once.
+//!
+//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
+//! Output     `Record<U>`, stamped with the window's last instant: whatever the function makes of a key's records in a
+//!            window, for each key that has a record of either side
+//! State      each record once, until the last window that it counts for closes; and, while there is no room for it, what
+//!            one call of the function has made
+//! Emits      when the watermark reaches `window.end`: windows in the order of their ends, keys of a window in the order in
+//!            which they came, or so, if windows overlap
+//! Late       none of its windows ends behind the watermark of its own input: counted in `late`, seen by no function.
+//!            Between windows that leave gaps: counted as filtered
+//! Watermark  forwarded unchanged, after all that it closes; watermarks of single inputs end here
+//! Cost       one hash look-up per record. At a watermark, one call per key of each window that closes, for which its values
+//!            are copied next to each other; if windows overlap, one look-up per key and pane
+//! Source     the interface is that of Flink's `DataStream.coGroup` with windows
+
+use std::hash::Hash;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
+    StateError, StateReader, StateWriter, Window,
+};
+
+use super::even_windows::EvenWindows;
+use super::lateness::Lateness;
+use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, PaneStore, key_of};
+
+/// Calls a function for each key and window with all records of both sides.
+#[derive(Debug)]
+pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
+    name: String,
+    left_key: KeyL,
+    right_key: KeyR,
+    function: F,
+    store: PaneStore<K, L, R>,
+    lateness: Lateness,
+    /// What the function has made, as far as it is not emitted, and its stamp.
+    made: Option<(EventTime, I::IntoIter)>,
+    /// The values of the key at hand; kept for their memory.
+    lefts: Vec<L>,
+    rights: Vec<R>,
+    read: u64,
+    late: u64,
+    between: u64,
+    blame: Blame,
+}
+
+impl<K, L, R, KeyL, KeyR, F, I> CoGroup<K, L, R, KeyL, KeyR, F, I>
+where
+    K: Eq + Hash + State,
+    L: State + Clone,
+    R: State + Clone,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    F: Fn(Window, &K, &[L], &[R]) -> I + Send,
+    I: IntoIterator<IntoIter: Send>,
+{
+    /// A co-group called `name` over `windows`: `left_key` and `right_key` give the keys of records, `function` makes
+    /// results of a window, a key, and the values of both sides, each in the order in which they came, if windows do
+    /// not overlap.
+    pub fn new(
+        name: impl Into<String>,
+        windows: impl Into<EvenWindows>,
+        left_key: KeyL,
+        right_key: KeyR,
+        function: F,
+    ) -> Self {
+        CoGroup {
+            name: name.into(),
+            left_key,
+            right_key,
+            function,
+            store: PaneStore::new(windows.into()),
+            lateness: Lateness::new(),
+            made: None,
+            lefts: Vec::new(),
+            rights: Vec::new(),
+            read: 0,
+            late: 0,
+            between: 0,
+            blame: Blame::default(),
+        }
+    }
+
+    #[inline(always)]
+    fn arrive(&mut self, value: Either<L, R>, arrival: Arrival<K>) {
+        match arrival.destination {
+            Destination::Pane(pane) => {
+                let (pane, funds) = self.store.pane_mut(pane);
+                if let Some(entry) = pane.entry_of(arrival, funds) {
+                    pane.keep(entry, value, funds);
+                }
+            }
+            Destination::Late => self.late += 1,
+            Destination::Between => self.between += 1,
+            Destination::Refused => {}
+        }
+    }
+
+    /// Emits what the function makes of the windows that the watermark has closed.
+    fn close<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
+        loop {
+            if let Some((stamp, made)) = &mut self.made {
+                loop {
+                    if output.room() == 0 {
+                        return Flow::More;
+                    }
+                    let Some(value) = self.blame.on(|| made.next()) else { break };
+                    output.push(Record::new(*stamp, value));
+                }
+                self.made = None;
+            }
+            let Some(closing) = self.store.next_closing(self.lateness.watermark()) else {
+                return Flow::Done;
+            };
+            if self.gather(closing) {
+                let window = self.store.windows().window(closing.window);
+                let CoGroup { store, function, lefts, rights, blame, .. } = self;
+                let key = store.pane(closing.pane).table.key(closing.entry);
+                let made = blame.on(|| function(window, key, lefts, rights).into_iter());
+                self.made = Some((window.last_instant(), made));
+            }
+        }
+    }
+
+    /// Brings the values of an entry's key together, from all panes of the window; `false` if that was done for an
+    /// entry of an earlier pane.
+    fn gather(&mut self, Closing { index, pane, entry, .. }: Closing) -> bool {
+        self.lefts.clear();
+        self.rights.clear();
+        if self.store.closing_panes().len() == 1 {
+            self.store.gather(pane, entry, &mut self.lefts, &mut self.rights);
+            return true;
+        }
+        let key = self.store.pane(pane).table.key(entry);
+        let tag = self.store.tag(key);
+        let entry_in = |place: u32| self.store.pane(place).table.find(tag, key);
+        if self.store.closing_panes()[..index].iter().any(|&earlier| entry_in(earlier).is_some()) {
+            return false;
+        }
+        let panes = self.store.closing_panes()[index..].iter();
+        let entries: Vec<(u32, u32)> = panes.filter_map(|&place| Some((place, entry_in(place)?))).collect();
+        for (pane, entry) in entries {
+            self.store.gather(pane, entry, &mut self.lefts, &mut self.rights);
+        }
+        true
+    }
+}
+
+impl<K, L, R, KeyL, KeyR, F, I> Operator<Either<L, R>> for CoGroup<K, L, R, KeyL, KeyR, F, I>
+where
+    K: Eq + Hash + State,
+    L: State + Clone,
+    R: State + Clone,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    F: Fn(Window, &K, &[L], &[R]) -> I + Send,
+    I: IntoIterator<IntoIter: Send>,
+{
+    type Out = I::Item;
+
+    #[inline(always)]
+    fn process<A: Input<Either<L, R>>, O: Output<I::Item>>(&mut self, input: &mut A, _output: &mut O) {
+        while input.remaining() > 0 {
+            let count = input.remaining().min(BATCH_RECORDS);
+            let late_by = self.lateness.late_by();
+            let CoGroup { store, left_key, right_key, blame, .. } = self;
+            let mut keys = store
+                .look_ahead(input, count, late_by, |value| blame.on(|| key_of(value, left_key, right_key)));
+            let mut keys_in_order = keys.drain(..).enumerate();
+            input.take_each(count, |record| {
+                if let Some((offset, key)) = keys_in_order.next() {
+                    let arrival = self.store.arrival(offset, key);
+                    self.arrive(record.value, arrival);
+                }
+            });
+            drop(keys_in_order);
+            self.read += count as u64;
+            self.store.put_back(keys);
+        }
+    }
+
+    fn process_one<O: Output<I::Item>>(&mut self, record: Record<Either<L, R>>, _output: &mut O) {
+        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+        let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
+        self.arrive(record.value, arrival);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<I::Item>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        match mark {
+            Mark::Watermark(watermark) => {
+                self.lateness.on_watermark(watermark);
+                self.store.turn_away();
+                self.close(output)
+            }
+            Mark::InputWatermark(watermark) => {
+                self.lateness.on_input_watermark(watermark);
+                self.store.turn_away();
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn resume<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
+        self.close(output)
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.store.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.store.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, late, filtered) = (self.read, self.late, self.between);
+        each(
+            &self.name,
+            Counts { read, folded: read - late - filtered, filtered, late, ..Counts::default() },
+        );
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.store.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.lateness.save(state)?;
+        self.store.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.lateness.load(state)?;
+        self.store.load(state)
+    }
+}
+
+crate::named::named!(CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator>);
+
+#[cfg(test)]
+mod tests;
