@@ -83,7 +83,18 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
         Suite::Seeds => StepCommand::cargo(
             "seeds",
             workspace,
-            &["test", "--release", "-p", "thalweg-testkit", "--test", "simulation"],
+            &[
+                "test",
+                "--release",
+                "-p",
+                "thalweg-testkit",
+                "--test",
+                "simulation",
+                "--test",
+                "operators",
+                "--test",
+                "oracles",
+            ],
         )
         .default_env("THALWEG_SEEDS", "1000"),
     }

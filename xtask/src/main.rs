@@ -38,7 +38,7 @@ commands:
   deep [suite..]   slow suites, all of them unless some are named:
                      loom   the models of memory and idling with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
-                     seeds  a thousand seeds of the deterministic simulation
+                     seeds  a thousand seeds of the deterministic simulation and of the operators
   figures [section..] [--rounds N] [--seconds S]
                    the figures of the README, as Markdown tables beside their targets: medians of N interleaved
                    rounds (5), with S seconds to a run in place of each section's own; about twelve minutes:

@@ -93,4 +93,11 @@ mod tests {
         check("a1@0 W10 a2@0 a3@5 a4@-9", "0..10:a=a1 5..15:a=a3 late 2");
         check("a1@0 W10 a2@5 | a3@7", "0..17:a=a1+a2+a3 late 0");
     }
+
+    /// The one input is at 12, the other at 18: whose record comes first decides whether they meet.
+    #[test]
+    fn behind_several_inputs_the_order_of_arrival_matters() {
+        check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");
+        check("W18 a2@9 | W12 a1@8", "8..19:a=a2+a1 late 0");
+    }
 }
