@@ -7,7 +7,7 @@
 mod sides;
 
 use serde::{Deserialize, Serialize};
-use thalweg_model::{Entropy, EventTime, Record, Span, TumblingWindows, WatermarkStrategy};
+use thalweg_model::{Entropy, EventTime, Record, SlidingWindows, Span, TumblingWindows, WatermarkStrategy};
 
 use crate::arrival::{Arrival, arrivals};
 use crate::oracle;
@@ -231,6 +231,17 @@ impl Hostile {
 pub fn tumbling(windows: oracle::Windows) -> TumblingWindows {
     let size = TumblingWindows::new(Span::from_micros(windows.size_us)).expect("sizes are above zero");
     size.with_offset(Span::from_micros(windows.offset_us))
+}
+
+/// The engine's form of an oracle's sliding windows.
+///
+/// # Panics
+/// If their size or their slide is not above zero.
+pub fn sliding(windows: oracle::Sliding) -> SlidingWindows {
+    let oracle::Sliding { size_us, slide_us, offset_us } = windows;
+    let size = SlidingWindows::of_size(Span::from_micros(size_us));
+    let windows = size.every(Span::from_micros(slide_us)).expect("sizes and slides are above zero");
+    windows.with_offset(Span::from_micros(offset_us))
 }
 
 /// The engine's form of stamped values.

@@ -42,6 +42,13 @@ impl<In, Out> Ran<In, Out> {
         self.emitted.iter().map(|emitted| emitted.row.clone()).collect()
     }
 
+    /// The same, of what came out only what `is_asked` for.
+    #[must_use]
+    pub fn only(mut self, is_asked: impl Fn(&Row<Out>) -> bool) -> Self {
+        self.emitted.retain(|emitted| is_asked(&emitted.row));
+        self
+    }
+
     /// Sum of a count over the operators of a chain.
     pub fn total(&self, count: impl Fn(&Counts) -> u64) -> u64 {
         self.counts.iter().map(count).sum()

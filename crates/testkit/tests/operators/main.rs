@@ -22,6 +22,7 @@
 
 mod distinct;
 mod inputs;
+mod joins;
 mod process;
 mod sort;
 mod stateless;

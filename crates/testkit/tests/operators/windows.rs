@@ -1,13 +1,14 @@
 //! Aggregates of windows.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg_model::{Operator, Then, Windowed};
-use thalweg_operators::{Filter, Map, StaticJoin, TumblingAggregate};
+use thalweg_model::{Either, Firing, Operator, Span, Then, Windowed};
+use thalweg_operators::{Filter, Map, SlidingAggregate, StaticJoin, TumblingAggregate};
 use thalweg_testkit::case::{Tally, TallyResult, window_row};
-use thalweg_testkit::hostile::{Reading, Sides};
-use thalweg_testkit::operator_bed::Bed;
-use thalweg_testkit::oracle;
+use thalweg_testkit::hostile::{self, Reading, Sides};
+use thalweg_testkit::operator_bed::Ran;
+use thalweg_testkit::oracle::{self, Row};
 
 use crate::inputs::{is_kept, key_of, mirrored, one_input, union, without_memory};
 use crate::stateless::{factors, scaled, table};
@@ -16,11 +17,12 @@ fn tumbling(sides: &Sides) -> impl Operator<Reading, Out = Windowed<u64, TallyRe
     TumblingAggregate::new("window", sides.sides[0].tumbling(), key_of, Tally(Arc::default()))
 }
 
-fn check_tumbling(sides: &Sides, bed: &Bed<Reading>) {
-    let ran = bed.drive(|| tumbling(sides));
-    let expected = oracle::tumbling(&ran.arrived, sides.sides[0].windows, key_of, TallyResult::of);
-    ran.assert_results(expected.results, |row| window_row(&row.value));
-    ran.assert_late(expected.late);
+fn sliding(sides: &Sides) -> SlidingAggregate<u64, Reading, impl Fn(&Reading) -> u64 + Send + use<>, Tally> {
+    SlidingAggregate::new("window", hostile::sliding(sides.sides[0].sliding()), key_of, Tally(Arc::default()))
+}
+
+/// Results fire with their windows, behind nothing that was promised, and are stamped with the last instant of theirs.
+fn check_firing<In>(ran: &Ran<In, Windowed<u64, TallyResult>>) {
     ran.assert_keeps_its_promise();
     ran.assert_fires_at(|row| Some(row.value.window.end.as_micros()));
     assert!(ran.emitted.iter().all(|it| it.row.at_us == it.row.value.window.end.as_micros() - 1));
@@ -28,24 +30,89 @@ fn check_tumbling(sides: &Sides, bed: &Bed<Reading>) {
 
 #[test]
 fn tumbling_windows() {
-    one_input(check_tumbling);
+    union(|sides, bed| {
+        let ran = bed.drive(|| tumbling(sides));
+        let expected = oracle::tumbling(&ran.arrived, sides.sides[0].windows, key_of, TallyResult::of);
+        ran.assert_results(expected.results, |row| window_row(&row.value));
+        ran.assert_late(expected.late);
+        check_firing(&ran);
+    });
 }
 
 #[test]
-#[ignore = "the window of the last record is taken to be open for the next one, whatever input that is from"]
-fn tumbling_windows_of_several_inputs() {
-    union(check_tumbling);
+fn sliding_windows() {
+    union(|sides, bed| {
+        let windows = sides.sides[0].sliding();
+        let ran = bed.drive(|| sliding(sides));
+        let expected = oracle::sliding(&ran.arrived, windows, key_of, TallyResult::of);
+        ran.assert_results(expected.results, |row| window_row(&row.value));
+        ran.assert_late(expected.late);
+        check_firing(&ran);
+    });
+}
+
+/// Behind several inputs, what a window has on time and what it has in the end are determined; what it has in between
+/// depends on how far the others are.
+#[test]
+fn allowed_lateness() {
+    union(|sides, bed| {
+        let lenient = sides.sides[0].lenient();
+        let make = || sliding(sides).allow_lateness(Span::from_micros(lenient.allowed_us));
+        let ran = bed.drive(make);
+        let expected = oracle::lenient(&ran.arrived, lenient, key_of, TallyResult::of);
+        ran.assert_late(expected.late);
+        let mut last = BTreeMap::new();
+        for Row { value, .. } in ran.emitted_rows() {
+            if value.firing == Firing::Update {
+                last.insert((value.window, value.key), window_row(&value));
+            }
+        }
+        let mut last: Vec<_> = last.into_values().collect();
+        last.sort();
+        assert_eq!(last, expected.last);
+        let on_time = ran.only(|row| row.value.firing == Firing::OnTime);
+        on_time.assert_results(expected.on_time, |row| window_row(&row.value));
+        check_firing(&on_time);
+    });
+}
+
+/// Of one input every update is determined.
+#[test]
+fn allowed_lateness_of_one_input() {
+    one_input(|sides, bed| {
+        let lenient = sides.sides[0].lenient();
+        let make = || sliding(sides).allow_lateness(Span::from_micros(lenient.allowed_us));
+        let ran = bed.drive(make).only(|row| row.value.firing == Firing::Update);
+        let expected = oracle::lenient(&ran.arrived, lenient, key_of, TallyResult::of);
+        ran.assert_results(expected.updates, |row| window_row(&row.value));
+    });
+}
+
+#[test]
+fn late_records_go_another_way() {
+    union(|sides, bed| {
+        let lenient = sides.sides[0].lenient();
+        let make = || {
+            let windows = sliding(sides).allow_lateness(Span::from_micros(lenient.allowed_us));
+            windows.divert_late()
+        };
+        let ran = bed.drive(make).only(|row| matches!(row.value, Either::Right(_)));
+        let expected = oracle::too_late(&ran.arrived, lenient);
+        let expected: Vec<_> = expected.iter().map(|row| (row.at_us, Either::Right(row.value))).collect();
+        ran.assert_sequence(&expected, |row| (row.at_us, row.value.clone()));
+    });
 }
 
 #[test]
 fn windows_without_memory() {
     without_memory(tumbling);
+    without_memory(|sides| sliding(sides).allow_lateness(Span::from_micros(sides.sides[0].allowed_us)));
 }
 
 /// A chain is one operator, whose records are late by the marks that reach its end.
 #[test]
 fn a_chain_that_ends_in_a_window() {
-    one_input(|sides, bed| {
+    union(|sides, bed| {
         let chain = || {
             let kept = Then::new(Map::new("map", mirrored), Filter::new("filter", is_kept));
             let joined = Then::new(kept, StaticJoin::new("join", table(), key_of, scaled));
