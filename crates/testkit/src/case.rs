@@ -5,6 +5,7 @@
 //! that its source really made, so that a query which was stopped halfway is checked as strictly as one that read
 //! everything.
 
+mod confluence;
 mod diamond;
 mod nyt;
 mod parcels;
@@ -18,6 +19,7 @@ use std::fmt::Debug;
 
 use thalweg::{Chaining, Graph, QueryReport};
 
+pub use confluence::Confluence;
 pub use diamond::Diamond;
 pub use nyt::{Nyt, NytSource, nyt_row};
 pub use parcels::Parcels;

@@ -19,7 +19,7 @@ use thalweg::{Chaining, PlanError, QueryError, QueryReport};
 use thalweg_model::{Entropy, ProcessingTime, Span};
 use thalweg_scheduling::policy;
 use thalweg_testkit::case::{
-    Diamond, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb, YsbPace, verdict,
+    Confluence, Diamond, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb, YsbPace, verdict,
 };
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
@@ -203,14 +203,15 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     let count = entropy.below(RECORDS_MAX + 1) as usize;
     let generated = entropy.below(GENERATED_MAX + 1);
     let rate_per_s = pick(entropy, &[100, 10_000]);
-    match entropy.below(9) {
+    match entropy.below(10) {
         0 | 1 => ("readings", Box::new(Readings::draw(count, entropy))),
         2 => ("parcels", Box::new(Parcels::draw(count, entropy))),
         3 => ("passing", Box::new(Passing::draw(count, entropy))),
         4 => ("twice", Box::new(Twice::draw(count, entropy))),
         5 => ("united", Box::new(United::draw(count, entropy))),
         6 => ("diamond", Box::new(Diamond::draw(count, entropy))),
-        7 => {
+        7 => ("confluence", Box::new(Confluence::draw(count, entropy))),
+        8 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
             ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50))))
         }
