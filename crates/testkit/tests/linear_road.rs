@@ -1,4 +1,4 @@
-//! Linear Road by its full rules, on the engine as it ships, beside the reference that shares nothing with it: recorded and
+//! Linear Road, by its full rules and in its short form, on the engine as it ships, beside references that share nothing with it: recorded and
 //! generated traffic, in order and as far out of order as its source promises, whatever the workers and the edges.
 #![forbid(unsafe_code)]
 
@@ -11,10 +11,12 @@ use thalweg_connectors::Collect;
 use thalweg_model::Entropy;
 use thalweg_testkit::data::{recorded, unzipped_text};
 use thalweg_testkit::seed::entropy_for;
+use thalweg_workloads::lrb::check::{input_of, row_of};
 use thalweg_workloads::lrb::csv::{columns_of, historical_toll_of, record_of};
 use thalweg_workloads::lrb::full::{FullSinks, HistoricalTolls, full_rules};
-use thalweg_workloads::lrb::{LrbGenerator, LrbOptions, LrbRecord};
+use thalweg_workloads::lrb::{LrbGenerator, LrbOptions, LrbRecord, segment_tolls};
 use thalweg_workloads::reference::compare;
+use thalweg_workloads::reference::lrb::lrb_rows;
 use thalweg_workloads::reference::lrb_full::{
     LrbBalance, LrbDaily, LrbFullAnswer, LrbNotice, LrbToll, lrb_full,
 };
@@ -148,7 +150,6 @@ fn disordered(
     delayed.into_iter().map(|(_, record)| record).collect()
 }
 
-/// A part of the slice with the accident, which lies behind its first twelve minutes.
 #[test]
 fn recorded_congestion_and_an_accident() {
     let (Some(records), Some(tolls)) = (
@@ -194,4 +195,35 @@ fn generated_traffic_in_any_order_within_the_bound() {
     let bound = Span::from_secs(45);
     let mixed = disordered(&records[..200_000], bound, &mut entropy);
     check(&mixed, bound, &none, &SETUPS[1..3]);
+}
+
+/// The short form, of the same traffic in order and out of order.
+#[test]
+fn the_short_form_of_generated_traffic() {
+    let rate_per_s = 1_000;
+    let generator = LrbGenerator::new(LrbOptions { seed: 7, rate_per_s: rate_per_s.try_into().unwrap() });
+    let record = |index: u64| {
+        let at = EventTime::from_micros((index * 1_000_000 / rate_per_s) as i64);
+        Record::new(at, generator.value(index, at))
+    };
+    let records: Vec<Record<LrbRecord>> = (0..1_000 * rate_per_s).map(record).collect();
+    let expected = lrb_rows(records.iter().map(input_of)).rows;
+    assert!(expected.iter().any(|row| row.toll > 0) && expected.iter().any(|row| row.accidents > 0));
+    let bound = Span::from_secs(45);
+    let mixed = disordered(&records, bound, &mut entropy_for(1, "linear road"));
+    for (records, bound, setup) in
+        [(&records, Span::ZERO, SETUPS[0]), (&mixed, bound, SETUPS[1]), (&mixed, bound, SETUPS[2])]
+    {
+        let Setup { block_records, workers, chaining } = setup;
+        let edges = EdgeLimits { block_records, chunk_blocks: 1, ..EdgeLimits::default() };
+        let engine = Engine::builder().workers(workers).edges(edges).build().unwrap();
+        let (query, sink) = (Query::new("lrb"), Collect::new(RESULTS_MAX));
+        let found = sink.records();
+        let strategy = WatermarkStrategy::bounded_out_of_order(bound);
+        segment_tolls(&query, Given::new(records.clone()), strategy, sink).unwrap();
+        let report = engine.submit(query.plan(chaining).unwrap()).unwrap().wait().unwrap();
+        assert_eq!((report.conservation_error(), report.total(|counts| counts.late)), (None, 0));
+        let found: Vec<_> = found.lock().unwrap().iter().map(|record| row_of(&record.value)).collect();
+        compare(&expected, &found).unwrap_or_else(|wrong| panic!("{setup:?}: {wrong}"));
+    }
 }

@@ -9,8 +9,9 @@
 //! 4. [`toll`]: what the short form says of a segment and a minute.
 //! 5. [`loops`]: the short form as a hand-written loop without an engine, the ceiling that it is measured
 //!    against.
-//! 6. [`full`]: the full rules in the typed interface.
-//! 7. [`check`]: its results beside those of the reference.
+//! 6. [`query`]: the short form in the typed interface.
+//! 7. [`full`]: the full rules in the typed interface.
+//! 8. [`check`]: its results beside those of the reference.
 //!
 //! Source: Arasu et al., "Linear Road: A Stream Data Management Benchmark", VLDB 2004; the short form is that of
 //! the Enjima paper, section 5.1.1.
@@ -20,9 +21,11 @@ pub mod csv;
 pub mod full;
 pub mod generator;
 pub mod loops;
+pub mod query;
 pub mod report;
 pub mod toll;
 
 pub use generator::{LrbGenerator, LrbOptions};
+pub use query::segment_tolls;
 pub use report::{Direction, LrbRecord, Place, PositionReport, Segment};
 pub use toll::SegmentReport;

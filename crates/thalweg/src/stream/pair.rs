@@ -1,7 +1,7 @@
 //! Two streams that are joined where their keys are equal.
 //!
 //! ```text
-//!   KeyedPair<K, L, R>  --tumbling, sliding-->  WindowedPair<K, L, R>  --inner, left, right, full-->  Stream<U>
+//!   KeyedPair<K, L, R>  --tumbling, sliding-->  WindowedPair<K, L, R>  --inner, left, right, full, co_group-->  Stream<U>
 //! ```
 //!
 //! Whatever comes in on either side is read, so neither waits for the other; what has met nobody yet is kept, and freed
@@ -11,8 +11,8 @@
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-use thalweg_model::{Either, SlidingWindows, State, TumblingWindows};
-use thalweg_operators::{Combine, FullOuter, Inner, LeftOuter, RightOuter, WindowJoin};
+use thalweg_model::{Either, SlidingWindows, State, TumblingWindows, Window};
+use thalweg_operators::{CoGroup, Combine, FullOuter, Inner, LeftOuter, RightOuter, WindowJoin};
 
 use super::{Stream, stateful};
 use crate::segment::{FromEnds, Segment, SidesOf, Stateful};
@@ -61,6 +61,10 @@ pub struct WindowedPair<K, L: Clone + Send + 'static, R: Clone + Send + 'static,
 /// What a window join is made of.
 type Joined<K, L, R, C, D, KeyL, KeyR, M> =
     Stateful<Sides<L, R, C, D>, Either<L, R>, WindowJoin<K, L, R, KeyL, KeyR, M>>;
+
+/// What a co-group is made of.
+type CoGrouped<K, L, R, C, D, KeyL, KeyR, F, I> =
+    Stateful<Sides<L, R, C, D>, Either<L, R>, CoGroup<K, L, R, KeyL, KeyR, F, I>>;
 
 impl<K, L, R, C, D, KeyL, KeyR> WindowedPair<K, L, R, C, D, KeyL, KeyR>
 where
@@ -111,6 +115,28 @@ where
         F: Fn(Option<&L>, Option<&R>) -> U + Send + Sync + 'static,
     {
         self.by(FullOuter(combine))
+    }
+
+    /// Brings together, for each key and window, the values of both sides, when the window closes: `function` sees the
+    /// window, the key and the values of each side in the order in which they came, of which one may be empty, and makes
+    /// any number of results, stamped with the last instant of the window.
+    ///
+    /// ```
+    /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+    /// # fn f<A: Segment<u32>, B: Segment<u32>>(ins: Stream<u32, A>, outs: Stream<u32, B>) -> Result<Stream<(u32, i64), impl Segment<(u32, i64)>>, WindowError> {
+    /// let hours = TumblingWindows::new(Span::from_secs(3_600))?;
+    /// let doors = ins.key_by(|door| *door).join(outs.key_by(|door| *door)).tumbling(hours);
+    /// Ok(doors.co_group(|_hour, door, ins, outs| Some((*door, ins.len() as i64 - outs.len() as i64))))
+    /// # }
+    /// ```
+    pub fn co_group<F, I>(self, function: F) -> Stream<I::Item, CoGrouped<K, L, R, C, D, KeyL, KeyR, F, I>>
+    where
+        F: Fn(Window, &K, &[L], &[R]) -> I + Send + Sync + 'static,
+        I: IntoIterator<IntoIter: Send + 'static, Item: Send + 'static> + 'static,
+    {
+        let WindowedPair { pair: KeyedPair { stream, left_key, right_key, .. }, windows } = self;
+        let operator = CoGroup::new("", windows, left_key, right_key, function);
+        stream.follow("co_group", |head, label| stateful(head, operator, label))
     }
 
     fn by<M>(self, combine: M) -> Stream<M::Out, Joined<K, L, R, C, D, KeyL, KeyR, M>>
