@@ -26,11 +26,10 @@ fn script(seconds: impl IntoIterator<Item = i64>) -> Script<i64> {
 /// Counts per window of ten seconds, of the stream that `begin` begins, over some seeds: the starts of windows with their
 /// counts, and what is reported.
 fn check<C: Segment<i64>>(
-    test: &'static str,
     begin: impl Fn(&Query) -> Stream<i64, C>,
     judge: impl Fn(&[(i64, u64)], &QueryReport),
 ) {
-    Seeds::from_env(test).one_in(10).each(|seed| {
+    Seeds::from_env("event_time").one_in(10).each(|seed| {
         let mut simulation = Simulation::new(seed);
         let query = Query::new("counts");
         let sink = Gather::new(Expects::WindowResults, &Arc::new(Sabotage::default()));
@@ -59,25 +58,17 @@ fn a_silent_split_holds_the_others_back_unless_it_may_be_left_out() {
             query.splits("numbers", [script(0..25).then_pause(2 * PAUSE_NS), silent], watermarks)
         }
     };
-    check(
-        "a_silent_split_holds_the_others_back_unless_it_may_be_left_out",
-        begin(WatermarkStrategy::ascending()),
-        |counts, report| {
-            assert_eq!(counts, [(0, 11), (10, 10), (20, 5)]);
-            assert_eq!((report.idled, report.total(|counts| counts.late)), (0, 0));
-        },
-    );
+    check(begin(WatermarkStrategy::ascending()), |counts, report| {
+        assert_eq!(counts, [(0, 11), (10, 10), (20, 5)]);
+        assert_eq!((report.idled, report.total(|counts| counts.late)), (0, 0));
+    });
     let patience = Duration::from_millis(50);
-    check(
-        "a_silent_split_holds_the_others_back_unless_it_may_be_left_out",
-        begin(WatermarkStrategy::ascending().with_idle_after(patience)),
-        |counts, report| {
-            assert_eq!(counts, [(0, 10), (10, 10), (20, 5)]);
-            // Both fall silent, and the one that comes back does so again only if it is asked once more before it ends.
-            assert!((2..=3).contains(&report.idled), "{}", report.idled);
-            assert_eq!(report.total(|counts| counts.late), 1);
-        },
-    );
+    check(begin(WatermarkStrategy::ascending().with_idle_after(patience)), |counts, report| {
+        assert_eq!(counts, [(0, 10), (10, 10), (20, 5)]);
+        // Both fall silent, and the one that comes back does so again only if it is asked once more before it ends.
+        assert!((2..=3).contains(&report.idled), "{}", report.idled);
+        assert_eq!(report.total(|counts| counts.late), 1);
+    });
 }
 
 /// The clock stands at one second and moves on by little: a stamp in ten days makes all that follows late, unless it is
@@ -87,16 +78,12 @@ fn a_stamp_in_the_far_future_moves_no_watermark() {
     let begin = |watermarks: WatermarkStrategy| {
         move |query: &Query| query.source("numbers", script([1, 2, 864_000, 3, 4, 12]), watermarks)
     };
-    check(
-        "a_stamp_in_the_far_future_moves_no_watermark",
-        begin(WatermarkStrategy::ascending()),
-        |counts, report| {
-            assert_eq!(counts, [(0, 2), (864_000, 1)]);
-            assert_eq!((report.ahead, report.total(|counts| counts.late)), (0, 3));
-        },
-    );
+    check(begin(WatermarkStrategy::ascending()), |counts, report| {
+        assert_eq!(counts, [(0, 2), (864_000, 1)]);
+        assert_eq!((report.ahead, report.total(|counts| counts.late)), (0, 3));
+    });
     let guarded = WatermarkStrategy::ascending().with_ahead_max(Span::from_secs(60));
-    check("a_stamp_in_the_far_future_moves_no_watermark", begin(guarded), |counts, report| {
+    check(begin(guarded), |counts, report| {
         assert_eq!(counts, [(0, 4), (10, 1), (864_000, 1)]);
         assert_eq!((report.ahead, report.total(|counts| counts.late)), (1, 0));
     });
@@ -113,7 +100,7 @@ fn records_can_carry_watermarks() {
             WatermarkStrategy::ascending().punctuated(carried),
         )
     };
-    check("records_can_carry_watermarks", begin, |counts, report| {
+    check(begin, |counts, report| {
         assert_eq!(counts, [(0, 3), (10, 3)]);
         assert_eq!(report.total(|counts| counts.late), 1);
     });
