@@ -1,7 +1,7 @@
 //! Late records: what becomes of a record that comes when its window has closed.
 //!
 //! What you will learn: watermarks close windows; how far out of order records may be is for you to say; one that
-//! comes later still is counted, and changes no result.
+//! comes later still is counted, and may update a result or go its own way.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 04_late_records
@@ -15,7 +15,7 @@ use thalweg::{
     Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, Windowed,
     source::Given,
 };
-use thalweg_connectors::{LinesSink, RowWriter};
+use thalweg_connectors::{Collect, LinesSink, RowWriter};
 
 /// The seconds at which clicks happened, in the order in which they came: two were held up on their way.
 const CLICKS: [i64; 8] = [1, 4, 12, 8, 15, 23, 3, 26];
@@ -27,7 +27,39 @@ fn main() -> Result<(), Box<dyn Error>> {
     // With 5 s of patience it promises 7 s at that point, and the window stays open for 8 s; but not for 3 s.
     count_clicks("5 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(5)))?;
     // Patience has a price: results come later, and more windows are open at once.
-    count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))
+    count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))?;
+    correct_counts()
+}
+
+/// First results as soon as can be, corrected when late clicks come within 5 s after their window; the others go to a
+/// sink of their own.
+fn correct_counts() -> Result<(), Box<dyn Error>> {
+    println!("corrected:");
+    let records =
+        CLICKS.map(|second| Record::new(EventTime::from_secs(second), format!("click of {second} s")));
+    let query = Query::new("corrected");
+    let (counts, late) = query
+        .source("clicks", Given::new(records.to_vec()), WatermarkStrategy::ascending())
+        .key_by(|_click| ())
+        .tumbling(TumblingWindows::new(Span::from_secs(10))?)
+        .allow_lateness(Span::from_secs(5))
+        .divert_late()
+        .aggregate(Count)
+        .part();
+    let (counted, too_late) = (Collect::new(100), Collect::new(100));
+    let (results, rest) = (counted.records(), too_late.records());
+    counts.sink("counts", counted);
+    late.sink("too late", too_late);
+    query.submit(&Engine::builder().build()?)?.wait()?;
+    for Windowed { window, value, firing, .. } in results.lock().unwrap().iter().map(|record| record.value) {
+        println!(
+            "{},{},{value} {firing:?}",
+            window.start.as_micros() / 1_000_000,
+            window.end.as_micros() / 1_000_000
+        );
+    }
+    rest.lock().unwrap().iter().for_each(|record| println!("too late: {}", record.value));
+    Ok(())
 }
 
 fn count_clicks(title: &str, strategy: WatermarkStrategy) -> Result<(), Box<dyn Error>> {

@@ -1,0 +1,57 @@
+//! Join two streams: orders meet their payments, and what nobody paid for shows as well.
+//!
+//! What you will learn: two streams are joined where their keys are equal and they fall into the same window; a left join
+//! tells of those that met nobody, as soon as it is sure that nobody will come.
+//!
+//! ```sh
+//! cargo run -p thalweg --example 05_join_two_streams
+//! ```
+//!
+//! It prints what stands in `05_join_two_streams.txt`.
+
+use std::error::Error;
+
+use thalweg::{Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given};
+use thalweg_connectors::Collect;
+
+/// Minute, order and what was ordered.
+const ORDERS: [(i64, u64, &str); 5] =
+    [(1, 17, "tea"), (5, 18, "bread"), (58, 19, "salt"), (62, 20, "rice"), (70, 21, "tea")];
+
+/// Minute, order and cents. Order 18 is paid twice, 19 when its hour is over, 21 before it came in.
+const PAYMENTS: [(i64, u64, u32); 5] =
+    [(2, 17, 350), (6, 18, 200), (9, 18, 110), (61, 19, 90), (66, 21, 350)];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let minute = |minute| EventTime::from_secs(minute * 60);
+    let orders = ORDERS.map(|(at, order, what)| Record::new(minute(at), (order, what.to_owned())));
+    let payments = PAYMENTS.map(|(at, order, cents)| Record::new(minute(at), (order, cents)));
+    let sink = Collect::new(100);
+    let results = sink.records();
+
+    // Both streams are begun with the same query. Each has watermarks of its own; what has met nobody is kept until both
+    // have passed the end of the hour, and then freed.
+    let query = Query::new("payments");
+    let orders = query.source("orders", Given::new(orders.to_vec()), WatermarkStrategy::ascending());
+    let payments = query.source("payments", Given::new(payments.to_vec()), WatermarkStrategy::ascending());
+    orders
+        .key_by(|(order, _)| *order)
+        .join(payments.key_by(|(order, _)| *order))
+        .tumbling(TumblingWindows::new(Span::from_secs(3_600))?)
+        // A pair comes as soon as both are there; an order alone, when the hour is over.
+        .left(|(order, what), payment| match payment {
+            Some((_, cents)) => format!("order {order}, {what}: {cents} cents"),
+            None => format!("order {order}, {what}: not paid in its hour"),
+        })
+        .sink("results", sink);
+    let report = query.submit(&Engine::builder().build()?)?.wait()?;
+    println!("{} records in, {} results out", report.events_in, report.results_out);
+
+    // Hours come in order; the pairs of one hour in the order in which they met, which is nobody's promise.
+    let mut results = results.lock().unwrap();
+    results.sort_by_key(|result| (result.event_time, result.value.clone()));
+    for result in results.iter() {
+        println!("hour {}: {}", result.event_time.as_micros() / 3_600_000_000 + 1, result.value);
+    }
+    Ok(())
+}
