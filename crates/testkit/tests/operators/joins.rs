@@ -2,7 +2,7 @@
 
 use thalweg_model::{Either, Operator};
 use thalweg_operators::{FullOuter, Inner, LeftOuter, RightOuter, WindowJoin};
-use thalweg_testkit::hostile::{Reading, Sides};
+use thalweg_testkit::hostile::{self, Reading, Sides};
 use thalweg_testkit::operator_bed::{Bed, Ran};
 use thalweg_testkit::oracle::{self, Joined, Keeps};
 
@@ -18,7 +18,7 @@ fn check_window_join<P: Operator<Either<Reading, Reading>, Out = Pair>>(
 ) {
     let ran: Ran<_, Pair> = bed.drive(make);
     let (left, right) = ran.sides();
-    let windows = sides.sides[0].windows.into();
+    let windows = sides.sides[0].sliding();
     let expected = oracle::window_join((&left, &right), windows, key_of, key_of, keeps);
     let stamped = expected.results.iter().map(|result| (result.end_us - 1, result.value)).collect();
     ran.assert_results(stamped, |row| (row.at_us.into(), row.value));
@@ -32,7 +32,7 @@ fn check_window_join<P: Operator<Either<Reading, Reading>, Out = Pair>>(
 #[test]
 fn window_join() {
     two_sides(|sides, bed| {
-        let windows = sides.sides[0].tumbling();
+        let windows = hostile::sliding(sides.sides[0].sliding());
         let [inner, left, right, full] = Keeps::KINDS;
         check_window_join(sides, bed, inner, || {
             let pair = |left: &Reading, right: &Reading| (Some(*left), Some(*right));

@@ -99,7 +99,7 @@ fn late_records_go_another_way() {
         let ran = bed.drive(make).only(|row| matches!(row.value, Either::Right(_)));
         let expected = oracle::too_late(&ran.arrived, lenient);
         let expected: Vec<_> = expected.iter().map(|row| (row.at_us, Either::Right(row.value))).collect();
-        ran.assert_sequence(&expected, |row| (row.at_us, row.value.clone()));
+        ran.assert_sequence(&expected, |row| (row.at_us, row.value));
     });
 }
 
