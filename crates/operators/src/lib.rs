@@ -1,8 +1,10 @@
 //! Operators as plain state machines: records and marks in, records and marks out, nothing else.
 //!
-//! One file per operator, each opening with its card. [`map`] and [`filter`] are the shortest; [`join`] holds
-//! the join with a table that does not change, [`window`] the windows, [`aggregate`] what windows compute; [`own`]
-//! takes in an operator that a user has written.
+//! One file per operator, each opening with its card. [`map`] and [`filter`] are the shortest, [`flat_map`] makes many of
+//! one; [`join`] holds the join with a table that does not change, [`lookup`] the one with answers that take their time;
+//! [`window`] the windows, [`aggregate`] what windows compute; [`distinct`] and [`sort`] keep keys and records until the
+//! watermark has passed them, and [`late`] says what becomes of those that come behind it. [`process`] runs a user's
+//! function with state and timers per key; [`own`] takes in an operator that a user has written.
 //!
 //! Invariants of this room: no operator knows of threads, blocks, policies or files, and none reads a clock.
 //! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.
