@@ -12,7 +12,8 @@
 //! second one is the mirror image. Where a period ends, the journeys that are under way go on in the
 //! next: what repeats is the road's state, never a car or a request.
 //!
-//! What there is on the road, and how it comes about, is told in `traffic`.
+//! What there is on the road, and how it comes about, is told in `traffic`; what makes one expressway different from
+//! another in `xway`.
 
 use std::fmt;
 use std::num::NonZeroU64;
@@ -20,12 +21,16 @@ use std::num::NonZeroU64;
 use thalweg_model::{EventTime, Generate, SeededEntropy};
 
 use super::csv::HistoricalToll;
-use super::report::{Direction, LrbRecord, PositionReport, SEGMENT_COUNT, SEGMENT_FEET};
+use super::report::{LrbRecord, PositionReport};
 use reciprocal::Reciprocal;
+use xway::{Numbers, View};
 
+mod cursor;
 mod reciprocal;
 mod traffic;
+mod xway;
 
+pub use cursor::LrbCursor;
 pub use traffic::{ROUNDS, SLOTS};
 
 /// Records in the cache.
@@ -36,10 +41,6 @@ pub const RECORDS_PER_XWAY_S: u64 = SLOTS as u64 / ROUND_S;
 
 /// Seconds between two reports of a car.
 const ROUND_S: u64 = super::report::REPORT_PERIOD_S as u64;
-
-/// How far the order of cars is turned from one expressway to the next: a prime, so that it takes as many
-/// expressways as there are cars until an order returns.
-const TURN: u64 = 7_919;
 
 /// How traffic is made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -109,6 +110,11 @@ impl LrbGenerator {
         self.rate_per_s
     }
 
+    /// The records from `index` on.
+    pub fn records_from(&self, index: u64) -> LrbCursor<'_> {
+        LrbCursor::new(self, index)
+    }
+
     /// What the cars of type 3 requests were charged: the row of the historical tolls for any such request.
     /// From 10 to 99, as recorded.
     pub fn historical_toll(vehicle: u32, day: u8, xway: u16) -> HistoricalToll {
@@ -116,6 +122,55 @@ impl LrbGenerator {
             .wrapping_mul(0x9e37_79b9_7f4a_7c15);
         HistoricalToll { vehicle, day, xway, toll: 10 + ((mixed >> 40) % 90) as u32 }
     }
+}
+
+impl LrbGenerator {
+    #[inline]
+    fn address(&self, index: u64) -> Address {
+        let (round, in_round) = self.by_round.divide(index);
+        let (slot, xway) = self.by_xway.divide(in_round);
+        let rounds = ROUNDS as u64;
+        Address { period: (round / rounds) as u32, round: round % rounds, slot, xway }
+    }
+
+    #[inline]
+    fn row(&self, at: Address) -> LrbRecord {
+        let view = self.views[at.xway as usize];
+        let slot = at.slot + u64::from(view.turn);
+        let slot = if slot >= SLOTS as u64 { slot - SLOTS as u64 } else { slot };
+        let row = self.cache[(at.round * SLOTS as u64 + slot) as usize];
+        let numbers = Numbers { period: at.period, xway: at.xway as u16, xway_count: self.xway_count };
+        // Put together from parts that stay in registers: changed in place, or by a function that is not
+        // inlined, it would be written in pieces and read as a whole, which stalls.
+        match row {
+            LrbRecord::Report(report) => LrbRecord::Report(PositionReport {
+                vehicle: numbers.vehicle(report.vehicle),
+                xway: numbers.xway,
+                ..view.of_report(report)
+            }),
+            LrbRecord::Balance { vehicle, query } => {
+                LrbRecord::Balance { vehicle: numbers.vehicle(vehicle), query: numbers.query(query) }
+            }
+            LrbRecord::Daily { vehicle, query, day, .. } => LrbRecord::Daily {
+                vehicle: numbers.vehicle(vehicle),
+                query: numbers.query(query),
+                xway: numbers.xway,
+                day,
+            },
+            LrbRecord::TravelTime { .. } => row,
+        }
+    }
+}
+
+/// Which row an index stands for.
+#[derive(Clone, Copy)]
+struct Address {
+    period: u32,
+    /// Below [`ROUNDS`].
+    round: u64,
+    /// Below [`SLOTS`], as the first expressway counts.
+    slot: u64,
+    xway: u64,
 }
 
 impl fmt::Debug for LrbGenerator {
@@ -130,83 +185,11 @@ impl Generate for LrbGenerator {
 
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> LrbRecord {
-        let (round, in_round) = self.by_round.divide(index);
-        let (slot, xway) = self.by_xway.divide(in_round);
-        let view = self.views[xway as usize];
-        let slot = slot + u64::from(view.turn);
-        let slot = if slot >= SLOTS as u64 { slot - SLOTS as u64 } else { slot };
-        let (period, round) = (round / ROUNDS as u64, round % ROUNDS as u64);
-        let row = self.cache[(round * SLOTS as u64 + slot) as usize];
-        let number = |cached: u32, per_period: u32| {
-            // Unique until 32 bits are used up, which takes 100 expressways twenty days of event time.
-            let in_all_periods = cached.wrapping_add((period as u32).wrapping_mul(per_period));
-            in_all_periods.wrapping_mul(self.xway_count).wrapping_add(xway as u32)
-        };
-        let xway = xway as u16;
-        match row {
-            LrbRecord::Report(report) => LrbRecord::Report(PositionReport {
-                vehicle: number(report.vehicle, traffic::VEHICLES),
-                xway,
-                ..view.of_report(report)
-            }),
-            LrbRecord::Balance { vehicle, query } => LrbRecord::Balance {
-                vehicle: number(vehicle, traffic::VEHICLES),
-                query: number(query, traffic::QUERIES),
-            },
-            LrbRecord::Daily { vehicle, query, day, .. } => LrbRecord::Daily {
-                vehicle: number(vehicle, traffic::VEHICLES),
-                query: number(query, traffic::QUERIES),
-                xway,
-                day,
-            },
-            LrbRecord::TravelTime { .. } => row,
-        }
+        self.row(self.address(index))
     }
 
     fn cache_bytes(&self) -> usize {
         size_of_val(&*self.cache) + size_of_val(&*self.views)
-    }
-}
-
-/// What makes one expressway different from that of the cache, whose traffic keeps to the first 90 miles.
-#[derive(Clone, Copy)]
-struct View {
-    /// How many slots on its first slot lies.
-    turn: u32,
-    /// What position and segment are combined with by exclusive or: no bits, or all, so that they are counted
-    /// from the other end.
-    mirror: u32,
-    /// Added to the position afterwards.
-    position_offset: u32,
-    /// Added to the segment afterwards.
-    segment_offset: u8,
-}
-
-impl View {
-    /// Up to ten miles further east; and every second expressway the mirror image.
-    fn of(xway: u64) -> Self {
-        let turn = (xway * TURN % SLOTS as u64) as u32;
-        let miles = (xway % 11) as u8;
-        let (mirror, segment_offset) =
-            if xway.is_multiple_of(2) { (0, miles) } else { (u32::MAX, SEGMENT_COUNT - miles) };
-        View { turn, mirror, position_offset: u32::from(segment_offset) * SEGMENT_FEET, segment_offset }
-    }
-
-    /// Where a car of the cache is on this expressway.
-    #[inline]
-    fn of_report(self, report: PositionReport) -> PositionReport {
-        let is_mirrored = self.mirror != 0;
-        PositionReport {
-            // All bits inverted, a number is itself subtracted from the highest of its type.
-            position_feet: (report.position_feet ^ self.mirror).wrapping_add(self.position_offset),
-            segment: (report.segment ^ self.mirror as u8).wrapping_add(self.segment_offset),
-            direction: if is_mirrored == (report.direction == Direction::East) {
-                Direction::West
-            } else {
-                Direction::East
-            },
-            ..report
-        }
     }
 }
 

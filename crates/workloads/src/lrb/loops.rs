@@ -13,8 +13,8 @@
 //! engine's, 24 bytes a report.
 //!
 //! What it may do and an engine may not: the input is known to ascend, so it is cut at the borders of half
-//! minutes once per block, and windows close there in a fixed order; nothing is counted but the results. What
-//! it does not do, though the data would let it: no array indexed by segment in place of a hash table, no
+//! minutes once per block, and windows close there in a fixed order; records are taken from the generator in turn,
+//! which saves the divisions of an index; nothing is counted but the results. What it does not do, though the data would let it: no array indexed by segment in place of a hash table, no
 //! loop that fuses two operators.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
@@ -70,7 +70,7 @@ pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Segment, SegmentRepo
     run_workers(options.workers, |index, together| {
         let first_event = first_event(options, index);
         let stamps = Stamps::new(options.start, options.nominal_rate_per_s);
-        let source = blocks::Source { generator: options.generator, next_index: first_event, stamps };
+        let source = blocks::Source { records: options.generator.records_from(first_event), stamps };
         let body = blocks::Blocks::new(source, options.block_records.get());
         let first_event = usize::try_from(first_event).expect("a period of records was once in memory");
         drive(body, first_event, options.stop, together)

@@ -7,7 +7,7 @@ use thalweg_model::Record;
 
 use super::*;
 use crate::lrb::csv;
-use crate::lrb::report::{ENTRY_LANE, EXIT_LANE};
+use crate::lrb::report::{Direction, ENTRY_LANE, EXIT_LANE};
 use crate::reference::lrb_full::{LrbColumns, lrb_full};
 
 const PERIOD_S: u64 = ROUNDS as u64 * ROUND_S;
@@ -39,6 +39,19 @@ fn a_seed_repeats_its_traffic() {
     assert!(first(&ONE_XWAY) == first(&same));
     assert!(first(&ONE_XWAY) != first(&other));
     assert_eq!(ONE_XWAY.cache_bytes(), 80 * 30_000 * 16 + 16);
+}
+
+#[test]
+fn a_cursor_gives_the_values_in_turn() {
+    for generator in [generator(1, 5_500), generator(2, 1), generator(3, 100_000)] {
+        let round = generator.rate_per_s().get() * ROUND_S;
+        for index in [0, 1, round - 3, 7 * round + 5, ROUNDS as u64 * round - 2] {
+            let taken = generator.records_from(index).take(3_000);
+            for (index, record) in (index..).zip(taken) {
+                assert_eq!(record, value(&generator, index), "record {index} at {round} a round");
+            }
+        }
+    }
 }
 
 /// Every row of a period and more is one that a file could hold.

@@ -4,13 +4,13 @@
 //! No operator is inlined: it must leave its rows in memory for the next one, as it does in an engine, instead of
 //! being fused with it behind our back.
 
-use thalweg_model::{EventTime, Generate, Record, Span, TumblingWindows, Window, Windowed};
+use thalweg_model::{EventTime, Record, Span, TumblingWindows, Window, Windowed};
 
 use super::minute::{Minute, count_reports, group_accidents, sum_speeds};
 use super::stops::{Stops, keep_stops};
 use crate::loops::Fed;
 use crate::loops::stamps::Stamps;
-use crate::lrb::generator::LrbGenerator;
+use crate::lrb::generator::LrbCursor;
 use crate::lrb::report::{Direction, EXIT_LANE, LrbRecord, PositionReport, Segment};
 use crate::lrb::toll::{ACCIDENT_SLIDE, ACCIDENT_WINDOW, SegmentReport, WINDOW};
 
@@ -27,8 +27,7 @@ const BLANK: PositionReport = PositionReport {
 
 /// A stream of records and their times.
 pub(super) struct Source<'a> {
-    pub(super) generator: &'a LrbGenerator,
-    pub(super) next_index: u64,
+    pub(super) records: LrbCursor<'a>,
     pub(super) stamps: Stamps,
 }
 
@@ -86,13 +85,11 @@ impl Fed for Blocks<'_> {
 #[inline(never)]
 fn produce(source: &mut Source<'_>, records: &mut [Record<LrbRecord>]) {
     // A copy in registers: written back once, not once per row.
-    let (mut stamps, first_index) = (source.stamps, source.next_index);
-    for (index, row) in (first_index..).zip(records.iter_mut()) {
-        let event_time = stamps.next_stamp();
-        *row = Record::new(event_time, source.generator.value(index, event_time));
+    let mut stamps = source.stamps;
+    for (row, value) in records.iter_mut().zip(&mut source.records) {
+        *row = Record::new(stamps.next_stamp(), value);
     }
     source.stamps = stamps;
-    source.next_index = first_index + records.len() as u64;
 }
 
 /// Filter: copies every row and moves on only behind reports. Returns how many there are.
