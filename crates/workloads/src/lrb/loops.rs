@@ -14,8 +14,8 @@
 //!
 //! What it may do and an engine may not: the input is known to ascend, so it is cut at the borders of half
 //! minutes once per block, and windows close there in a fixed order; records are taken from the generator in turn,
-//! which saves the divisions of an index; nothing is counted but the results. What it does not do, though the data would let it: no array indexed by segment in place of a hash table, no
-//! loop that fuses two operators.
+//! which saves the divisions of an index; nothing is counted but the results. What it does not do, though the data
+//! would let it: no array indexed by segment in place of a hash table, no loop that fuses two operators.
 //!
 //! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
 

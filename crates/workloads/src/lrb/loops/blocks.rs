@@ -201,3 +201,19 @@ impl OpenWindows {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Generated cars never stand in the exit lane, so that no run tells whether such reports are dropped.
+    #[test]
+    fn only_who_stands_on_the_road_is_kept() {
+        let rows = [(0, 0), (1, 2), (0, 2), (0, EXIT_LANE), (30, EXIT_LANE), (0, 3)]
+            .map(|(speed_mph, lane)| PositionReport { speed_mph, lane, ..BLANK })
+            .map(|report| Record::new(EventTime::EPOCH, report));
+        let mut kept = [Record::new(EventTime::EPOCH, BLANK); 6];
+        let count = keep_standing(&rows, &mut kept);
+        assert_eq!(kept[..count].iter().map(|row| row.value.lane).collect::<Vec<u8>>(), [0, 2, 3]);
+    }
+}
