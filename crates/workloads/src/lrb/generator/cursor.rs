@@ -3,7 +3,7 @@
 use super::{Address, LrbGenerator, ROUND_S, ROUNDS};
 use crate::lrb::report::LrbRecord;
 
-/// The records from an index on, without end: those of [`LrbGenerator::value`], for who takes them in turn and
+/// The records from an index on, without end: those of its `value`, for who takes them in turn and
 /// saves the divisions.
 pub struct LrbCursor<'a> {
     generator: &'a LrbGenerator,
