@@ -125,19 +125,23 @@ pub(crate) struct Bed<P, In = i64> {
     operator: P,
     /// Room of the output at every call; batches of input are no larger.
     room: usize,
+    /// Makes another such operator, into which the state goes whenever a mark is through, or stuck for want of room.
+    fresh: Option<Box<dyn Fn() -> P>>,
+    /// What was counted before the state went on.
+    counted: Vec<Counts>,
     input: PhantomData<In>,
 }
 
 impl<P: Operator<i64>> Bed<P> {
     pub(crate) fn new(operator: P) -> Self {
-        Bed { operator, room: 100_000, input: PhantomData }
+        Bed { operator, room: 100_000, fresh: None, counted: Vec::new(), input: PhantomData }
     }
 }
 
 impl<P: Operator<Either<i64, i64>>> Bed<P, Either<i64, i64>> {
     /// For an operator behind two streams.
     pub(crate) fn of_two(operator: P) -> Self {
-        Bed { operator, room: 100_000, input: PhantomData }
+        Bed { operator, room: 100_000, fresh: None, counted: Vec::new(), input: PhantomData }
     }
 }
 
@@ -149,6 +153,12 @@ where
 {
     pub(crate) fn with_room(self, room: usize) -> Self {
         Bed { room, ..self }
+    }
+
+    /// Saves the state and loads it into another operator, which goes on in this one's place, at every mark, and as often
+    /// as one is stuck.
+    pub(crate) fn with_restores(self, fresh: impl Fn() -> P + 'static) -> Self {
+        Bed { fresh: Some(Box::new(fresh)), ..self }
     }
 
     /// Runs records and marks through the operator and writes down what comes out.
@@ -217,10 +227,11 @@ where
 
     /// All counts that are not zero, as text; asserts that records are conserved.
     pub(crate) fn counts(&self) -> String {
-        let mut shown = Vec::new();
+        let (mut shown, mut before) = (Vec::new(), self.counted.iter());
         self.operator.visit_counts(&mut |name, counts| {
             assert!(counts.is_conserved(), "{name}: {counts:?}");
-            let Counts { read, forwarded, folded, filtered, late } = counts;
+            let Counts { read, forwarded, folded, filtered, late } =
+                before.next().map_or(counts, |before| sum(*before, counts));
             let kinds = [
                 (read, "read"),
                 (forwarded, "forwarded"),
@@ -239,14 +250,23 @@ where
     }
 
     /// Saves the state and loads it into `fresh`, which goes on in this one's place.
-    pub(crate) fn restore_into(self, mut fresh: P) -> Self {
+    pub(crate) fn restore_into(mut self, fresh: P) -> Self {
+        self.go_on_in(fresh);
+        self
+    }
+
+    fn go_on_in(&mut self, mut fresh: P) {
         let mut state = StateWriter::default();
         self.operator.save(&mut state).expect("state can be saved");
         let bytes = state.into_bytes();
         let mut reader = StateReader::new(&bytes);
         fresh.load(&mut reader).expect("state can be loaded");
         reader.finish().expect("state is read whole");
-        Bed { operator: fresh, room: self.room, input: PhantomData }
+        let (mut counted, mut before) = (Vec::new(), self.counted.iter());
+        self.operator.visit_counts(&mut |_, counts| {
+            counted.push(before.next().map_or(counts, |before| sum(*before, counts)));
+        });
+        (self.counted, self.operator) = (counted, fresh);
     }
 
     /// Pays the operator's state from `purse`.
@@ -284,10 +304,15 @@ where
     /// What those behind the operator see of `mark`.
     fn mark(&mut self, mark: Mark, shown: &mut Vec<String>) -> Option<Mark> {
         let mut flow = self.call(shown, |operator, output| operator.on_mark(mark, output));
-        while flow == Flow::More {
+        loop {
+            if let Some(fresh) = self.fresh.as_ref().map(|fresh| fresh()) {
+                self.go_on_in(fresh);
+            }
+            if flow == Flow::Done {
+                return self.operator.forward(mark);
+            }
             flow = self.call(shown, |operator, output| operator.resume(output));
         }
-        self.operator.forward(mark)
     }
 
     fn call<Q>(
@@ -310,6 +335,16 @@ impl<L: Show, R: Show> Show for Either<L, R> {
             Either::Left(left) => left.show(),
             Either::Right(right) => format!("right:{}", right.show()),
         }
+    }
+}
+
+fn sum(before: Counts, counts: Counts) -> Counts {
+    Counts {
+        read: before.read + counts.read,
+        forwarded: before.forwarded + counts.forwarded,
+        folded: before.folded + counts.folded,
+        filtered: before.filtered + counts.filtered,
+        late: before.late + counts.late,
     }
 }
 

@@ -52,11 +52,7 @@ fn correct_counts() -> Result<(), Box<dyn Error>> {
     late.sink("too late", too_late);
     query.submit(&Engine::builder().build()?)?.wait()?;
     for Windowed { window, value, firing, .. } in results.lock().unwrap().iter().map(|record| record.value) {
-        println!(
-            "{},{},{value} {firing:?}",
-            window.start.as_micros() / 1_000_000,
-            window.end.as_micros() / 1_000_000
-        );
+        println!("up to {}: {value} {firing:?}", window.end.as_micros() / 1_000_000);
     }
     rest.lock().unwrap().iter().for_each(|record| println!("too late: {}", record.value));
     Ok(())

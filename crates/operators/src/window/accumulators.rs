@@ -139,3 +139,40 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
 pub(crate) fn held_by<V, F: Fold<V>>(fold: &F) -> Option<impl Fn(&F::Accumulator) -> usize> {
     F::HOLDS.then_some(|accumulator: &F::Accumulator| fold.held_bytes(accumulator))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Values;
+
+    /// Whatever is done with them, what they hold is known.
+    #[test]
+    fn what_accumulators_hold_is_counted_to_the_byte() {
+        let mut accumulators = Accumulators::<u64, Vec<u64>>::new(KeyHash::new(1), Allowance::default());
+        let held = |accumulators: &Accumulators<u64, Vec<u64>>| {
+            let held: usize = accumulators.iter().map(|(_, values)| values.capacity() * 8).sum();
+            assert_eq!(accumulators.bytes() - accumulators.table.bytes(), held);
+            held
+        };
+        for value in 0..100 {
+            accumulators.fold(&Values, value % 7, &value);
+        }
+        assert!(held(&accumulators) >= 800);
+        assert!(!accumulators.merge(&Values, 3, vec![1; 100]));
+        assert!(accumulators.merge(&Values, 50, vec![2; 100]));
+        assert!(held(&accumulators) >= 2_400);
+        let held_by_values = held_by::<u64, _>(&Values);
+        accumulators.reduce(held_by_values.as_ref(), &3, |values| {
+            *values = vec![1];
+            false
+        });
+        held(&accumulators);
+        accumulators.reduce(held_by_values.as_ref(), &4, |_| true);
+        assert_eq!((accumulators.len(), accumulators.get(&4)), (7, None));
+        held(&accumulators);
+        assert!(accumulators.drain_one(held_by::<u64, _>(&Values)).is_some());
+        held(&accumulators);
+        accumulators.clear();
+        assert!(accumulators.is_empty() && held(&accumulators) == 0);
+    }
+}

@@ -273,13 +273,10 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         if !self.open(pane, since) {
             return Place::Refused;
         }
-        let until = self.windows.window(on_time).end;
-        if on_time < numbers.end {
-            self.due = self.due.min(until);
-        }
         if update < on_time {
             return Place::Update(UpdatePlace { pane, since });
         }
+        let until = self.windows.window(on_time).end;
         let from = if on_time == numbers.start {
             EventTime::MIN
         } else {
@@ -300,14 +297,13 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        let Some(pane) = self.panes.get_mut(&pane) else { return };
-        let numbers = since.update..since.on_time.min(pane.numbers.end);
-        let Some(accumulators) = pane.table_mut(since) else { return };
+        let table = self.panes.get_mut(&pane).and_then(|pane| pane.table_mut(since));
+        let Some(accumulators) = table else { return };
         let before = accumulators.bytes();
         accumulators.fold(fold, key.clone(), value);
         self.pane_bytes = self.pane_bytes + accumulators.bytes() - before;
-        let mut number = numbers.start;
-        while number < numbers.end {
+        let mut number = since.update;
+        while number < since.on_time {
             self.note_changed(number, key.clone());
             number = number.next();
         }
@@ -357,9 +353,11 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         true
     }
 
-    /// Makes an open table the current one, for records that are late by `late_by`.
+    /// Makes an open table the current one, for records that are late by `late_by`: up to where the first window ends
+    /// for which they are on time.
     fn turn_to(&mut self, span: RangeInclusive<EventTime>, since: Since, late_by: Range<EventTime>) {
         self.park();
+        self.due = self.due.min(late_by.end);
         let (pane, last) = span.into_inner();
         let current = &mut self.current;
         if let Some(table) = self.panes.get_mut(&pane).and_then(|pane| pane.table_mut(since)) {

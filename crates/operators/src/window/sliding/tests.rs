@@ -65,14 +65,24 @@ fn sorted(shown: &str) -> String {
     tokens.join(" ")
 }
 
-/// Whether the sum is made anew or goes on, and whatever the room.
+/// Whether the sum is made anew or goes on, whatever the room, and saved and loaded wherever that can be.
 fn check(spans: Spans, input: &str, expected: &str) {
     for room in [1, 2, 100_000] {
-        let merged = Bed::new(sums(spans, Sum)).with_room(room).run(input);
-        assert_eq!(sorted(&merged), expected, "merged, room {room}");
-        let inverted = Bed::new(sums(spans, Inverting)).with_room(room).run(input);
-        assert_eq!(sorted(&inverted), expected, "inverted, room {room}");
+        check_one(spans, Sum, room, input, expected);
+        check_one(spans, Inverting, room, input, expected);
     }
+}
+
+fn check_one<F: Fold<i64, Result = i64> + Copy>(
+    spans: Spans,
+    fold: F,
+    room: usize,
+    input: &str,
+    expected: &str,
+) {
+    let bed = || Bed::new(sums(spans, fold)).with_room(room);
+    let shown = [bed().run(input), bed().with_restores(move || sums(spans, fold)).run(input)];
+    assert_eq!(shown.map(|shown| sorted(&shown)), [expected; 2], "inverts: {}, room {room}", F::INVERTS);
 }
 
 const TEN_BY_FIVE: Spans = Spans { size: 10, slide: 5, offset: 0, lateness: 0 };
@@ -160,6 +170,14 @@ fn updates_wait_for_their_window() {
     check(spans, "I15 1@3 I0 1@3 W20", "1=1@4 1=1@9 1=2!@9 W20");
 }
 
+/// What a record is late by may fall again: what was current before is no longer.
+#[test]
+fn inputs_take_turns() {
+    let spans = Spans { size: 20, slide: 5, offset: 0, lateness: 2 };
+    check(spans, "I12 1@3 I11 1@3 W5 W10 W15", "W5 1=1!@9 W10 1=2@14 W15");
+    check(spans, "I12 1@3 I14 1@3 I15 1@3 I2 1@3 W5 W10 W15", "1=1@4 W5 1=1@9 W10 1=3@14 1=4!@14 W15");
+}
+
 #[test]
 fn tumbling_windows_are_updated_too() {
     let spans = Spans { size: 10, slide: 10, offset: 0, lateness: 5 };
@@ -174,6 +192,17 @@ fn late_records_are_diverted() {
     let allowing = Spans { lateness: 5, ..TEN_BY_FIVE };
     let mut bed = Bed::new(sums(allowing, Sum).divert_late());
     assert_eq!(bed.run("1@3 W10 7@2 W15 8@2 W16"), "1=1@4 1=1@9 W10 7=7!@9 W15 right:8@2 W16");
+}
+
+/// Nothing ends behind the end of time.
+#[test]
+fn after_the_end_all_is_late() {
+    for lateness in [0, 10] {
+        let mut bed = Bed::new(sums(Spans { lateness, ..TEN_BY_FIVE }, Sum));
+        let last = i64::MAX;
+        assert_eq!(bed.run(&format!("I{last} 1@{last} 1@0 I0 2@0 W20 END")), "2=2@4 2=2@9 W20 END");
+        assert_eq!(bed.counts(), "sums: 3 read, 1 folded, 2 late");
+    }
 }
 
 #[test]
@@ -211,7 +240,7 @@ fn a_hundred_thousand_panes() {
 /// What is refused is not kept, and what is kept was granted.
 #[test]
 fn state_stays_within_its_allowance() {
-    for limit in [0, 100, 1_000, 10_000, 100_000] {
+    for limit in [0, 100, 1_000, 10_000, 100_000, usize::MAX] {
         let purse = Purse::of(limit);
         let spans = Spans { lateness: 100, ..TEN_BY_FIVE };
         let mut bed = Bed::new(sums(spans, Sum)).funded_by(&purse);
@@ -222,6 +251,7 @@ fn state_stays_within_its_allowance() {
             assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
         }
         bed.run("END");
+        assert!(bed.state_bytes() <= 8 * 1_024, "{} bytes when all is over", bed.state_bytes());
     }
 }
 
@@ -231,12 +261,14 @@ fn what_accumulators_hold_is_counted() {
     for lateness in [0, 7] {
         let spans = Spans { lateness, ..TEN_BY_FIVE };
         let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
-        let mut bed = Bed::new(Then::new(sums(spans, Values), lengths));
+        let purse = Purse::of(usize::MAX);
+        let mut bed = Bed::new(Then::new(sums(spans, Values), lengths)).funded_by(&purse);
         bed.run("1@0");
         let (little, long) = (bed.state_bytes(), vec!["1@1"; 1_000].join(" "));
         bed.run(&long);
         let much = bed.state_bytes();
         assert!(much >= little + 1_000 * 8, "{much} bytes after {little}");
+        assert!(much <= purse.lent(), "{much} bytes, and {} were asked for", purse.lent());
         bed.run("W5 1@1 W9 1@1 W10 W40");
         let rest = bed.state_bytes();
         assert!(rest < little + 2_000, "{rest} bytes after {much}");
@@ -320,17 +352,10 @@ fn run<F: Fold<i64, Result = i64> + Copy>(
     restores: bool,
 ) -> Expected {
     let mut bed = Bed::new(sums(spans, fold)).with_room(room);
-    let (mut got, mut watermark, mut late, mut outside) = (Expected::default(), i64::MIN, 0, 0);
-    // Saving leaves out counts; an operator that is loaded begins to count anew.
-    let mut count = |bed: &Bed<Summed<F>>| {
-        let counts = bed.counts();
-        let of = |kind: &str| -> u64 {
-            let counted = counts.split([':', ',']).find_map(|part| part.strip_suffix(kind));
-            counted.map_or(0, |number| number.trim().parse().unwrap())
-        };
-        late += of("late");
-        outside += of("filtered");
-    };
+    if restores {
+        bed = bed.with_restores(move || sums(spans, fold));
+    }
+    let (mut got, mut watermark) = (Expected::default(), i64::MIN);
     for step in steps {
         match *step {
             Step::Record { value, stamp, late_by } => {
@@ -352,15 +377,15 @@ fn run<F: Fold<i64, Result = i64> + Copy>(
                 }
                 watermark = next;
                 got.at_watermarks.push(maps);
-                if restores {
-                    count(&bed);
-                    bed = bed.restore_into(sums(spans, fold));
-                }
             }
         }
     }
-    count(&bed);
-    Expected { late, outside, ..got }
+    let counts = bed.counts();
+    let counted = |kind: &str| {
+        let counted = counts.split([':', ',']).find_map(|part| part.strip_suffix(kind));
+        counted.map_or(0, |number| number.trim().parse().unwrap())
+    };
+    Expected { late: counted("late"), outside: counted("filtered"), ..got }
 }
 
 fn spans() -> impl Strategy<Value = Spans> {
