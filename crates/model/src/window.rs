@@ -270,8 +270,13 @@ impl SlidingWindows {
     /// The first and the last instant of the pane of `instant`; none if that is in no window. Instants of one pane are
     /// in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
-        let step = wide(if self.overlap() { self.pane } else { self.slide });
-        let start = self.since_offset(instant).div_euclid(step) * step + wide(self.offset);
+        let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
+        // Asked for whenever a record is not in the pane of the one before it, so it is worth the shorter division.
+        let into = match instant.as_micros().checked_sub(self.offset.as_micros()) {
+            Some(since_offset) => i128::from(since_offset.rem_euclid(step)),
+            None => self.since_offset(instant).rem_euclid(i128::from(step)),
+        };
+        let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
         pane.contains(&instant).then_some(pane)
     }

@@ -9,8 +9,10 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use thalweg_model::{EventTime, Flow, Input, Mark, Operator, Output, Record, Span, TumblingWindows};
-use thalweg_operators::{Count, TumblingAggregate};
+use thalweg_model::{
+    EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, SlidingWindows, Span, TumblingWindows,
+};
+use thalweg_operators::{Count, Max, SlidingAggregate, Sum, TumblingAggregate};
 
 const KEYS: u64 = 1_000;
 const RECORDS_PER_MARK: usize = 1_000;
@@ -98,27 +100,46 @@ fn ns_per_record<P: Operator<u64>>(mut operator: P, runs: &[(Vec<Record<u64>>, E
     begun.elapsed().as_secs_f64() * 1e9 / (runs.len() * RECORDS_PER_MARK) as f64
 }
 
-fn tumbling(runs: &[(Vec<Record<u64>>, EventTime)]) -> f64 {
+type Runs = [(Vec<Record<u64>>, EventTime)];
+
+fn tumbling<F: Fold<u64>>(runs: &Runs, fold: F) -> f64 {
     let windows = TumblingWindows::new(Span::from_secs(120)).expect("above zero");
-    ns_per_record(TumblingAggregate::new("", windows, |key: &u64| *key, Count), runs)
+    ns_per_record(TumblingAggregate::new("", windows, |key: &u64| *key, fold), runs)
 }
+
+fn sliding<F: Fold<u64>>(runs: &Runs, slide_s: i64, fold: F) -> f64 {
+    let windows = SlidingWindows::of_size(Span::from_secs(120)).every(Span::from_secs(slide_s));
+    let windows = windows.expect("above zero");
+    ns_per_record(SlidingAggregate::new("", windows, |key: &u64| *key, fold), runs)
+}
+
+type Side = (&'static str, fn(&Runs) -> f64);
+
+const SIDES: [Side; 8] = [
+    ("tumbling 120 s, count", |runs| tumbling(runs, Count)),
+    ("sliding 120 s by 30 s, count", |runs| sliding(runs, 30, Count)),
+    ("sliding 120 s by 1 s, count", |runs| sliding(runs, 1, Count)),
+    ("tumbling 120 s, sum", |runs| tumbling(runs, Sum)),
+    ("sliding 120 s by 30 s, sum", |runs| sliding(runs, 30, Sum)),
+    ("tumbling 120 s, greatest", |runs| tumbling(runs, Max)),
+    ("sliding 120 s by 30 s, greatest", |runs| sliding(runs, 30, Max)),
+    ("sliding 120 s by 5 s, greatest", |runs| sliding(runs, 5, Max)),
+];
 
 fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
     let (rounds, count) = if is_bench { (11, 4_000_000) } else { (1, 10_000) };
-    type Side = (&'static str, fn(&[(Vec<Record<u64>>, EventTime)]) -> f64);
-    let sides: [Side; 1] = [("tumbling 120 s, count", tumbling)];
     for (order, disorder) in [("in order", Span::ZERO), ("20 s of disorder", DISORDER)] {
         let runs = records(count, disorder);
-        let mut figures = vec![Vec::new(); sides.len()];
+        let mut figures = SIDES.map(|_| Vec::new());
         for _ in 0..rounds {
-            for (side, figures) in sides.iter().zip(&mut figures) {
-                figures.push(side.1(&runs));
+            for ((_, measure), figures) in SIDES.iter().zip(&mut figures) {
+                figures.push(measure(&runs));
             }
         }
-        for (side, mut figures) in sides.iter().zip(figures) {
+        for ((name, _), mut figures) in SIDES.iter().zip(figures) {
             figures.sort_by(f64::total_cmp);
-            println!("windows {order}, {}: {:.2} ns per record", side.0, figures[rounds / 2]);
+            println!("windows {order}, {name}: {:.2} ns per record", figures[rounds / 2]);
         }
     }
 }

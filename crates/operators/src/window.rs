@@ -9,6 +9,7 @@ mod lateness;
 mod pane_sum;
 pub mod sliding;
 mod store;
+mod table_pool;
 pub mod tumbling;
 
 pub use sliding::SlidingAggregate;

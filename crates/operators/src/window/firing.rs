@@ -15,44 +15,42 @@ use thalweg_model::{
     EventTime, Firing, Fold, Span, State, StateError, StateReader, StateWriter, Window, WindowNumber,
 };
 
-use super::accumulators::{Accumulators, held_by};
-use super::store::{Pane, PaneStore};
+use super::store::PaneStore;
+use super::table_pool::TableIndex;
 use crate::key_table::KeyTable;
 
 /// A window that fires.
 #[derive(Debug)]
-pub(super) struct Emission<K, A> {
+pub(super) struct Emission<K> {
     window: Window,
     firing: Firing,
-    rest: Rest<K, A>,
+    rest: Rest<K>,
 }
 
-/// What is left to emit of it.
+/// What is left to emit of it: so many entries, at or behind a slot if they stay where they are.
 #[derive(Debug)]
-enum Rest<K, A> {
-    /// All in this table.
-    Table(Accumulators<K, A>),
-    /// Entries of the pane that begins here, which stays: so many, at or behind a slot.
-    Pane { first: EventTime, slot: usize, left: usize },
-    /// Entries of the sum of the panes of a window: so many, at or behind a slot if they stay.
+enum Rest<K> {
+    /// Of this table, which is given back afterwards.
+    Own { table: TableIndex, left: usize },
+    /// Of the table of a pane, where they stay.
+    Pane { table: TableIndex, slot: usize, left: usize },
+    /// Of the sum of the panes of a window, where they stay if it goes on.
     Sum { number: WindowNumber, slot: usize, left: usize },
-    /// The keys whose results in a window are to be updated.
+    /// The results of these keys, which are put together anew.
     Changed { number: WindowNumber, keys: KeyTable<K, ()> },
 }
 
-impl<K: Eq + Hash, A> Emission<K, A> {
+impl<K: Eq + Hash> Emission<K> {
     pub(super) fn bytes(&self) -> usize {
         match &self.rest {
-            Rest::Table(table) => table.bytes(),
             Rest::Changed { keys, .. } => keys.bytes(),
-            Rest::Pane { .. } | Rest::Sum { .. } => 0,
+            Rest::Own { .. } | Rest::Pane { .. } | Rest::Sum { .. } => 0,
         }
     }
 
     fn is_over(&self) -> bool {
         match &self.rest {
-            Rest::Table(table) => table.is_empty(),
-            Rest::Pane { left, .. } | Rest::Sum { left, .. } => *left == 0,
+            Rest::Own { left, .. } | Rest::Pane { left, .. } | Rest::Sum { left, .. } => *left == 0,
             Rest::Changed { keys, .. } => keys.is_empty(),
         }
     }
@@ -99,11 +97,13 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         let Emission { window, firing, rest } = self.emission.as_mut()?;
         let (window, firing) = (*window, *firing);
         let (key, accumulator) = match rest {
-            Rest::Table(table) => table.drain_one(held_by(fold))?,
-            Rest::Pane { first, slot, left } => {
+            Rest::Own { table, left } => {
                 *left -= 1;
-                let whole = self.panes.get(first)?.whole();
-                whole.next_entry(slot).cloned()?
+                self.tables.drain_one(*table, fold)?
+            }
+            Rest::Pane { table, slot, left } => {
+                *left -= 1;
+                self.tables.get(*table).next_entry(slot).cloned()?
             }
             Rest::Sum { slot, left, .. } => {
                 *left -= 1;
@@ -128,7 +128,6 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        self.park();
         let open = self.windows.first_ending_after(watermark);
         let on_time = self.next_on_time().filter(|number| *number < open);
         let changed =
@@ -155,7 +154,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
             if next.is_some_and(|next| next <= pane.numbers.start || next == self.unfired_from) {
                 break;
             }
-            let tables = pane.tables().filter(|(_, table)| !table.is_empty());
+            let tables = pane.tables().filter(|(_, table)| !self.tables.get(*table).is_empty());
             let numbers = tables.map(|(since, _)| since.on_time.max(self.unfired_from));
             let first = numbers.filter(|number| *number < pane.numbers.end).min();
             next = next.into_iter().chain(first).min();
@@ -168,18 +167,21 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        let rest = if self.windows.overlap() {
-            self.sum_up(fold, number);
-            Rest::Sum { number, slot: 0, left: self.sum.len() }
-        } else {
-            // What counts on time for the only window of a pane is its whole.
-            let first = *self.windows.instants_of(number).start();
-            match self.lateness {
-                Span::ZERO => Rest::Table(self.take_whole(first)),
-                _ => {
-                    let left = self.panes.get(&first).map_or(0, |pane| pane.whole().len());
-                    Rest::Pane { first, slot: 0, left }
+        // What counts on time for the only window of a pane is its whole.
+        let first = *self.windows.instants_of(number).start();
+        let whole = self.panes.get(&first).map(|pane| (pane.whole, self.tables.get(pane.whole).len()));
+        let rest = match whole {
+            Some((table, left)) if !self.windows.overlap() => {
+                if self.lateness > Span::ZERO {
+                    Rest::Pane { table, slot: 0, left }
+                } else {
+                    self.close_parts(first);
+                    Rest::Own { table, left }
                 }
+            }
+            _ => {
+                self.sum_up(fold, number);
+                Rest::Sum { number, slot: 0, left: self.sum.len() }
             }
         };
         self.unfired_from = number.next();
@@ -199,26 +201,19 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        let PaneStore { windows, lateness, panes, pane_bytes, sum, .. } = self;
-        for (_, pane) in panes.range_mut(windows.instants_of(number)) {
-            if F::INVERTS {
-                let entering = pane.tables().filter(|(since, _)| since.on_time == number);
-                for (key, accumulator) in entering.flat_map(|(_, table)| table.iter()) {
-                    sum.enter(fold, key.clone(), accumulator.clone());
-                }
-                continue;
-            }
+        let PaneStore { windows, lateness, panes, tables, sum, .. } = self;
+        for (_, pane) in panes.range(windows.instants_of(number)) {
             let is_over = *lateness == Span::ZERO && pane.numbers.end == number.next();
-            let counting = pane.tables_mut().filter(|(since, _)| since.on_time <= number);
-            for (_, table) in counting {
-                if is_over {
-                    let before = table.bytes();
-                    while let Some((key, accumulator)) = table.drain_one(held_by(fold)) {
+            for (since, table) in pane.tables() {
+                if since.on_time > number || F::INVERTS && since.on_time < number {
+                    continue;
+                }
+                if is_over && !F::INVERTS {
+                    while let Some((key, accumulator)) = tables.drain_one(table, fold) {
                         sum.enter(fold, key, accumulator);
                     }
-                    *pane_bytes = *pane_bytes + table.bytes() - before;
                 } else {
-                    for (key, accumulator) in table.iter() {
+                    for (key, accumulator) in tables.get(table).iter() {
                         sum.enter(fold, key.clone(), accumulator.clone());
                     }
                 }
@@ -232,7 +227,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         F: Fold<V, Accumulator = A>,
     {
         match self.emission.take().map(|emission| emission.rest) {
-            Some(Rest::Table(table)) => self.recycle(table),
+            Some(Rest::Own { table, .. }) => self.tables.give_back(table),
             Some(Rest::Sum { number, .. }) => {
                 if F::INVERTS {
                     self.take_away(fold, number);
@@ -260,7 +255,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
                 break;
             }
             let counting = pane.tables().filter(|(since, _)| since.on_time <= number);
-            for (key, accumulator) in counting.flat_map(|(_, table)| table.iter()) {
+            for (key, accumulator) in counting.flat_map(|(_, table)| self.tables.get(table).iter()) {
                 self.sum.leave(fold, key, accumulator);
             }
         }
@@ -274,7 +269,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         let panes = self.panes.range(self.windows.instants_of(number));
         let tables = panes.flat_map(|(_, pane)| pane.tables());
         let counting = tables.filter(|(since, _)| since.update <= number);
-        let found = counting.filter_map(|(_, table)| table.get(key).cloned());
+        let found = counting.filter_map(|(_, table)| self.tables.get(table).get(key).cloned());
         found.reduce(|mut content, other| {
             fold.merge(&mut content, other);
             content
@@ -313,7 +308,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         let staying = self.panes.values().filter(|pane| pane.numbers.end > self.unfired_from);
         let tables = staying.flat_map(|pane| pane.tables());
         let entered = tables.filter(|(since, _)| since.on_time < self.unfired_from);
-        for (key, accumulator) in entered.flat_map(|(_, table)| table.iter()) {
+        for (key, accumulator) in entered.flat_map(|(_, table)| self.tables.get(table).iter()) {
             self.sum.enter(fold, key.clone(), accumulator.clone());
         }
     }
@@ -326,14 +321,14 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
             return state.put(&None::<(Window, usize)>);
         };
         match rest {
-            Rest::Table(table) => {
-                state.put(&Some((window, table.len())))?;
-                table.iter().try_for_each(|entry| state.put(entry))
-            }
-            Rest::Pane { first, slot, left } => {
+            Rest::Own { table, left } => {
                 state.put(&Some((window, left)))?;
-                let (mut slot, whole) = (*slot, self.panes.get(first).map(Pane::whole));
-                while let Some(entry) = whole.and_then(|whole| whole.next_entry(&mut slot)) {
+                self.tables.get(*table).iter().try_for_each(|entry| state.put(entry))
+            }
+            Rest::Pane { table, slot, left } => {
+                state.put(&Some((window, left)))?;
+                let mut slot = *slot;
+                while let Some(entry) = self.tables.get(*table).next_entry(&mut slot) {
                     state.put(entry)?;
                 }
                 Ok(())
@@ -359,12 +354,12 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         F: Fold<V, Accumulator = A>,
     {
         let Some((window, len)) = state.take::<Option<(Window, usize)>>()? else { return Ok(()) };
-        let mut table = self.table();
-        for _ in 0..len {
-            let (key, accumulator) = state.take()?;
-            table.merge(fold, key, accumulator);
-        }
-        self.emission = Some(Emission { window, firing: Firing::OnTime, rest: Rest::Table(table) });
+        let table = self.tables.take();
+        self.load_table(fold, table, len, state)?;
+        self.emission = table.map(|table| {
+            let rest = Rest::Own { table, left: self.tables.get(table).len() };
+            Emission { window, firing: Firing::OnTime, rest }
+        });
         Ok(())
     }
 

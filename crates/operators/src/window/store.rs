@@ -10,9 +10,10 @@
 //! it goes into a part of the pane that counts from a later one on: so what a window holds depends on what its records
 //! were late by, and not on when it fires. Parts lie beside the pane's whole, which counts for all its windows.
 //!
-//! What got the last record lies apart, so that a run of records in one pane, the common case, costs one comparison per
-//! record and no search. The tables of panes that are over are kept for the next, so that a steady stream allocates
-//! nothing. How windows fire is told in [`super::firing`].
+//! Which table got the last record is kept, so that a run of records in one pane, the common case, costs one comparison
+//! per record and no search; and records that are out of order find the panes of late in a small cache. The tables of
+//! panes that are over are kept for the next, so that a steady stream allocates nothing. How windows fire is told in
+//! [`super::firing`].
 //!
 //! Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
 //! Record 34(1), 2005, section 3. Parts are ours.
@@ -29,10 +30,8 @@ use thalweg_model::{
 use super::accumulators::Accumulators;
 use super::firing::Emission;
 use super::pane_sum::PaneSum;
+use super::table_pool::{TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
-
-/// Tables kept for later panes; more are rarely over at once.
-const SPARE_TABLES_MAX: usize = 4;
 
 /// From which window of its pane on a value counts.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -51,77 +50,76 @@ impl Since {
 }
 
 /// Values of a pane that were late for some of its windows.
-#[derive(Debug)]
-pub(super) struct Part<K, A> {
+#[derive(Clone, Copy, Debug)]
+struct Part {
     since: Since,
-    accumulators: Accumulators<K, A>,
+    table: TableIndex,
 }
 
 /// A span of event time all of whose instants are in the same windows.
 #[derive(Debug)]
-pub(super) struct Pane<K, A> {
+pub(super) struct Pane {
     /// Its windows; there is at least one.
     pub(super) numbers: Range<WindowNumber>,
-    /// Where the first of them ends.
-    whole_until: EventTime,
     /// What counts for all of them.
-    whole: Accumulators<K, A>,
+    pub(super) whole: TableIndex,
     /// What does not, by since when it counts.
-    parts: Vec<Part<K, A>>,
+    parts: Vec<Part>,
 }
 
-impl<K: Eq + Hash, A> Pane<K, A> {
+impl Pane {
     /// A node of a tree is at least half full.
     const BYTES: usize = 2 * size_of::<(EventTime, Self)>();
 
-    fn bytes(&self) -> usize {
-        let parts = self.parts.iter().map(|part| part.accumulators.bytes()).sum::<usize>();
-        Self::BYTES + self.whole.bytes() + parts + self.parts.capacity() * size_of::<Part<K, A>>()
-    }
-
-    pub(super) fn whole(&self) -> &Accumulators<K, A> {
-        &self.whole
-    }
-
     /// Its tables, each with since when it counts.
-    pub(super) fn tables(&self) -> impl Iterator<Item = (Since, &Accumulators<K, A>)> {
-        let parts = self.parts.iter().map(|part| (part.since, &part.accumulators));
-        std::iter::once((Since::on_time(self.numbers.start), &self.whole)).chain(parts)
+    pub(super) fn tables(&self) -> impl Iterator<Item = (Since, TableIndex)> {
+        let parts = self.parts.iter().map(|part| (part.since, part.table));
+        std::iter::once((Since::on_time(self.numbers.start), self.whole)).chain(parts)
     }
 
-    /// The same, to be changed.
-    pub(super) fn tables_mut(&mut self) -> impl Iterator<Item = (Since, &mut Accumulators<K, A>)> {
-        let parts = self.parts.iter_mut().map(|part| (part.since, &mut part.accumulators));
-        std::iter::once((Since::on_time(self.numbers.start), &mut self.whole)).chain(parts)
-    }
-
-    /// The table of values that count since then.
-    fn table_mut(&mut self, since: Since) -> Option<&mut Accumulators<K, A>> {
-        if self.is_whole(since) {
-            return Some(&mut self.whole);
+    /// The table of what counts since then; or where it belongs.
+    fn table_of(&self, since: Since) -> Result<TableIndex, usize> {
+        if since == Since::on_time(self.numbers.start) {
+            return Ok(self.whole);
         }
-        let place = self.parts.binary_search_by_key(&since, |part| part.since).ok()?;
-        Some(&mut self.parts[place].accumulators)
-    }
-
-    fn is_whole(&self, since: Since) -> bool {
-        since == Since::on_time(self.numbers.start)
+        let place = self.parts.binary_search_by_key(&since, |part| part.since)?;
+        Ok(self.parts[place].table)
     }
 }
 
-/// What got the last record.
-#[derive(Debug)]
-struct Current<K, A> {
-    /// The first instant of its pane, and how many there are: one comparison tells whether an instant lies in it. There
-    /// are none while nothing is current.
+/// A table that takes records.
+#[derive(Clone, Copy, Debug)]
+struct Current {
+    table: TableIndex,
+    /// The first instant of its pane, and how many there are: one comparison tells whether an instant lies in it.
     pane: EventTime,
     micros: u64,
-    /// Which table of the pane it is.
-    since: Since,
-    /// What a record may be late by to go there.
-    late_by: Range<EventTime>,
-    /// The table. In its place in the pane lies an empty one.
-    accumulators: Accumulators<K, A>,
+    /// What a record may be late by to go there, from the one on and below the other. Below, the first window for which
+    /// it is on time has not ended.
+    late_from: EventTime,
+    late_until: EventTime,
+}
+
+impl Current {
+    /// Takes nothing.
+    const NONE: Current = Current {
+        table: TableIndex::NONE,
+        pane: EventTime::MIN,
+        micros: 0,
+        late_from: EventTime::MIN,
+        late_until: EventTime::MIN,
+    };
+
+    #[inline(always)]
+    fn contains(&self, instant: EventTime) -> bool {
+        // Before its start the difference wraps to more than any pane spans.
+        let offset = instant.as_micros().wrapping_sub(self.pane.as_micros());
+        offset.cast_unsigned() < self.micros
+    }
+
+    fn takes(&self, late_by: EventTime) -> bool {
+        self.late_from <= late_by && late_by < self.late_until
+    }
 }
 
 /// Where a record goes.
@@ -139,12 +137,12 @@ pub(crate) enum Place {
     Refused,
 }
 
-/// A table of a pane.
+/// A table of a pane, and since when it counts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UpdatePlace {
-    pane: EventTime,
-    since: Since,
-}
+pub(crate) struct UpdatePlace(Part);
+
+/// Panes that are remembered; a power of two. More are seldom open to records at once.
+const RECENT: usize = 64;
 
 /// The open panes of an operator, and the windows that are firing.
 #[derive(Debug)]
@@ -152,11 +150,16 @@ pub(crate) struct PaneStore<K, A> {
     pub(super) windows: SlidingWindows,
     /// How long after its end a window takes updates.
     pub(super) lateness: Span,
-    current: Current<K, A>,
+    /// What got the last record; its table is in hand.
+    current: Current,
+    /// The wholes of some panes, each in a place that follows from its start. If one is closed by now, its windows have
+    /// ended, and it takes no record any more.
+    recent: Box<[Current; RECENT]>,
+    pub(super) tables: TablePool<K, A>,
     /// By their first instants.
-    pub(super) panes: BTreeMap<EventTime, Pane<K, A>>,
-    /// Bytes of all panes, but not of what is current.
-    pub(super) pane_bytes: usize,
+    pub(super) panes: BTreeMap<EventTime, Pane>,
+    /// Bytes of all panes, without their tables.
+    pane_bytes: usize,
     /// The keys whose results are to be updated, by window.
     pub(super) changed: BTreeMap<WindowNumber, KeyTable<K, ()>>,
     pub(super) changed_bytes: usize,
@@ -167,9 +170,7 @@ pub(crate) struct PaneStore<K, A> {
     /// The window that fires, if it is made of several panes.
     pub(super) sum: PaneSum<K, A>,
     /// What is left to emit.
-    pub(super) emission: Option<Emission<K, A>>,
-    spare: Vec<Accumulators<K, A>>,
-    /// The hash of all tables.
+    pub(super) emission: Option<Emission<K>>,
     hash: KeyHash,
     allowance: Allowance,
 }
@@ -179,27 +180,24 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
-        let (hash, allowance) = (KeyHash::new(0), Allowance::default());
-        let unfired_from = windows.first_ending_after(EventTime::MIN);
+        PaneStore::with(windows, Span::ZERO, KeyHash::new(0), Allowance::default())
+    }
+
+    fn with(windows: SlidingWindows, lateness: Span, hash: KeyHash, allowance: Allowance) -> Self {
         PaneStore {
             windows,
-            lateness: Span::ZERO,
-            current: Current {
-                pane: EventTime::MIN,
-                micros: 0,
-                since: Since::on_time(unfired_from),
-                late_by: EventTime::MIN..EventTime::MIN,
-                accumulators: Accumulators::new(hash.clone(), allowance.clone()),
-            },
+            lateness,
+            current: Current::NONE,
+            recent: Box::new([Current::NONE; RECENT]),
+            tables: TablePool::new(hash.clone(), allowance.clone()),
             panes: BTreeMap::new(),
             pane_bytes: 0,
             changed: BTreeMap::new(),
             changed_bytes: 0,
-            unfired_from,
+            unfired_from: windows.first_ending_after(EventTime::MIN),
             due: EventTime::MAX,
             sum: PaneSum::new(hash.clone(), allowance.clone()),
             emission: None,
-            spare: Vec::new(),
             hash,
             allowance,
         }
@@ -212,40 +210,30 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
 
     /// Pays from `allowance` from now on; only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
-        self.renew_tables();
+        *self = PaneStore::with(self.windows, self.lateness, self.hash.clone(), allowance.clone());
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
-        self.hash = KeyHash::new(seed);
-        self.renew_tables();
-    }
-
-    fn renew_tables(&mut self) {
-        debug_assert!(self.panes.is_empty() && self.spare.is_empty(), "before the first record");
-        self.current.accumulators = self.table();
-        self.sum = PaneSum::new(self.hash.clone(), self.allowance.clone());
+        *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
     /// Whether a record at `instant` goes to what is current.
     #[inline(always)]
     pub(crate) fn is_current(&self, instant: EventTime) -> bool {
-        // Before its start the difference wraps to more than any pane spans.
-        let offset = instant.as_micros().wrapping_sub(self.current.pane.as_micros());
-        offset.cast_unsigned() < self.current.micros
+        self.current.contains(instant)
     }
 
     /// What is current.
     #[inline(always)]
     pub(crate) fn current(&mut self) -> &mut Accumulators<K, A> {
-        &mut self.current.accumulators
+        self.tables.hand()
     }
 
-    /// From now on records are late by this.
+    /// From now on records are late by this. What is current stays so only as long as none of its windows has ended.
     pub(crate) fn note_late_by(&mut self, late_by: EventTime) {
-        if !self.current.late_by.contains(&late_by) {
-            self.park();
+        if !self.current.takes(late_by) {
+            self.current = Current::NONE;
         }
     }
 
@@ -254,14 +242,20 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     #[inline(never)]
     pub(crate) fn find(&mut self, instant: EventTime, late_by: EventTime) -> Place {
         let Some(span) = self.windows.pane_of(instant) else { return Place::Outside };
-        let pane = *span.start();
-        if let Some(known) = self.panes.get(&pane)
-            && late_by < known.whole_until
-        {
-            let (since, until) = (Since::on_time(known.numbers.start), known.whole_until);
-            self.turn_to(span, since, EventTime::MIN..until);
+        let recent = self.recent[recent_place(*span.start())];
+        if recent.contains(instant) && recent.takes(late_by) {
+            self.turn_to(recent);
             return Place::Current;
         }
+        self.find_anew(instant, span, late_by)
+    }
+
+    fn find_anew(
+        &mut self,
+        instant: EventTime,
+        span: RangeInclusive<EventTime>,
+        late_by: EventTime,
+    ) -> Place {
         let numbers = self.windows.numbers_of(instant);
         let first_open = |late_by| self.windows.first_ending_after(late_by).clamp(numbers.start, numbers.end);
         let on_time = first_open(late_by);
@@ -269,48 +263,48 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         if update == numbers.end || late_by == EventTime::MAX {
             return Place::Late;
         }
+        let (pane, last) = span.into_inner();
         let since = Since { on_time, update };
-        if !self.open(pane, since) {
-            return Place::Refused;
-        }
+        let Some(table) = self.open(pane, since) else { return Place::Refused };
         if update < on_time {
-            return Place::Update(UpdatePlace { pane, since });
+            return Place::Update(UpdatePlace(Part { since, table }));
         }
-        let until = self.windows.window(on_time).end;
-        let from = if on_time == numbers.start {
-            EventTime::MIN
+        let micros = last.as_micros().abs_diff(pane.as_micros()) + 1;
+        let late_until = self.windows.window(on_time).end;
+        let late_from = EventTime::MIN;
+        let mut found = Current { table, pane, micros, late_from, late_until };
+        if on_time == numbers.start {
+            self.recent[recent_place(pane)] = found;
         } else {
-            self.windows.window(on_time.previous()).end.plus(self.lateness)
-        };
-        self.turn_to(span, since, from..until);
+            found.late_from = self.windows.window(on_time.previous()).end.plus(self.lateness);
+        }
+        self.turn_to(found);
         Place::Current
     }
 
+    /// Makes a table the current one.
+    fn turn_to(&mut self, next: Current) {
+        self.current = next;
+        self.tables.take_in_hand(next.table);
+        self.due = self.due.min(next.late_until);
+    }
+
     /// Folds a value into the place that [`find`](Self::find) gave its record.
-    pub(crate) fn fold_update<V, F>(
-        &mut self,
-        fold: &F,
-        UpdatePlace { pane, since }: UpdatePlace,
-        key: &K,
-        value: &V,
-    ) where
+    pub(crate) fn fold_update<V, F>(&mut self, fold: &F, UpdatePlace(part): UpdatePlace, key: &K, value: &V)
+    where
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        let table = self.panes.get_mut(&pane).and_then(|pane| pane.table_mut(since));
-        let Some(accumulators) = table else { return };
-        let before = accumulators.bytes();
-        accumulators.fold(fold, key.clone(), value);
-        self.pane_bytes = self.pane_bytes + accumulators.bytes() - before;
-        let mut number = since.update;
-        while number < since.on_time {
+        self.tables.change(part.table, |table| table.fold(fold, key.clone(), value));
+        let mut number = part.since.update;
+        while number < part.since.on_time {
             self.note_changed(number, key.clone());
             number = number.next();
         }
     }
 
     /// The result of `key` in a window will be updated.
-    pub(super) fn note_changed(&mut self, number: WindowNumber, key: K) {
+    fn note_changed(&mut self, number: WindowNumber, key: K) {
         self.due = self.due.min(self.windows.window(number).end);
         if !self.changed.contains_key(&number) {
             if !self.allowance.ask(Self::CHANGED_BYTES) {
@@ -326,96 +320,62 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         }
     }
 
-    /// Sees to it that there is a table in a pane for what counts since then; `false` if there is no memory for it.
-    fn open(&mut self, first: EventTime, since: Since) -> bool {
+    /// The table of a pane for what counts since then, which is made if there is none; none if there is no memory for it.
+    fn open(&mut self, first: EventTime, since: Since) -> Option<TableIndex> {
         if !self.panes.contains_key(&first) {
-            if !self.allowance.ask(Pane::<K, A>::BYTES) {
-                return false;
+            if !self.allowance.ask(Pane::BYTES) {
+                return None;
             }
+            let whole = self.tables.take()?;
             let numbers = self.windows.numbers_of(first);
-            let whole_until = self.windows.window(numbers.start).end;
-            let pane = Pane { numbers, whole_until, whole: self.table(), parts: Vec::new() };
-            self.pane_bytes += pane.bytes();
-            self.panes.insert(first, pane);
+            self.panes.insert(first, Pane { numbers, whole, parts: Vec::new() });
+            self.pane_bytes += Pane::BYTES;
         }
-        let Some(pane) = self.panes.get_mut(&first) else { return false };
-        if pane.is_whole(since) {
-            return true;
-        }
-        let Err(place) = pane.parts.binary_search_by_key(&since, |part| part.since) else { return true };
+        let pane = self.panes.get_mut(&first)?;
+        let place = match pane.table_of(since) {
+            Ok(table) => return Some(table),
+            Err(place) => place,
+        };
         let before = pane.parts.capacity();
         if !self.allowance.room_in(&mut pane.parts) {
-            return false;
+            return None;
         }
-        let accumulators = Accumulators::new(self.hash.clone(), self.allowance.clone());
-        pane.parts.insert(place, Part { since, accumulators });
-        self.pane_bytes += (pane.parts.capacity() - before) * size_of::<Part<K, A>>();
-        true
+        self.pane_bytes += (pane.parts.capacity() - before) * size_of::<Part>();
+        let table = self.tables.take()?;
+        pane.parts.insert(place, Part { since, table });
+        Some(table)
     }
 
-    /// Makes an open table the current one, for records that are late by `late_by`: up to where the first window ends
-    /// for which they are on time.
-    fn turn_to(&mut self, span: RangeInclusive<EventTime>, since: Since, late_by: Range<EventTime>) {
-        self.park();
-        self.due = self.due.min(late_by.end);
-        let (pane, last) = span.into_inner();
-        let current = &mut self.current;
-        if let Some(table) = self.panes.get_mut(&pane).and_then(|pane| pane.table_mut(since)) {
-            self.pane_bytes -= table.bytes();
-            std::mem::swap(&mut current.accumulators, table);
-            current.micros = last.as_micros().abs_diff(pane.as_micros()) + 1;
-            (current.pane, current.since, current.late_by) = (pane, since, late_by);
-        }
-    }
-
-    /// Puts what is current back into its pane.
-    pub(super) fn park(&mut self) {
-        let current = &mut self.current;
-        if current.micros == 0 {
-            return;
-        }
-        let pane = self.panes.get_mut(&current.pane);
-        let table = pane.and_then(|pane| pane.table_mut(current.since)).expect("its place is kept");
-        std::mem::swap(&mut current.accumulators, table);
-        self.pane_bytes += table.bytes();
-        (current.micros, current.late_by) = (0, EventTime::MIN..EventTime::MIN);
-    }
-
-    /// Takes a pane out, whose tables are kept for others.
+    /// Drops a pane, and gives its tables back, or all but its whole.
     pub(super) fn close(&mut self, first: EventTime) {
-        if let Some(pane) = self.panes.remove(&first) {
-            self.pane_bytes -= pane.bytes();
-            self.recycle(pane.whole);
-            pane.parts.into_iter().for_each(|part| self.recycle(part.accumulators));
+        if let Some(whole) = self.close_parts(first) {
+            self.tables.give_back(whole);
         }
     }
 
-    /// Takes a pane out that has no parts, and gives its table.
-    pub(super) fn take_whole(&mut self, first: EventTime) -> Accumulators<K, A> {
-        let Some(pane) = self.panes.remove(&first) else { return self.table() };
-        self.pane_bytes -= pane.bytes();
-        pane.whole
-    }
-
-    /// Keeps a table, emptied, for another pane.
-    pub(super) fn recycle(&mut self, mut table: Accumulators<K, A>) {
-        if self.spare.len() < SPARE_TABLES_MAX && table.bytes() > 0 {
-            table.clear();
-            self.spare.push(table);
-        }
-    }
-
-    pub(super) fn table(&mut self) -> Accumulators<K, A> {
-        self.spare.pop().unwrap_or_else(|| Accumulators::new(self.hash.clone(), self.allowance.clone()))
+    /// Drops a pane, and gives its tables back but for its whole, which the caller has from now on.
+    pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
+        debug_assert!(
+            self.current.micros == 0 || self.current.pane != first,
+            "what is over takes no records"
+        );
+        let pane = self.panes.remove(&first)?;
+        self.pane_bytes -= Pane::BYTES + pane.parts.capacity() * size_of::<Part>();
+        pane.parts.iter().for_each(|part| self.tables.give_back(part.table));
+        Some(pane.whole)
     }
 
     /// Bytes of all tables and panes. What keys hold on the heap themselves is not seen from here.
     pub(crate) fn bytes(&self) -> usize {
-        let spare = self.spare.iter().map(Accumulators::bytes).sum::<usize>();
         let emitted = self.emission.as_ref().map_or(0, Emission::bytes);
-        let open = self.pane_bytes + self.current.accumulators.bytes();
-        open + self.changed_bytes + self.sum.bytes() + emitted + spare
+        self.tables.bytes() + self.pane_bytes + self.changed_bytes + self.sum.bytes() + emitted
     }
+}
+
+/// Where a pane is remembered: the upper bits of a product with the golden ratio, which scatter panes in a row.
+fn recent_place(pane: EventTime) -> usize {
+    let product = pane.as_micros().cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (product >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
 impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
@@ -423,17 +383,9 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         state.put(&self.unfired_from)?;
         state.put(&self.panes.len())?;
         for (first, pane) in &self.panes {
-            state.put(first)?;
-            // In the place of what is current lies an empty table.
-            let is_current =
-                |since| self.current.micros > 0 && *first == self.current.pane && since == self.current.since;
-            let tables = || {
-                let tables = pane.tables().map(|(since, table)| {
-                    (since, if is_current(since) { &self.current.accumulators } else { table })
-                });
-                tables.filter(|(_, table)| !table.is_empty())
-            };
-            state.put(&tables().count())?;
+            let tables = || pane.tables().map(|(since, table)| (since, self.tables.get(table)));
+            let tables = || tables().filter(|(_, table)| !table.is_empty());
+            state.put(&(first, tables().count()))?;
             for (since, table) in tables() {
                 state.put(&(since.on_time, since.update, table.len()))?;
                 table.iter().try_for_each(|entry| state.put(entry))?;
@@ -448,31 +400,19 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         self.save_emission(state)
     }
 
-    /// What was current is no longer, and sums of panes are made anew.
+    /// Nothing is current afterwards, and the sum of panes is made anew.
     pub(crate) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
     where
         F: Fold<V, Accumulator = A>,
     {
-        let (windows, lateness) = (self.windows, self.lateness);
-        let (hash, allowance) = (self.hash.clone(), self.allowance.clone());
-        *self = PaneStore { lateness, hash, allowance, ..PaneStore::new(windows) };
-        self.renew_tables();
+        self.fund(&self.allowance.clone());
         self.unfired_from = state.take()?;
         for _ in 0..state.take::<usize>()? {
-            let first: EventTime = state.take()?;
-            for _ in 0..state.take::<usize>()? {
+            let (first, table_count): (EventTime, usize) = state.take()?;
+            for _ in 0..table_count {
                 let (on_time, update, len): (_, _, usize) = state.take()?;
-                let since = Since { on_time, update };
-                for _ in 0..len {
-                    let (key, accumulator): (K, A) = state.take()?;
-                    if self.open(first, since)
-                        && let Some(table) = self.panes.get_mut(&first).and_then(|pane| pane.table_mut(since))
-                    {
-                        let before = table.bytes();
-                        table.merge(fold, key, accumulator);
-                        self.pane_bytes = self.pane_bytes + table.bytes() - before;
-                    }
-                }
+                let table = self.open(first, Since { on_time, update });
+                self.load_table(fold, table, len, state)?;
             }
         }
         for _ in 0..state.take::<usize>()? {
@@ -485,6 +425,26 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         self.sum_again(fold);
         // Found out at the next watermark.
         self.due = EventTime::MIN;
+        Ok(())
+    }
+
+    /// Loads so many entries into a table, or drops them if there is no memory for one.
+    pub(super) fn load_table<V, F>(
+        &mut self,
+        fold: &F,
+        table: Option<TableIndex>,
+        len: usize,
+        state: &mut StateReader<'_>,
+    ) -> Result<(), StateError>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        for _ in 0..len {
+            let (key, accumulator) = state.take()?;
+            if let Some(table) = table {
+                self.tables.change(table, |table| table.merge(fold, key, accumulator));
+            }
+        }
         Ok(())
     }
 }
