@@ -52,6 +52,7 @@ pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
 impl<K, V, KeyOf, F> SlidingAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
     F: Fold<V>,
 {
     /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well. Late records
@@ -71,6 +72,7 @@ where
 impl<K, V, KeyOf, F, L> SlidingAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
     F: Fold<V>,
 {
     /// The same; `L` says what becomes of late records.
