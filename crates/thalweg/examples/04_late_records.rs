@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     count_clicks("in order", WatermarkStrategy::ascending())?;
     // With 5 s of patience it promises 7 s at that point, and the window stays open for 8 s; but not for 3 s.
     count_clicks("5 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(5)))?;
-    // Patience has a price: results come later, and more windows are open at once.
+    // Patience has a price: results come later.
     count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))?;
     correct_counts()
 }
@@ -73,11 +73,8 @@ fn count_clicks(title: &str, strategy: WatermarkStrategy) -> Result<(), Box<dyn 
 
     // The report accounts for every record, operator by operator.
     for operator in &report.operators {
-        let counts = operator.counts;
-        println!(
-            "{}: {} read, {} counted, {} late",
-            operator.operator, counts.read, counts.folded, counts.late
-        );
+        let (name, counts) = (&operator.operator, operator.counts);
+        println!("{name}: {} read, {} counted, {} late", counts.read, counts.folded, counts.late);
     }
     Ok(())
 }
