@@ -14,6 +14,14 @@
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing", for the windows; emitting at once is
 //!            ours
 //!
+//! ```
+//! # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+//! # fn f<C: Segment<u32>>(visitors: Stream<u32, C>) -> Result<Stream<u32, impl Segment<u32>>, WindowError> {
+//! let days = TumblingWindows::new(Span::from_secs(24 * 3_600))?;
+//! Ok(visitors.key_by(|visitor| *visitor).distinct(days).map(|first| first.key))
+//! # }
+//! ```
+//!
 //! Records that are not the first count as filtered. What is kept is keys alone, so what was first cannot be told from the
 //! results; a process function could.
 

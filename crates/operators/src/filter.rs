@@ -3,8 +3,17 @@
 //! Input      `Record<T>` in any order
 //! Output     the accepted records, in the same order
 //! State      none
+//! Emits      at once
+//! Late       nothing is
 //! Watermark  forwarded unchanged
 //! Cost       one call per record; rejected records are not copied
+//!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # fn f<C: Segment<i64>>(numbers: Stream<i64, C>) -> Stream<i64, impl Segment<i64>> {
+//! numbers.filter(|number| *number > 0)
+//! # }
+//! ```
 //!
 //! Two passes over a hundred records or so at a time: the first evaluates the predicate and collects the places of
 //! the accepted ones without a branch, the second hands those on. A branch per record would be mispredicted

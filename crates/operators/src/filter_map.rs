@@ -3,10 +3,18 @@
 //! Input      `Record<T>` in any order
 //! Output     `Record<U>`, one for each record that becomes something, in the same order
 //! State      none
+//! Emits      at once
 //! Late       nothing is
 //! Watermark  forwarded unchanged
 //! Cost       one call per record, and a branch: where few records are kept and nothing is changed, a filter is cheaper
 //! Source     ours
+//!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # fn f<C: Segment<String>>(lines: Stream<String, C>) -> Stream<i64, impl Segment<i64>> {
+//! lines.filter_map(|line| line.parse().ok())
+//! # }
+//! ```
 //!
 //! It does not expand, so what stands before it in a chain hands it whole runs of records.
 

@@ -9,6 +9,13 @@
 //! Cost       one call per record and one step of the iterator per result; nothing is collected in between
 //! Source     ours
 //!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # fn f<C: Segment<&'static str>>(lines: Stream<&'static str, C>) -> Stream<&'static str, impl Segment<&'static str>> {
+//! lines.flat_map(|line| line.split_whitespace())
+//! # }
+//! ```
+//!
 //! A record that becomes something counts as forwarded, once, however much that is; one that becomes nothing as
 //! filtered. Iterators are asked only while there is room for what they answer, so one without an end is fine: it holds
 //! back what is behind it, and takes no memory.

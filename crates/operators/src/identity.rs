@@ -3,7 +3,19 @@
 //! Input      any
 //! Output     the same
 //! State      none
+//! Emits      at once
+//! Late       nothing is
 //! Watermark  forwarded unchanged
+//! Cost       a move per record
+//!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # use thalweg_connectors::Collect;
+//! # fn f<C: Segment<i64>>(numbers: Stream<i64, C>, sink: Collect<i64>) {
+//! // Between the edge that the stream ends at and the sink stands nothing else.
+//! numbers.boxed().sink("numbers", sink);
+//! # }
+//! ```
 
 use thalweg_model::{Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
 

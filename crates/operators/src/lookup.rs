@@ -12,6 +12,13 @@
 //! Cost       two calls of the lookup per record, and two of functions; O(1) to put it in order
 //! Source     Flink's "Asynchronous I/O for External Data Access" for orders and watermarks; slots and places are ours
 //!
+//! ```
+//! # use thalweg::{Lookup, LookupOptions, Segment, Stream};
+//! # fn f<C: Segment<u32>, L: Lookup<Question = u32, Answer = String>>(numbers: Stream<u32, C>, names: L) -> Stream<String, impl Segment<String>> {
+//! numbers.lookup(names, LookupOptions::default(), |number| *number, |_number, name| name)
+//! # }
+//! ```
+//!
 //! # Why it is no `Operator`
 //!
 //! An operator is done with a mark when `on_mark` says so: until then nothing behind the mark reaches it. A watermark that

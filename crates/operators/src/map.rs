@@ -3,8 +3,17 @@
 //! Input      `Record<T>` in any order
 //! Output     `Record<U>`, one for one, in the same order
 //! State      none
+//! Emits      at once
+//! Late       nothing is: a record's windows are somebody else's business
 //! Watermark  forwarded unchanged
 //! Cost       one call per record
+//!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # fn f<C: Segment<f64>>(fahrenheit: Stream<f64, C>) -> Stream<f64, impl Segment<f64>> {
+//! fahrenheit.map(|degrees| (degrees - 32.0) / 1.8)
+//! # }
+//! ```
 
 use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
 

@@ -3,8 +3,17 @@
 //! Input      the operator's
 //! Output     the operator's
 //! State      the operator's
+//! Emits      when the operator does
+//! Late       the operator's
 //! Watermark  the operator's
 //! Cost       that of the operator, and two stores per call into or out of it
+//!
+//! ```
+//! # use thalweg::{Operator, Segment, Stream};
+//! # fn f<C: Segment<i64>, P: Operator<i64, Out = i64> + 'static>(numbers: Stream<i64, C>, smoothing: P) -> Stream<i64, impl Segment<i64>> {
+//! numbers.process(smoothing).name("smoothing")
+//! # }
+//! ```
 //!
 //! Between the operator and its neighbours stands a flag that says whose code runs: the operator's, or that of an
 //! input or output which it has called. So a panic is blamed on the operator if and only if it came from its code,

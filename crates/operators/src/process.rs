@@ -15,6 +15,36 @@
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.3 "Triggers & Incremental Processing", for what
 //!            watermarks set off. The interface is that of Flink's `KeyedProcessFunction`
 //!
+//! ```
+//! # use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Segment, Span, Stream};
+//! /// Tells of sensors that were silent for a minute.
+//! struct Silent;
+//!
+//! impl KeyedProcess<u32, f64> for Silent {
+//!     /// When a minute since the last reading is over.
+//!     type State = Option<EventTime>;
+//!     type Out = u32;
+//!
+//!     fn on_record(&self, _: &u32, reading: Record<f64>, context: &mut ProcessContext<'_, u32, Self::State, u32>) {
+//!         let over = reading.event_time.plus(Span::from_secs(60));
+//!         if let Some(before) = context.state().replace(over) {
+//!             context.delete_timer(before);
+//!         }
+//!         context.set_timer(over);
+//!     }
+//!
+//!     fn on_timer(&self, sensor: &u32, _: EventTime, context: &mut ProcessContext<'_, u32, Self::State, u32>) {
+//!         context.clear();
+//!         context.emit(*sensor);
+//!     }
+//! }
+//!
+//! # fn f<C: Segment<f64>>(readings: Stream<f64, C>) -> Stream<u32, impl Segment<u32>> {
+//! # let sensor_of = |_: &f64| 7;
+//! readings.key_by(sensor_of).process(Silent)
+//! # }
+//! ```
+//!
 //! Where we differ from Flink. A watermark there promises "> t", ours ">= t": a timer at `t` fires here before the records
 //! at `t` need have come, so what waits for those sets it at `t` plus one microsecond; what waits for a window's end sets
 //! it at the end, not one before. There are no timers of processing time, since operators read no clock. State of a key

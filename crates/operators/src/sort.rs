@@ -13,6 +13,13 @@
 //!            come out; O(r) per watermark. See `sort/runs.rs`
 //! Source     Chandramouli, Goldstein and Li, "Impatience Is a Virtue: Revisiting Disorder in High-Performance Log
 //!            Analytics", ICDE 2018, "Impatience sort"
+//!
+//! ```
+//! # use thalweg::{Segment, Stream};
+//! # fn f<C: Segment<(u32, i64)>>(readings: Stream<(u32, i64), C>) -> Stream<(u32, i64), impl Segment<(u32, i64)>> {
+//! readings.in_order_by(|(sensor, _)| *sensor)
+//! # }
+//! ```
 
 mod runs;
 

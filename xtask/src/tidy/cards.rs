@@ -75,9 +75,12 @@ pub(crate) fn page(tree: &Tree) -> String {
     }
     for Card { path, name, summary, lines, example, .. } in cards(tree) {
         let (card, example) = (lines.join("\n"), example.join("\n"));
+        let mut letters = summary.chars();
+        let first = letters.next().map_or(String::new(), |first| first.to_uppercase().to_string());
+        let sentence = format!("{first}{}", letters.as_str());
         writeln!(
             page,
-            "\n## {name}\n\nIt {summary}\n\n```text\n{card}\n```\n\n```rust\n{example}\n```\n\nSource: `{path}`"
+            "\n## {name}\n\n{sentence}\n\n```text\n{card}\n```\n\n```rust\n{example}\n```\n\nSource: `{path}`"
         )
         .expect(write);
     }
@@ -85,9 +88,18 @@ pub(crate) fn page(tree: &Tree) -> String {
 }
 
 fn cards(tree: &Tree) -> impl Iterator<Item = Card<'_>> {
-    let operators =
-        tree.rust_files().filter(|(path, _, rust)| path.starts_with(ROOM) && implements_operator(rust));
+    let is_operator = |path: &str, rust: &RustText| {
+        let is_test = path.ends_with("/tests.rs");
+        path.starts_with(ROOM) && !is_test && (implements_operator(rust) || has_card(&rust.text))
+    };
+    let operators = tree.rust_files().filter(move |(path, _, rust)| is_operator(path, rust));
     operators.map(|(path, _, rust)| Card::read(path, &rust.text))
+}
+
+/// Whether a file opens with a card, as one may that names an operator without implementing the contract.
+fn has_card(text: &str) -> bool {
+    let card = Card::read("", text);
+    card.fields.contains(&"Input") && card.fields.contains(&"Output")
 }
 
 /// Whether a file implements the contract, not counting what only tests compile.

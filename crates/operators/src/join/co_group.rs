@@ -14,6 +14,15 @@
 //! Cost       one hash look-up per record. At a watermark, one call per key of each window that closes, for which its values
 //!            are copied next to each other; if windows overlap, one look-up per key and pane
 //! Source     the interface is that of Flink's `DataStream.coGroup` with windows
+//!
+//! ```
+//! # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+//! # fn f<A: Segment<u32>, B: Segment<u32>>(ins: Stream<u32, A>, outs: Stream<u32, B>) -> Result<Stream<(u32, i64), impl Segment<(u32, i64)>>, WindowError> {
+//! let hours = TumblingWindows::new(Span::from_secs(3_600))?;
+//! let doors = ins.key_by(|door| *door).join(outs.key_by(|door| *door)).tumbling(hours);
+//! Ok(doors.co_group(|_hour, door, ins, outs| Some((*door, ins.len() as i64 - outs.len() as i64))))
+//! # }
+//! ```
 
 use std::hash::Hash;
 

@@ -4,8 +4,18 @@
 //! Output     `Record<U>`, in the same order: one for each record that meets a row ([`StaticJoin`]), or one for each
 //!            record, with its row or without ([`StaticLeftJoin`])
 //! State      none of its own; the table is shared and does not change
+//! Emits      at once
+//! Late       nothing is
 //! Watermark  forwarded unchanged
 //! Cost       one hash look-up per record
+//!
+//! ```
+//! # use thalweg::{DuplicateKey, Segment, Stream, Table};
+//! # fn f<C: Segment<u32>>(numbers: Stream<u32, C>) -> Result<Stream<&'static str, impl Segment<&'static str>>, DuplicateKey> {
+//! let names = Table::new([(1, "one"), (2, "two")])?;
+//! Ok(numbers.join_table(names, |number| *number, |_number, name| *name))
+//! # }
+//! ```
 //!
 //! The table's keys are unique, so a record meets at most one row and the join counts as a map: it may stand
 //! anywhere in a chain. A record without a row is dropped and counted as filtered by the inner join; the left outer one

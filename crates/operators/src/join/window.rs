@@ -14,6 +14,17 @@
 //!            index of each table that is dropped
 //! Source     Wilschut and Apers, "Dataflow Query Execution in a Parallel Main-Memory Environment", PDIS 1991, section
 //!            2.3, "The Pipelining Hash-Join Algorithm" (the symmetric hash join), once per window
+//!
+//! ```
+//! # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
+//! # type Order = (u64, char);
+//! # type Payment = (u64, u32);
+//! # fn f<A: Segment<Order>, B: Segment<Payment>>(orders: Stream<Order, A>, payments: Stream<Payment, B>) -> Result<Stream<(char, u32), impl Segment<(char, u32)>>, WindowError> {
+//! let hours = TumblingWindows::new(Span::from_secs(3_600))?;
+//! let pair = orders.key_by(|(order, _)| *order).join(payments.key_by(|(order, _)| *order));
+//! Ok(pair.tumbling(hours).inner(|(_, what), (_, paid)| (*what, *paid)))
+//! # }
+//! ```
 
 use std::hash::Hash;
 

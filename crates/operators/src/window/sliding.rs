@@ -19,6 +19,14 @@
 //!            Record 34(1), 2005, section 3; allowed lateness: Akidau et al., "The Dataflow Model", VLDB 2015, section
 //!            2.3, "accumulating"
 //!
+//! ```
+//! # use thalweg::{Count, Segment, SlidingWindows, Span, Stream, WindowError, Windowed};
+//! # fn f<C: Segment<u32>>(clicks: Stream<u32, C>) -> Result<Stream<Windowed<u32, u64>, impl Segment<Windowed<u32, u64>>>, WindowError> {
+//! let two_minutes = SlidingWindows::of_size(Span::from_secs(120)).every(Span::from_secs(30))?;
+//! Ok(clicks.key_by(|page| *page).sliding(two_minutes).aggregate(Count))
+//! # }
+//! ```
+//!
 //! With a slide above the size, records between two windows are in none, and counted as filtered.
 
 use std::hash::Hash;

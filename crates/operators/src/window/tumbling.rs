@@ -13,6 +13,14 @@
 //! Cost       one comparison and one hash look-up per record; at a watermark, the slots of the tables that fire
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2 "Windowing"
 //!
+//! ```
+//! # use thalweg::{Count, Segment, Span, Stream, TumblingWindows, WindowError, Windowed};
+//! # fn f<C: Segment<u32>>(clicks: Stream<u32, C>) -> Result<Stream<Windowed<u32, u64>, impl Segment<Windowed<u32, u64>>>, WindowError> {
+//! let minutes = TumblingWindows::new(Span::from_secs(60))?;
+//! Ok(clicks.key_by(|page| *page).tumbling(minutes).aggregate(Count))
+//! # }
+//! ```
+//!
 //! They are sliding windows that slide by their size. Each is one pane, which no other window shares, so its table is
 //! emitted as it lies: the general operator costs nothing more here.
 

@@ -1,3 +1,5 @@
+//! Cards that are whole, and cards that lack something.
+
 use super::super::assert_findings;
 use super::*;
 

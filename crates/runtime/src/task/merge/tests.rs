@@ -1,3 +1,5 @@
+//! What several inputs become: watermarks, lateness, idleness, barriers, and who is looked at next.
+
 use thalweg_model::ProcessingTime;
 
 use super::*;
