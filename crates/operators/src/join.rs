@@ -1,21 +1,27 @@
 //! Joins: with a table that does not change ([`static_table`]), and of two streams: per window, pair by pair ([`window`])
-//! or all of a key at once ([`co_group`]).
+//! or all of a key at once ([`co_group`]), or within a span of time around each record ([`interval`]).
 //!
 //! A join of two streams is an operator over [`Either`](thalweg_model::Either): what it takes says which side it is of.
 //! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
 //! join, in a [`dense_table`] for each pane, with a [`chain`] for each side of a key; [`even_windows`] knows which
-//! windows there are, [`lateness`] who is late; a [`rack`] holds tables in the order of time, and [`funds`] pays.
+//! windows there are. An [`interval_side`] keeps one side of an interval join, in buckets of time, with a [`timeline`] for
+//! each key; [`expiry`] knows when somebody is given up who met nobody. All of them: [`lateness`] knows who is late, a
+//! [`rack`] holds tables in the order of time, and [`funds`] pays.
 
 mod chain;
 pub mod co_group;
 pub mod combine;
 mod dense_table;
 mod even_windows;
+mod expiry;
 mod funds;
+pub mod interval;
+mod interval_side;
 mod lateness;
 mod pane_store;
 mod rack;
 pub mod static_table;
+mod timeline;
 #[cfg(test)]
 mod two_streams;
 pub mod window;
@@ -23,5 +29,6 @@ pub mod window;
 pub use co_group::CoGroup;
 pub use combine::{Combine, FullOuter, Inner, LeftOuter, RightOuter};
 pub use even_windows::EvenWindows;
+pub use interval::{Interval, IntervalError, IntervalJoin};
 pub use static_table::{DuplicateKey, StaticJoin, StaticLeftJoin, Table};
 pub use window::WindowJoin;

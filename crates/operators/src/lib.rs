@@ -40,8 +40,8 @@ pub use filter_map::FilterMap;
 pub use flat_map::FlatMap;
 pub use identity::Identity;
 pub use join::{
-    CoGroup, Combine, DuplicateKey, EvenWindows, FullOuter, Inner, LeftOuter, RightOuter, StaticJoin,
-    StaticLeftJoin, Table, WindowJoin,
+    CoGroup, Combine, DuplicateKey, EvenWindows, FullOuter, Inner, Interval, IntervalError, IntervalJoin,
+    LeftOuter, RightOuter, StaticJoin, StaticLeftJoin, Table, WindowJoin,
 };
 pub use late::{DivertLate, DropLate, LateRule};
 pub use lookup::{Lookup, LookupJoin, LookupOptions, LookupOrder, Ticket};

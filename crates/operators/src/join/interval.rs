@@ -1,0 +1,689 @@
+//! Interval join: a left record meets the right records of its key within a span of event time around it.
+//!
+//! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
+//! Output     `Record<U>`: one for each left record at `l` and right record at `r` with `l + lower <= r <= l + upper`,
+//!            stamped with the later of `l` and `r`; of an outer join ([`LeftOuter`](super::LeftOuter) and its like) also
+//!            one for each record that met nobody, stamped with its own time
+//! State      a left record until the watermark is above `l + upper`, a right one until it is above `r - lower`, and up to
+//!            a quarter of the interval or a tenth of a second longer
+//! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
+//!            the order of time
+//! Late       behind the watermark of its own input: counted in `late`, meets nobody
+//! Watermark  held back by what a record that meets nobody may wait: `upper` if left records are emitted, `-lower` if right
+//!            ones are, never less than nothing; the inner join forwards it unchanged. Watermarks of single inputs end
+//!            here
+//! Cost       two to six hash look-ups per record, and logarithmically many steps to its matches if a key has many; of an
+//!            outer join, an entry in a radix heap for each record that met nobody when it came
+//! Source     the semantics are those of Flink's interval join, outer joins apart, which only its SQL has: "Interval Joins"
+//!            in the manual of its Table API. Buckets and heap are ours: see `interval_side` and `expiry`
+
+use std::fmt;
+use std::hash::Hash;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, Span,
+    State, StateError, StateReader, StateWriter,
+};
+
+use super::combine::{Combine, Fate};
+use super::dense_table::{NOWHERE, Tag};
+use super::funds::Funds;
+use super::interval_side::{NEAR_MAX, Near, Reach, Side};
+use super::lateness::Lateness;
+use super::pane_store::{BATCH_RECORDS, key_of};
+use super::timeline::{Place, Row, Timeline};
+use crate::key_table::KeyHash;
+
+/// Where, as seen from a left record, right ones are met: from `lower` to `upper`, both included.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Interval {
+    lower: Span,
+    upper: Span,
+}
+
+/// Why an interval is none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum IntervalError {
+    /// It ends before it begins.
+    Order {
+        /// Where it begins.
+        lower: Span,
+        /// Where it ends.
+        upper: Span,
+    },
+}
+
+impl fmt::Display for IntervalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            IntervalError::Order { lower, upper } => {
+                write!(f, "the interval begins at {lower} and ends at {upper}: give the lower bound first")
+            }
+        }
+    }
+}
+
+impl std::error::Error for IntervalError {}
+
+impl Interval {
+    /// From `lower` to `upper` after a left record; below zero is before it.
+    ///
+    /// # Errors
+    /// [`IntervalError::Order`] if `lower` is above `upper`.
+    pub fn new(lower: Span, upper: Span) -> Result<Self, IntervalError> {
+        if lower <= upper {
+            Ok(Interval { lower, upper })
+        } else {
+            Err(IntervalError::Order { lower, upper })
+        }
+    }
+
+    /// Where it begins.
+    pub fn lower(&self) -> Span {
+        self.lower
+    }
+
+    /// Where it ends.
+    pub fn upper(&self) -> Span {
+        self.upper
+    }
+
+    /// Whom left records reach.
+    fn left_reach(self) -> Reach {
+        Reach { first: symmetric(self.lower), last: symmetric(self.upper) }
+    }
+
+    /// Whom right records reach.
+    fn right_reach(self) -> Reach {
+        Reach { first: -symmetric(self.upper), last: -symmetric(self.lower) }
+    }
+}
+
+/// Microseconds of a span, of which there are as many below zero as above.
+fn symmetric(span: Span) -> i64 {
+    span.as_micros().max(-i64::MAX)
+}
+
+/// Joins two streams by key and time. What becomes a result, and how, is said by a [`Combine`].
+#[derive(Debug)]
+pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
+    name: String,
+    left_key: KeyL,
+    right_key: KeyR,
+    combine: C,
+    left: Side<K, L, C::LeftFate>,
+    right: Side<K, R, C::RightFate>,
+    lateness: Lateness,
+    /// A record that has not met everybody, for want of room (rule O3).
+    meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
+    /// Of the rows whose time is up, where the emission goes on.
+    giving_up: Option<Place>,
+    ahead: Vec<Seen>,
+    /// Keys of the records that were looked at; kept for its memory.
+    keys: Vec<K>,
+    hash: KeyHash,
+    funds: Funds,
+    read: u64,
+    late: u64,
+    blame: Blame,
+}
+
+/// A record that meets those of the other side, one bucket after the other.
+#[derive(Debug)]
+struct Meeting<K, V, N> {
+    row: Row<V, N>,
+    tag: Tag,
+    key: K,
+    /// The bucket that it looks into, and where there it goes on.
+    bucket: i64,
+    place: Option<Place>,
+}
+
+/// What was seen of a record ahead of its turn.
+#[derive(Clone, Copy, Debug)]
+struct Seen {
+    is_left: bool,
+    is_late: bool,
+    tag: Tag,
+    /// Its own bucket, and the entry of its key there, if that was found at first sight; else `NOWHERE`.
+    own_place: u32,
+    own_entry: u32,
+    own_word: u64,
+    /// The buckets of those that it may meet, and the same of each.
+    near: Near,
+    near_entries: [u32; NEAR_MAX],
+    near_words: [u64; NEAR_MAX],
+}
+
+impl<K, L, R, KeyL, KeyR, C> IntervalJoin<K, L, R, KeyL, KeyR, C>
+where
+    K: Eq + Hash + State,
+    L: State,
+    R: State,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    C: Combine<L, R>,
+{
+    /// A join called `name` of records within `interval` of each other: `left_key` and `right_key` give their keys,
+    /// `combine` makes the results.
+    pub fn new(
+        name: impl Into<String>,
+        interval: Interval,
+        left_key: KeyL,
+        right_key: KeyR,
+        combine: C,
+    ) -> Self {
+        IntervalJoin {
+            name: name.into(),
+            left_key,
+            right_key,
+            combine,
+            left: Side::new(interval.left_reach()),
+            right: Side::new(interval.right_reach()),
+            lateness: Lateness::new(),
+            meeting: None,
+            giving_up: None,
+            ahead: Vec::with_capacity(BATCH_RECORDS),
+            keys: Vec::with_capacity(BATCH_RECORDS),
+            hash: KeyHash::new(0),
+            funds: Funds::default(),
+            read: 0,
+            late: 0,
+            blame: Blame::default(),
+        }
+    }
+
+    /// Looks at the next `count` records: their keys and buckets, then the words of all of them, then the entries of all,
+    /// then whom they will meet first, so that a batch waits for memory about as long as one record would.
+    #[inline(always)]
+    fn look_ahead<I: Input<Either<L, R>>>(&mut self, input: &I, count: usize) -> Vec<K> {
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        self.ahead.clear();
+        for offset in 0..count {
+            let (time, is_left, key) = input.inspect(offset, |record| {
+                let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+                (record.event_time, matches!(record.value, Either::Left(_)), key)
+            });
+            let seen = self.look_at(time, is_left, &key);
+            self.ahead.push(seen);
+            keys.push(key);
+        }
+        let IntervalJoin { left, right, ahead, .. } = self;
+        for seen in ahead.iter_mut() {
+            if seen.is_left { seen.peek(left, right) } else { seen.peek(right, left) }
+        }
+        for (seen, key) in ahead.iter_mut().zip(&keys) {
+            if seen.is_left { seen.find(key, left, right) } else { seen.find(key, right, left) }
+        }
+        for seen in ahead.iter_mut() {
+            if seen.is_left { seen.touch(right) } else { seen.touch(left) }
+        }
+        keys
+    }
+
+    /// Looks at one record.
+    #[inline(always)]
+    fn look_at(&mut self, time: EventTime, is_left: bool, key: &K) -> Seen {
+        let IntervalJoin { left, right, lateness, funds, .. } = self;
+        let late_by = lateness.late_by();
+        let watermark = lateness.watermark();
+        let mut seen = Seen {
+            is_left,
+            // Behind the watermark of the end nobody meets anybody.
+            is_late: time < late_by || late_by == EventTime::MAX,
+            tag: Tag::of(&self.hash, key),
+            own_place: NOWHERE,
+            own_entry: NOWHERE,
+            own_word: 0,
+            near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
+            near_entries: [NOWHERE; NEAR_MAX],
+            near_words: [0; NEAR_MAX],
+        };
+        if !seen.is_late && is_left {
+            seen.look(time, watermark, left, right, funds);
+        } else if !seen.is_late {
+            seen.look(time, watermark, right, left, funds);
+        }
+        seen
+    }
+
+    /// A record meets those who are there.
+    #[inline(always)]
+    fn arrive<O: Output<C::Out>>(
+        &mut self,
+        record: Record<Either<L, R>>,
+        key: K,
+        seen: &Seen,
+        output: &mut O,
+    ) {
+        if seen.is_late {
+            self.late += 1;
+            return;
+        }
+        let IntervalJoin { combine, left, right, lateness, funds, blame, .. } = self;
+        let (time, fresh) = (record.event_time, Fresh { seen, key, watermark: lateness.watermark(), funds });
+        self.meeting = match record.value {
+            Either::Left(value) => {
+                let row = Row { time, value, fate: C::LeftFate::default() };
+                let pair = |left: &L, right: &R| blame.on(|| combine.both(left, right));
+                let alone = |left: &L| blame.on(|| combine.left_alone(left));
+                arrive_at(left, right, row, fresh, pair, alone, output).map(Either::Left)
+            }
+            Either::Right(value) => {
+                let row = Row { time, value, fate: C::RightFate::default() };
+                let pair = |right: &R, left: &L| blame.on(|| combine.both(left, right));
+                let alone = |right: &R| blame.on(|| combine.right_alone(right));
+                arrive_at(right, left, row, fresh, pair, alone, output).map(Either::Right)
+            }
+        };
+    }
+
+    /// Goes on with a record that has not met everybody.
+    #[cold]
+    fn go_on<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
+        let IntervalJoin { combine, left, right, lateness, funds, blame, .. } = self;
+        let watermark = lateness.watermark();
+        self.meeting = match self.meeting.take() {
+            None => None,
+            Some(Either::Left(meeting)) => {
+                let pair = |left: &L, right: &R| blame.on(|| combine.both(left, right));
+                let alone = |left: &L| blame.on(|| combine.left_alone(left));
+                go_on_at(left, right, meeting, (watermark, funds), pair, alone, output).map(Either::Left)
+            }
+            Some(Either::Right(meeting)) => {
+                let pair = |right: &R, left: &L| blame.on(|| combine.both(left, right));
+                let alone = |right: &R| blame.on(|| combine.right_alone(right));
+                go_on_at(right, left, meeting, (watermark, funds), pair, alone, output).map(Either::Right)
+            }
+        };
+        if self.meeting.is_some() { Flow::More } else { Flow::Done }
+    }
+
+    /// Emits those who met nobody and whose time is up, and drops the buckets that nobody can reach any more.
+    fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
+        let IntervalJoin { combine, left, right, lateness, giving_up, funds, blame, .. } = self;
+        let watermark = lateness.watermark();
+        let alone = |left: &L| blame.on(|| combine.left_alone(left));
+        if give_up(left, watermark, giving_up, funds, alone, output) == Flow::More {
+            return Flow::More;
+        }
+        let alone = |right: &R| blame.on(|| combine.right_alone(right));
+        if give_up(right, watermark, giving_up, funds, alone, output) == Flow::More {
+            return Flow::More;
+        }
+        left.drop_before(left.reach().horizon(watermark), funds);
+        right.drop_before(right.reach().horizon(watermark), funds);
+        Flow::Done
+    }
+
+    /// How far what is still to be emitted may lie behind the watermark.
+    fn hold(&self) -> Span {
+        let left = if C::LeftFate::IS_NOTED { self.left.reach().last } else { 0 };
+        let right = if C::RightFate::IS_NOTED { self.right.reach().last } else { 0 };
+        Span::from_micros(left.max(right).max(0))
+    }
+}
+
+impl Seen {
+    /// Finds out which buckets matter, and opens that of the record, if anybody may come for it.
+    #[inline(always)]
+    fn look<K: Eq + Hash, V, N: Fate, W, M: Fate>(
+        &mut self,
+        time: EventTime,
+        watermark: EventTime,
+        own: &mut Side<K, V, N>,
+        theirs: &mut Side<K, W, M>,
+        funds: &mut Funds,
+    ) {
+        if let Some((first, last)) = own.reach().of(time) {
+            self.near = theirs.near(first, last);
+        }
+        if !is_over(own, time, watermark) {
+            self.own_place = own.open(time, funds).unwrap_or(NOWHERE);
+        }
+    }
+
+    /// Loads what the indexes say at the homes of the key.
+    #[inline(always)]
+    fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(&mut self, own: &Side<K, V, N>, theirs: &Side<K, W, M>) {
+        if self.own_place != NOWHERE {
+            self.own_word = own.bucket(self.own_place).table.peek(self.tag);
+        }
+        for (word, &place) in self.near_words.iter_mut().zip(&self.near.places[..self.near.count]) {
+            if place != NOWHERE {
+                *word = theirs.bucket(place).table.peek(self.tag);
+            }
+        }
+    }
+
+    /// Loads the entries behind them.
+    #[inline(always)]
+    fn find<K: Eq + Hash, V, N: Fate, W, M: Fate>(
+        &mut self,
+        key: &K,
+        own: &Side<K, V, N>,
+        theirs: &Side<K, W, M>,
+    ) {
+        if self.own_place != NOWHERE {
+            self.own_entry = own.bucket(self.own_place).table.candidate(self.own_word, self.tag, key);
+        }
+        let near = self.near_words.iter().zip(&self.near.places[..self.near.count]);
+        for (entry, (word, &place)) in self.near_entries.iter_mut().zip(near) {
+            if place != NOWHERE {
+                *entry = theirs.bucket(place).table.candidate(*word, self.tag, key);
+            }
+        }
+    }
+
+    /// Loads the first rows of those that the record may meet.
+    #[inline(always)]
+    fn touch<K: Eq + Hash, W, M: Fate>(&mut self, theirs: &Side<K, W, M>) {
+        let near = self.near_entries.iter().zip(&self.near.places[..self.near.count]);
+        for (word, (&entry, &place)) in self.near_words.iter_mut().zip(near) {
+            if entry != NOWHERE {
+                // Kept only so that it is loaded.
+                *word = u64::from(theirs.bucket(place).table.value(entry).touch());
+            }
+        }
+    }
+}
+
+/// What is known of a record that arrives.
+struct Fresh<'a, K> {
+    seen: &'a Seen,
+    key: K,
+    watermark: EventTime,
+    funds: &'a mut Funds,
+}
+
+/// Whether nobody can come any more for a record of `own` at `time`.
+#[inline(always)]
+fn is_over<K: Eq + Hash, V, N: Fate>(own: &Side<K, V, N>, time: EventTime, watermark: EventTime) -> bool {
+    i128::from(time.as_micros()) < own.reach().horizon(watermark)
+}
+
+/// A record of `own` meets those of `theirs` and is kept; itself if it has not met them all, for want of room.
+#[inline(always)]
+fn arrive_at<K, V, N, W, M, U, O>(
+    own: &mut Side<K, V, N>,
+    theirs: &mut Side<K, W, M>,
+    mut row: Row<V, N>,
+    fresh: Fresh<'_, K>,
+    pair: impl Fn(&V, &W) -> U,
+    alone: impl Fn(&V) -> U,
+    output: &mut O,
+) -> Option<Meeting<K, V, N>>
+where
+    K: Eq + Hash,
+    N: Fate,
+    M: Fate,
+    O: Output<U>,
+{
+    let Fresh { seen, key, watermark, funds } = fresh;
+    let Near { first, count, places } = seen.near;
+    let reach = own.reach().of(row.time).unwrap_or((row.time, row.time));
+    for (bucket, (place, entry)) in (first..).zip(places[..count].iter().zip(seen.near_entries)) {
+        let entry = match (*place, entry) {
+            (NOWHERE, _) => continue,
+            (place, NOWHERE) => theirs.bucket(place).table.find(seen.tag, &key),
+            (_, known) => Some(known),
+        };
+        let Some(entry) = entry else { continue };
+        let timeline = theirs.timeline(*place, entry);
+        let mut place = timeline.seek(reach.0);
+        if meet_rows(timeline, &mut place, reach.1, &mut row, &pair, output) == Flow::More {
+            return Some(Meeting { row, tag: seen.tag, key, bucket, place: Some(place) });
+        }
+    }
+    if is_over(own, row.time, watermark) {
+        let bucket = first.saturating_add_unsigned(count as u64);
+        let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
+        return part(meeting, alone, output);
+    }
+    let entry = match (seen.own_place, seen.own_entry) {
+        // There was no memory for a bucket.
+        (NOWHERE, _) => None,
+        (place, NOWHERE) => own.entry_of(place, seen.tag, key, funds),
+        (_, known) => Some(known),
+    };
+    if let Some(entry) = entry {
+        own.keep(seen.own_place, entry, row, funds);
+    }
+    None
+}
+
+/// The same, for a record that has met some.
+fn go_on_at<K, V, N, W, M, U, O>(
+    own: &mut Side<K, V, N>,
+    theirs: &mut Side<K, W, M>,
+    mut meeting: Meeting<K, V, N>,
+    (watermark, funds): (EventTime, &mut Funds),
+    pair: impl Fn(&V, &W) -> U,
+    alone: impl Fn(&V) -> U,
+    output: &mut O,
+) -> Option<Meeting<K, V, N>>
+where
+    K: Eq + Hash,
+    N: Fate,
+    M: Fate,
+    O: Output<U>,
+{
+    let time = meeting.row.time;
+    if let Some((first, last)) = own.reach().of(time) {
+        while meeting.bucket <= theirs.number_of(last) {
+            let place = theirs.place_of(meeting.bucket);
+            let find = |place: u32| theirs.bucket(place).table.find(meeting.tag, &meeting.key);
+            if let Some((place, entry)) = place.and_then(|place| Some((place, find(place)?))) {
+                let timeline = theirs.timeline(place, entry);
+                let mut place = meeting.place.unwrap_or_else(|| timeline.seek(first));
+                let flow = meet_rows(timeline, &mut place, last, &mut meeting.row, &pair, output);
+                meeting.place = Some(place);
+                if flow == Flow::More {
+                    return Some(meeting);
+                }
+            }
+            meeting.place = None;
+            meeting.bucket += 1;
+        }
+    }
+    if is_over(own, time, watermark) {
+        return part(meeting, alone, output);
+    }
+    let Meeting { row, tag, key, .. } = meeting;
+    if let Some(place) = own.open(time, funds)
+        && let Some(entry) = own.entry_of(place, tag, key, funds)
+    {
+        own.keep(place, entry, row, funds);
+    }
+    None
+}
+
+/// Lets a row meet those behind `place` up to `last`.
+#[inline(always)]
+fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
+    timeline: &mut Timeline<W, M>,
+    place: &mut Place,
+    last: EventTime,
+    row: &mut Row<V, N>,
+    pair: impl Fn(&V, &W) -> U,
+    output: &mut O,
+) -> Flow {
+    loop {
+        let here = *place;
+        let Some(other) = timeline.next(place).filter(|other| other.time <= last) else {
+            return Flow::Done;
+        };
+        if output.room() == 0 {
+            *place = here;
+            return Flow::More;
+        }
+        row.fate.set_met();
+        other.fate.set_met();
+        output.push(Record::new(row.time.max(other.time), pair(&row.value, &other.value)));
+    }
+}
+
+/// The end of a record for which nobody can come any more: a result of its own, if it met nobody and that is asked for.
+fn part<K, V, N: Fate, U, O: Output<U>>(
+    meeting: Meeting<K, V, N>,
+    alone: impl Fn(&V) -> U,
+    output: &mut O,
+) -> Option<Meeting<K, V, N>> {
+    if !meeting.row.fate.has_met() {
+        if output.room() == 0 {
+            return Some(meeting);
+        }
+        output.push(Record::new(meeting.row.time, alone(&meeting.row.value)));
+    }
+    None
+}
+
+/// Emits the rows of a side that met nobody and that nobody can meet any more.
+fn give_up<K: Eq + Hash, V, N: Fate, U, O: Output<U>>(
+    side: &mut Side<K, V, N>,
+    watermark: EventTime,
+    place: &mut Option<Place>,
+    funds: &mut Funds,
+    alone: impl Fn(&V) -> U,
+    output: &mut O,
+) -> Flow {
+    if !N::IS_NOTED {
+        return Flow::Done;
+    }
+    let horizon = side.reach().horizon(watermark);
+    while let Some((time, bucket, entry)) = side.first_waiting(horizon, funds) {
+        let timeline = side.timeline(bucket, entry);
+        let mut here = place.take().unwrap_or_else(|| timeline.seek(time));
+        loop {
+            let before = here;
+            let Some(row) = timeline.next(&mut here).filter(|row| row.time == time) else { break };
+            if row.fate.has_met() {
+                continue;
+            }
+            if output.room() == 0 {
+                *place = Some(before);
+                return Flow::More;
+            }
+            row.fate.set_met();
+            output.push(Record::new(time, alone(&row.value)));
+        }
+        side.end_waiting();
+    }
+    Flow::Done
+}
+
+impl<K, L, R, KeyL, KeyR, C> Operator<Either<L, R>> for IntervalJoin<K, L, R, KeyL, KeyR, C>
+where
+    K: Eq + Hash + State,
+    L: State,
+    R: State,
+    KeyL: Fn(&L) -> K + Send,
+    KeyR: Fn(&R) -> K + Send,
+    C: Combine<L, R>,
+{
+    type Out = C::Out;
+
+    const EXPANDS: bool = true;
+
+    #[inline(always)]
+    fn process<I: Input<Either<L, R>>, O: Output<C::Out>>(&mut self, input: &mut I, output: &mut O) {
+        while input.remaining() > 0 && self.meeting.is_none() && output.room() > 0 {
+            let mut keys = self.look_ahead(input, input.remaining().min(BATCH_RECORDS));
+            let ahead = std::mem::take(&mut self.ahead);
+            for (seen, key) in ahead.iter().zip(keys.drain(..)) {
+                let Some(record) = input.take() else { break };
+                self.read += 1;
+                self.arrive(record, key, seen, output);
+                if self.meeting.is_some() || output.room() == 0 {
+                    break;
+                }
+            }
+            (self.ahead, self.keys) = (ahead, keys);
+        }
+    }
+
+    fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
+        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+        let seen = self.look_at(record.event_time, matches!(record.value, Either::Left(_)), &key);
+        self.arrive(record, key, &seen, output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<C::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        match mark {
+            Mark::Watermark(watermark) => {
+                self.lateness.on_watermark(watermark);
+                self.close(output)
+            }
+            Mark::InputWatermark(watermark) => {
+                self.lateness.on_input_watermark(watermark);
+                Flow::Done
+            }
+            _ => Flow::Done,
+        }
+    }
+
+    fn is_stalled(&self) -> bool {
+        self.meeting.is_some()
+    }
+
+    fn resume<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
+        if self.meeting.is_some() { self.go_on(output) } else { self.close(output) }
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        match mark {
+            Mark::Watermark(EventTime::MAX) => Some(mark),
+            Mark::Watermark(watermark) => Some(Mark::Watermark(watermark.minus(self.hold()))),
+            Mark::InputWatermark(_) => None,
+            mark => Some(mark),
+        }
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.funds = Funds::new(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.hash = KeyHash::new(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, late) = (self.read, self.late);
+        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.funds.held_bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        assert!(
+            self.meeting.is_none() && self.giving_up.is_none(),
+            "state is saved when all that is emitted is through (O3, O4)"
+        );
+        self.lateness.save(state)?;
+        self.left.save(state)?;
+        self.right.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.lateness.load(state)?;
+        self.left.load(&self.hash, state, &mut self.funds)?;
+        self.right.load(&self.hash, state, &mut self.funds)
+    }
+}
+
+crate::named::named!(IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>>);
+
+#[cfg(test)]
+mod tests;

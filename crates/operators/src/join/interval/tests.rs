@@ -1,0 +1,259 @@
+//! Interval joins: by hand, and against nested loops over the whole input. Values are keyed by their last digit;
+//! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
+
+use proptest::prelude::*;
+
+use super::super::combine::{FullOuter, Inner, LeftOuter, RightOuter};
+use super::super::two_streams::{Judged, Run, Said, TwoStreams, key_of, pair, sorted, swapped_pair};
+use super::*;
+use crate::purse::Purse;
+use crate::test_bed::Bed;
+
+type Key = fn(&i64) -> i64;
+type Join<C> = IntervalJoin<i64, i64, i64, Key, Key, C>;
+
+fn interval(lower: i64, upper: i64) -> Interval {
+    Interval::new(Span::from_micros(lower), Span::from_micros(upper)).unwrap()
+}
+
+fn join<C: Combine<i64, i64>>(interval: Interval, combine: C) -> Join<C> {
+    IntervalJoin::new("join", interval, key_of as Key, key_of as Key, combine)
+}
+
+fn inner(left: &i64, right: &i64) -> String {
+    pair(Some(left), Some(right))
+}
+
+/// With plenty of room and with room for one result.
+fn check<C>((lower, upper): (i64, i64), combine: C, input: &str, expected: &str)
+where
+    C: Combine<i64, i64, Out = String> + Copy,
+{
+    let join = || join(interval(lower, upper), combine);
+    assert_eq!(Bed::of_two(join()).run(input), expected);
+    assert_eq!(Bed::of_two(join()).with_room(1).run(input), expected, "with room for one result at a time");
+}
+
+#[test]
+fn an_interval_ends_no_earlier_than_it_begins() {
+    let [one, two] = [1, 2].map(Span::from_secs);
+    let error = Interval::new(two, one).unwrap_err();
+    assert_eq!(error, IntervalError::Order { lower: two, upper: one });
+    assert_eq!(error.to_string(), "the interval begins at 2s and ends at 1s: give the lower bound first");
+    let interval = Interval::new(one, one).unwrap();
+    assert_eq!((interval.lower(), interval.upper()), (one, one));
+}
+
+#[test]
+fn pairs_within_the_interval_meet_as_soon_as_both_are_there() {
+    check((-2, 3), Inner(inner), "L1@10 R1@7 R11@8 R21@13 R31@14 W5 R41@9", "1+11@10 1+21@13 W5 1+41@10");
+    check((-2, 3), Inner(inner), "R1@10 L1@6 L11@7 L21@12 L31@13", "11+1@10 21+1@12");
+    check((0, 0), Inner(inner), "L1@-5 R1@-5 R11@-4 L11@-4 L2@-4", "1+1@-5 11+11@-4");
+    check((4, 6), Inner(inner), "L1@0 R1@3 R11@4 R21@6 R31@7", "1+11@4 1+21@6");
+    check((-6, -4), Inner(inner), "L1@0 R1@-7 R11@-6 R21@-4 R31@-3", "1+11@0 1+21@0");
+}
+
+/// A left record at `l` waits until the watermark is above `l + upper`: at it, somebody may still come.
+#[test]
+fn whoever_met_nobody_is_emitted_when_nobody_can_come_any_more() {
+    let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
+    check((-2, 3), left, "L1@10 W13 R2@13 R1@13 W14", "W10 1+1@13 W11");
+    check((-2, 3), left, "L1@10 L11@10 W13 W14", "W10 1+-@10 11+-@10 W11");
+    let right = RightOuter(|l: Option<&i64>, r: &i64| pair(l, Some(r)));
+    check((-2, 3), right, "R1@10 W12 W13 L1@13", "W10 -+1@10 W11");
+    check((-2, 3), FullOuter(pair), "R1@10 L1@14 L2@0 W100 END", "2+-@0 1+-@14 -+1@10 W97 END");
+    check((-2, 3), FullOuter(pair), "END", "END");
+}
+
+/// Who reaches only what has passed is told at once that nobody can come.
+#[test]
+fn an_interval_that_has_passed_is_not_waited_for() {
+    let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
+    check((-9, -3), left, "L1@4 W8 L2@12 R3@8 L3@11 R3@9 W9", "1+-@4 W8 3+3@11 W9");
+    check((-9, -3), left, "W8 L1@10 L2@11 R2@8 W9", "W8 1+-@10 2+2@11 W9");
+}
+
+#[test]
+fn the_watermark_is_held_back_by_what_may_be_emitted() {
+    let left = LeftOuter(|l: &i64, r: Option<&i64>| pair(Some(l), r));
+    let right = RightOuter(|l: Option<&i64>, r: &i64| pair(l, Some(r)));
+    check((-2, 3), Inner(inner), "W10 I20 END", "W10 END");
+    check((-2, 3), left, "W10 END", "W7 END");
+    check((-2, 3), right, "W10 END", "W8 END");
+    check((-2, 3), FullOuter(pair), "W10 END", "W7 END");
+    check((-3, -2), left, "W10 END", "W10 END");
+    check((2, 3), right, "W10 END", "W10 END");
+}
+
+/// A record is late by the watermark of its own input.
+#[test]
+fn late_records_are_counted_and_meet_nobody() {
+    let mut bed = Bed::of_two(join(interval(-5, 5), FullOuter(pair)));
+    assert_eq!(bed.run("I10 L1@9 L1@10 I0 R1@9 W10 R2@9 END"), "1+1@10 W5 END");
+    assert_eq!(bed.counts(), "join: 4 read, 2 folded, 2 late");
+}
+
+#[test]
+fn the_ends_of_time() {
+    let (first, last) = (i64::MIN, i64::MAX);
+    let input = format!("L1@{last} R1@{last} R11@{first} L11@{first} L2@{last} R2@{first}");
+    let expected = format!("1+1@{last} 11+11@{first} 2+-@{last} -+2@{first} END");
+    let shown = Bed::of_two(join(interval(0, 0), FullOuter(pair))).run(&format!("{input} END"));
+    assert_eq!(shown, expected);
+    // As wide as can be: everybody meets who is not at the other end of time.
+    let all = Interval::new(Span::from_micros(first), Span::MAX).unwrap();
+    let shown =
+        Bed::of_two(join(all, Inner(inner))).run(&format!("R1@0 L1@{last} L11@{first} R11@{last} END"));
+    assert_eq!(shown, format!("1+1@{last} 1+11@{last} END"));
+    // One beyond the end.
+    check(
+        (1, 2),
+        FullOuter(pair),
+        &format!("L1@{last} R1@{last} END"),
+        &format!("1+-@{last} -+1@{last} END"),
+    );
+}
+
+#[test]
+fn a_panic_is_blamed_on_it() {
+    let divide = |left: &i64, right: &i64| left / right;
+    let one = |_: &i64| 1i64;
+    let mut bed = Bed::of_two(IntervalJoin::new("broken", interval(0, 0), one, one, Inner(divide)));
+    assert_eq!(bed.panics("L1@0 R0@0"), "broken");
+    let by = |value: &i64| 1 / value;
+    let mut bed = Bed::of_two(IntervalJoin::new("keys", interval(0, 0), by, by, Inner(divide)));
+    assert_eq!(bed.panics("L0@0"), "keys");
+}
+
+fn many(from: i64, stamp: i64) -> String {
+    (from..from + 300).map(|n| format!("L{}@{} R{}@{stamp} ", n % 50, stamp + n, n % 50)).collect()
+}
+
+/// What time has passed by is given back, and its tables serve what comes.
+#[test]
+fn state_is_paid_before_it_grows_and_freed_as_time_goes_by() {
+    let purse = Purse::of(1 << 30);
+    let mut bed = Bed::of_two(join(interval(-1_000_000, 0), FullOuter(pair)));
+    bed.fund(&purse.allowance());
+    let mut held = Vec::new();
+    for second in 1..40 {
+        bed.run(&format!("{} W{}", many(0, second * 1_000_000), second * 1_000_000));
+        held.push(bed.state_bytes());
+        assert!(bed.state_bytes() <= purse.granted());
+    }
+    assert!(held[0] > 600 * 24, "{held:?}");
+    // Two seconds of records and what was left over from their tables, however long it goes on.
+    assert!(held.iter().all(|&bytes| bytes <= 3 * held[0]), "{held:?}");
+}
+
+/// Whoever is refused goes without, and nothing breaks until the query ends.
+#[test]
+fn refusals_lose_records_and_nothing_else() {
+    for bytes in [0, 300, 1_000, 3_000, 10_000, 30_000] {
+        let purse = Purse::of(bytes);
+        let mut bed = Bed::of_two(join(interval(-100, 250_000), FullOuter(pair)));
+        bed.fund(&purse.allowance());
+        bed.run(&format!("{} {} W300000 {}", many(0, 0), many(0, 200_000), many(0, 400_000)));
+        assert!(bed.state_bytes() <= bytes);
+        bed.run("END");
+        bed.counts();
+    }
+}
+
+/// Nested loops over the records that were on time.
+fn recompute(
+    streams: &TwoStreams,
+    (lower, upper): (i64, i64),
+    is_left_outer: bool,
+    is_right_outer: bool,
+) -> Vec<String> {
+    let on_time = |side: usize| -> Vec<Judged> {
+        streams.judged(side).into_iter().filter(|record| record.time >= record.late_by).collect()
+    };
+    let (lefts, rights) = (on_time(0), on_time(1));
+    let meet = |left: &Judged, right: &Judged| {
+        let is_within = left.time + lower <= right.time && right.time <= left.time + upper;
+        is_within && left.value % 10 == right.value % 10
+    };
+    let mut results = Vec::new();
+    for left in &lefts {
+        for right in rights.iter().filter(|right| meet(left, right)) {
+            results.push((pair(Some(&left.value), Some(&right.value)), left.time.max(right.time)));
+        }
+        if is_left_outer && !rights.iter().any(|right| meet(left, right)) {
+            results.push((pair(Some(&left.value), None), left.time));
+        }
+    }
+    for right in &rights {
+        if is_right_outer && !lefts.iter().any(|left| meet(left, right)) {
+            results.push((pair(None, Some(&right.value)), right.time));
+        }
+    }
+    sorted(results)
+}
+
+fn bounds() -> impl Strategy<Value = (i64, i64)> {
+    (-20..20i64, prop_oneof![Just(0i64), 0..30i64]).prop_map(|(lower, length)| (lower, lower + length))
+}
+
+/// The same streams with time running faster, so that they span many buckets.
+fn stretched(streams: &TwoStreams, factor: i64) -> TwoStreams {
+    let stretch = |said: &Said| match *said {
+        Said::Value { value, time } => Said::Value { value, time: time * factor },
+        Said::Watermark(watermark) => Said::Watermark(watermark * factor),
+    };
+    TwoStreams { sides: streams.sides.each_ref().map(|side| side.iter().map(stretch).collect()) }
+}
+
+proptest! {
+    /// With any room, in any interleaving, saved and loaded at every watermark or not, in one bucket or in many.
+    #[test]
+    fn equals_nested_loops(
+        (lower, upper) in bounds(), streams in TwoStreams::any(), run in Run::any(), kind in 0..4u8,
+        factor in prop_oneof![Just(1i64), Just(30_000)],
+    ) {
+        let streams = stretched(&streams, factor);
+        let (lower, upper) = (lower * factor, upper * factor);
+        let interval = interval(lower, upper);
+        let (got, outer) = match kind {
+            0 => (run.results(&streams, || join(interval, Inner(inner))), (false, false)),
+            1 => {
+                let left = |l: &i64, r: Option<&i64>| pair(Some(l), r);
+                (run.results(&streams, || join(interval, LeftOuter(left))), (true, false))
+            }
+            2 => {
+                let right = |l: Option<&i64>, r: &i64| pair(l, Some(r));
+                (run.results(&streams, || join(interval, RightOuter(right))), (false, true))
+            }
+            _ => (run.results(&streams, || join(interval, FullOuter(pair))), (true, true)),
+        };
+        prop_assert_eq!(got, recompute(&streams, (lower, upper), outer.0, outer.1));
+    }
+
+    #[test]
+    fn the_sides_may_be_swapped(
+        (lower, upper) in bounds(), streams in TwoStreams::any(), runs in [Run::any(), Run::any()],
+    ) {
+        let there = runs[0].results(&streams, || join(interval(lower, upper), FullOuter(pair)));
+        let back = || join(interval(-upper, -lower), FullOuter(swapped_pair));
+        prop_assert_eq!(there, runs[1].results(&streams.swapped(), back));
+    }
+
+    /// One key, so that its timelines are long.
+    #[test]
+    fn one_hot_key_equals_nested_loops(
+        (lower, upper) in bounds(),
+        times in proptest::collection::vec((any::<bool>(), -300..300i64), 0..800),
+        room in prop_oneof![Just(1usize), Just(50)],
+    ) {
+        let of = |is_left: bool| {
+            let side = times.iter().zip(0..).filter(|((left, _), _)| *left == is_left);
+            side.map(|((_, time), serial)| Said::Value { value: serial * 10, time: *time }).collect()
+        };
+        let streams = TwoStreams { sides: [of(true), of(false)] };
+        let turns = times.iter().map(|(is_left, _)| !is_left).collect();
+        let run = Run { turns, room, restores: false };
+        let got = run.results(&streams, || join(interval(lower, upper), FullOuter(pair)));
+        prop_assert_eq!(got, recompute(&streams, (lower, upper), true, true));
+    }
+}

@@ -1,0 +1,340 @@
+//! What an interval join keeps of one side: records by key and time, in buckets of time that are dropped whole.
+//!
+//! ```text
+//!   bucket   | width | width | width | width | width |        one table of timelines each
+//!   record of the other side at `t` looks into  |---------|   from `t + first` to `t + last`: five buckets at most
+//! ```
+//!
+//! Buckets are a quarter of the interval wide, so that a side keeps little more than what may still meet somebody,
+//! and no record is ever taken out by itself.
+
+use std::hash::Hash;
+
+use thalweg_model::{EventTime, State, StateError, StateReader, StateWriter};
+
+use super::combine::Fate;
+use super::dense_table::{DenseTable, NOWHERE, Tag};
+use super::expiry::Expiry;
+use super::funds::Funds;
+use super::rack::{Rack, Reused};
+use super::timeline::{Row, Timeline};
+use crate::key_table::KeyHash;
+
+/// Buckets that an interval is cut into.
+const BUCKETS_PER_INTERVAL: i128 = 4;
+
+/// Buckets that an interval reaches into, at most.
+pub(crate) const NEAR_MAX: usize = BUCKETS_PER_INTERVAL as usize + 1;
+
+/// Width of buckets of a narrow interval, in microseconds: a table costs some hundred bytes, so that one for every few
+/// records would cost more than to keep them for a tenth of a second.
+const WIDTH_MIN_MICROS: i128 = 100_000;
+
+/// From when until when, as seen from a record, others are met; in microseconds, the first no later than the last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Reach {
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+}
+
+impl Reach {
+    /// Instants that a record at `time` reaches; none if they lie beyond the ends of the range.
+    #[inline(always)]
+    pub(crate) fn of(self, time: EventTime) -> Option<(EventTime, EventTime)> {
+        let (first, last) =
+            (time.as_micros().checked_add(self.first), time.as_micros().checked_add(self.last));
+        let (first, last) = match (first, last) {
+            (Some(first), Some(last)) => (first, last),
+            // Beyond the latest instant there is nobody.
+            (None, _) if self.first > 0 => return None,
+            (_, None) if self.last < 0 => return None,
+            (first, last) => (first.unwrap_or(i64::MIN), last.unwrap_or(i64::MAX)),
+        };
+        Some((EventTime::from_micros(first), EventTime::from_micros(last)))
+    }
+
+    /// Instants before which everybody who could be met has come, at `watermark`; in microseconds.
+    pub(crate) fn horizon(self, watermark: EventTime) -> i128 {
+        match watermark {
+            // The watermark at the end of the stream: nobody comes.
+            EventTime::MAX => i128::MAX,
+            _ => i128::from(watermark.as_micros()) - i128::from(self.last),
+        }
+    }
+}
+
+/// Records of one bucket.
+#[derive(Debug)]
+pub(crate) struct Bucket<K, V, N> {
+    pub(crate) table: DenseTable<K, Timeline<V, N>>,
+    /// Bytes that timelines hold beside the table.
+    row_bytes: usize,
+}
+
+impl<K, V, N> Default for Bucket<K, V, N> {
+    fn default() -> Self {
+        Bucket { table: DenseTable::default(), row_bytes: 0 }
+    }
+}
+
+impl<K, V, N> Reused for Bucket<K, V, N> {
+    fn clear(&mut self, funds: &mut Funds) -> bool {
+        funds.give_back(std::mem::take(&mut self.row_bytes));
+        self.table.clear()
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.bytes() + self.row_bytes
+    }
+}
+
+/// Places of the buckets that some instants lie in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Near {
+    /// Number of the first bucket.
+    pub(crate) first: i64,
+    /// How many.
+    pub(crate) count: usize,
+    /// `NOWHERE` where a bucket is not open.
+    pub(crate) places: [u32; NEAR_MAX],
+}
+
+/// Records of one side.
+#[derive(Debug)]
+pub(crate) struct Side<K, V, N> {
+    buckets: Rack<i64, Bucket<K, V, N>>,
+    width: i64,
+    /// Whom records of this side meet.
+    reach: Reach,
+    /// The bucket of the last record.
+    current: Option<(i64, u32)>,
+    /// Where a record of the other side looked last.
+    near: Option<Near>,
+    /// Whoever has met nobody so far, if that is noted.
+    waiting: Expiry,
+}
+
+impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
+    pub(crate) fn new(reach: Reach) -> Self {
+        let length = i128::from(reach.last) - i128::from(reach.first);
+        let width = (length / BUCKETS_PER_INTERVAL + 1).clamp(WIDTH_MIN_MICROS, i64::MAX.into());
+        Side {
+            buckets: Rack::new(),
+            width: i64::try_from(width).expect("clamped into the range of i64"),
+            reach,
+            current: None,
+            near: None,
+            waiting: Expiry::new(),
+        }
+    }
+
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    #[inline(always)]
+    pub(crate) fn bucket(&self, place: u32) -> &Bucket<K, V, N> {
+        self.buckets.at(place)
+    }
+
+    /// The timeline of the entry at `entry` in the bucket at `place`.
+    #[inline(always)]
+    pub(crate) fn timeline(&mut self, place: u32, entry: u32) -> &mut Timeline<V, N> {
+        self.buckets.at_mut(place).table.value_mut(entry)
+    }
+
+    /// The place of the bucket with this number, if it is open.
+    pub(crate) fn place_of(&self, number: i64) -> Option<u32> {
+        self.buckets.places().get(&number).copied()
+    }
+
+    /// The number of the bucket of `time`.
+    #[inline(always)]
+    pub(crate) fn number_of(&self, time: EventTime) -> i64 {
+        time.as_micros().div_euclid(self.width)
+    }
+
+    /// The place of the bucket of `time`, which is opened if it is not open; none if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn open(&mut self, time: EventTime, funds: &mut Funds) -> Option<u32> {
+        let number = self.number_of(time);
+        match self.current {
+            Some((current, place)) if current == number => Some(place),
+            _ => self.turn_to(number, funds),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn turn_to(&mut self, number: i64, funds: &mut Funds) -> Option<u32> {
+        let open = self.buckets.len();
+        let place = self.buckets.open(number, funds)?;
+        self.current = Some((number, place));
+        if self.buckets.len() > open {
+            self.near = None;
+        }
+        Some(place)
+    }
+
+    /// The buckets with instants from `first` to `last`, which an interval spans.
+    #[inline(always)]
+    pub(crate) fn near(&mut self, first: EventTime, last: EventTime) -> Near {
+        let (first, last) = (self.number_of(first), self.number_of(last));
+        let count = last.abs_diff(first) as usize + 1;
+        match &self.near {
+            Some(near) if near.first == first && near.count == count => *near,
+            _ => self.look_around(first, count),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look_around(&mut self, first: i64, count: usize) -> Near {
+        let mut near = Near { first, count, places: [NOWHERE; NEAR_MAX] };
+        for (place, number) in near.places[..count].iter_mut().zip(first..) {
+            *place = self.place_of(number).unwrap_or(NOWHERE);
+        }
+        self.near = Some(near);
+        near
+    }
+
+    /// The entry of `key` in the bucket at `place`; none if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn entry_of(&mut self, place: u32, tag: Tag, key: K, funds: &mut Funds) -> Option<u32> {
+        self.buckets.at_mut(place).table.find_or_insert(tag, key, || Timeline::Empty, funds)
+    }
+
+    /// Keeps a row in an entry of the bucket at `place`; drops it if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, place: u32, entry: u32, row: Row<V, N>, funds: &mut Funds) {
+        let Bucket { table, row_bytes } = self.buckets.at_mut(place);
+        let (time, has_met, before) = (row.time, row.fate.has_met(), funds.held_bytes());
+        let was_there = table.value_mut(entry).insert(row, funds);
+        *row_bytes += funds.held_bytes() - before;
+        // Rows of one key and time meet the same others, so the first of them waits for all.
+        if N::IS_NOTED && !has_met && was_there == Some(false) {
+            self.waiting.add(time, entry, funds);
+        }
+    }
+
+    /// The first instant before `horizon` for which somebody waits, the place of its bucket, and the entry there.
+    pub(crate) fn first_waiting(
+        &mut self,
+        horizon: i128,
+        funds: &mut Funds,
+    ) -> Option<(EventTime, u32, u32)> {
+        let (time, entry) = self.waiting.first_before(horizon, funds)?;
+        let number = self.number_of(time);
+        let place = match self.current {
+            Some((current, place)) if current == number => place,
+            _ => {
+                let place = self.place_of(number).expect("a bucket stays while somebody in it waits");
+                self.current = Some((number, place));
+                place
+            }
+        };
+        Some((time, place, entry))
+    }
+
+    /// Waits no longer for the instant that [`first_waiting`](Self::first_waiting) gave.
+    pub(crate) fn end_waiting(&mut self) {
+        self.waiting.take_first();
+    }
+
+    /// Drops the buckets all of whose instants lie before `horizon`.
+    pub(crate) fn drop_before(&mut self, horizon: i128, funds: &mut Funds) {
+        while let Some((&number, _)) = self.buckets.places().first_key_value()
+            && (i128::from(number) + 1) * i128::from(self.width) <= horizon
+        {
+            self.buckets.close(&number, funds);
+            (self.current, self.near) = (None, None);
+        }
+    }
+}
+
+impl<K: Eq + Hash + State, V: State, N: Fate> Side<K, V, N> {
+    pub(crate) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.buckets.len())?;
+        for &place in self.buckets.places().values() {
+            let table = &self.bucket(place).table;
+            state.put(&table.len())?;
+            for (key, timeline) in table.entries() {
+                state.put(key)?;
+                state.put(&timeline.rows().count())?;
+                for Row { time, value, fate } in timeline.rows() {
+                    state.put(time)?;
+                    state.put(value)?;
+                    state.put(fate)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn load(
+        &mut self,
+        hash: &KeyHash,
+        state: &mut StateReader<'_>,
+        funds: &mut Funds,
+    ) -> Result<(), StateError> {
+        self.drop_before(i128::MAX, funds);
+        self.waiting.clear(funds);
+        for _ in 0..state.take::<usize>()? {
+            for _ in 0..state.take::<usize>()? {
+                let mut key: Option<K> = Some(state.take()?);
+                let mut entry = None;
+                for _ in 0..state.take::<usize>()? {
+                    let row = Row { time: state.take()?, value: state.take()?, fate: state.take()? };
+                    let Some(place) = self.open(row.time, funds) else { continue };
+                    // All rows of an entry lie in one bucket.
+                    if let Some(key) = key.take() {
+                        entry = self.entry_of(place, Tag::of(hash, &key), key, funds);
+                    }
+                    if let Some(entry) = entry {
+                        self.keep(place, entry, row, funds);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(micros: i64) -> EventTime {
+        EventTime::from_micros(micros)
+    }
+
+    /// At the ends of time nobody reaches round to the other end.
+    #[test]
+    fn reaches_end_where_time_does() {
+        let reach = |first, last, time| {
+            let reach = Reach { first, last }.of(at(time));
+            reach.map(|(first, last)| (first.as_micros(), last.as_micros()))
+        };
+        assert_eq!(reach(-5, 3, 10), Some((5, 13)));
+        assert_eq!(reach(-5, 3, i64::MAX), Some((i64::MAX - 5, i64::MAX)));
+        assert_eq!(reach(-5, 3, i64::MIN), Some((i64::MIN, i64::MIN + 3)));
+        assert_eq!(reach(1, 3, i64::MAX), None);
+        assert_eq!(reach(1, 3, i64::MAX - 1), Some((i64::MAX, i64::MAX)));
+        assert_eq!(reach(-3, -1, i64::MIN), None);
+        assert_eq!(reach(-i64::MAX, i64::MAX, 0), Some((-i64::MAX, i64::MAX)));
+    }
+
+    #[test]
+    fn an_interval_spans_few_buckets() {
+        for (first, last) in
+            [(0, 0), (-7, 1_000_000), (0, 400_000), (-i64::MAX, i64::MAX), (i64::MAX, i64::MAX)]
+        {
+            let mut side = Side::<i64, i64, ()>::new(Reach { first, last });
+            for time in [i64::MIN, -1, 0, 99_999, 123_456, i64::MAX] {
+                if let Some((from, to)) = (Reach { first, last }).of(at(time)) {
+                    assert!(side.near(from, to).count <= NEAR_MAX, "{first} {last} {time}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,236 @@
+//! Values of one key in the order of time: those within a span are found by halving, and a late one goes to its place.
+//!
+//! One value lies in the entry of its key. A few lie in one sorted list; many in a list of such lists, none longer than
+//! [`BLOCK_ROWS`], so that whatever the order in which they come, little is moved for each, and a hot key costs no more
+//! than its own matches. Nothing is taken out: time goes by, and whole tables of timelines go.
+
+use thalweg_model::EventTime;
+
+use super::combine::Fate;
+use super::funds::Funds;
+
+/// Rows of a block: to insert into one moves half of them, a few hundred nanoseconds at most.
+const BLOCK_ROWS: usize = 128;
+
+/// A value, when it happened, and what is noted of it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Row<V, N> {
+    pub(crate) time: EventTime,
+    pub(crate) value: V,
+    pub(crate) fate: N,
+}
+
+/// Rows of one key, rising by time; of equal times, as they came.
+#[derive(Debug, Default)]
+pub(crate) enum Timeline<V, N> {
+    #[default]
+    Empty,
+    /// One row.
+    One(Row<V, N>),
+    /// One block.
+    Few(Vec<Row<V, N>>),
+    /// Several blocks, none of them empty.
+    Many(Vec<Vec<Row<V, N>>>),
+}
+
+/// A place between two rows; stays good as long as nothing is inserted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Place {
+    block: usize,
+    row: usize,
+}
+
+impl<V, N: Fate> Timeline<V, N> {
+    /// Puts `row` behind those that are not later. Whether there was one of its very time already; none if there is no
+    /// memory for it, and it is dropped.
+    pub(crate) fn insert(&mut self, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
+        match self {
+            Timeline::Empty => {
+                *self = Timeline::One(row);
+                Some(false)
+            }
+            Timeline::One(_) => self.insert_second(row, funds),
+            Timeline::Few(rows) if rows.len() < BLOCK_ROWS => insert_sorted(rows, row, funds),
+            Timeline::Few(_) => {
+                let mut blocks = Vec::new();
+                if !funds.room_in(&mut blocks) {
+                    return None;
+                }
+                if let Timeline::Few(rows) = std::mem::take(self) {
+                    blocks.push(rows);
+                }
+                *self = Timeline::Many(blocks);
+                self.insert(row, funds)
+            }
+            Timeline::Many(blocks) => insert_into_blocks(blocks, row, funds),
+        }
+    }
+
+    fn insert_second(&mut self, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
+        let mut rows = Vec::new();
+        if !funds.room_for(&mut rows, 2) {
+            return None;
+        }
+        if let Timeline::One(first) = std::mem::take(self) {
+            rows.push(first);
+        }
+        let was_there = insert_sorted(&mut rows, row, funds);
+        *self = Timeline::Few(rows);
+        was_there
+    }
+
+    /// The place before the first row at or behind `from`.
+    #[inline(always)]
+    pub(crate) fn seek(&self, from: EventTime) -> Place {
+        let is_before = |row: &Row<V, N>| row.time < from;
+        match self {
+            Timeline::Empty => Place { block: 0, row: 0 },
+            Timeline::One(row) => Place { block: 0, row: usize::from(is_before(row)) },
+            Timeline::Few(rows) => Place { block: 0, row: rows.partition_point(is_before) },
+            Timeline::Many(blocks) => {
+                let block = blocks.partition_point(|rows| rows.last().is_some_and(is_before));
+                Place { block, row: blocks.get(block).map_or(0, |rows| rows.partition_point(is_before)) }
+            }
+        }
+    }
+
+    /// The row behind `place`, which then moves behind it.
+    #[inline(always)]
+    pub(crate) fn next(&mut self, place: &mut Place) -> Option<&mut Row<V, N>> {
+        let rows = match self {
+            Timeline::Empty => return None,
+            Timeline::One(row) => std::slice::from_mut(row),
+            Timeline::Few(rows) => rows,
+            Timeline::Many(blocks) => {
+                if blocks.get(place.block).is_some_and(|rows| place.row == rows.len()) {
+                    *place = Place { block: place.block + 1, row: 0 };
+                }
+                blocks.get_mut(place.block)?
+            }
+        };
+        let row = rows.get_mut(place.row)?;
+        place.row += 1;
+        Some(row)
+    }
+
+    /// Loads the first of several rows.
+    #[inline(always)]
+    pub(crate) fn touch(&self) -> bool {
+        match self {
+            Timeline::Few(rows) => rows.first().is_some_and(|row| row.time > EventTime::MIN),
+            _ => false,
+        }
+    }
+
+    /// Every row, rising by time.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = &Row<V, N>> {
+        let (few, many): (&[Row<V, N>], &[Vec<Row<V, N>>]) = match self {
+            Timeline::Empty => (&[], &[]),
+            Timeline::One(row) => (std::slice::from_ref(row), &[]),
+            Timeline::Few(rows) => (rows, &[]),
+            Timeline::Many(blocks) => (&[], blocks),
+        };
+        few.iter().chain(many.iter().flatten())
+    }
+}
+
+/// Inserts into one block.
+fn insert_sorted<V, N>(rows: &mut Vec<Row<V, N>>, row: Row<V, N>, funds: &mut Funds) -> Option<bool> {
+    if !funds.room_in(rows) {
+        return None;
+    }
+    let place = match rows.last() {
+        Some(last) if row.time < last.time => rows.partition_point(|other| other.time <= row.time),
+        _ => rows.len(),
+    };
+    let was_there = place > 0 && rows[place - 1].time == row.time;
+    rows.insert(place, row);
+    Some(was_there)
+}
+
+fn insert_into_blocks<V, N>(
+    blocks: &mut Vec<Vec<Row<V, N>>>,
+    row: Row<V, N>,
+    funds: &mut Funds,
+) -> Option<bool> {
+    // The last block that begins no later: behind all rows that are not later, if they end there.
+    let index = blocks.partition_point(|rows| rows.first().is_some_and(|first| first.time <= row.time));
+    let mut index = index.saturating_sub(1);
+    if blocks[index].len() == BLOCK_ROWS {
+        let mut upper = Vec::new();
+        if !(funds.room_in(blocks) && funds.room_for(&mut upper, BLOCK_ROWS)) {
+            return None;
+        }
+        let rows = &mut blocks[index];
+        // Rows that come in order fill their blocks: only a row that goes into the middle cuts one in half.
+        let is_behind_all = rows.last().is_some_and(|last| last.time <= row.time);
+        let was_there = is_behind_all && rows.last().is_some_and(|last| last.time == row.time);
+        if is_behind_all {
+            upper.push(row);
+            blocks.insert(index + 1, upper);
+            return Some(was_there);
+        }
+        upper.extend(rows.drain(BLOCK_ROWS / 2..));
+        let is_in_upper = upper[0].time <= row.time;
+        blocks.insert(index + 1, upper);
+        index += usize::from(is_in_upper);
+    }
+    insert_sorted(&mut blocks[index], row, funds)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use thalweg_model::Allowance;
+
+    use super::*;
+
+    fn at(micros: i64) -> EventTime {
+        EventTime::from_micros(micros)
+    }
+
+    proptest! {
+        /// Whatever the order in which rows come, they stand sorted, equal ones as they came; spans of them are those
+        /// of a sorted vector; what is held is what was paid for.
+        #[test]
+        fn equals_a_stable_sort(
+            times in prop_oneof![
+                proptest::collection::vec(-20..20i64, 0..40),
+                proptest::collection::vec(-300..300i64, 0..1_500),
+                (0..1_500i64).prop_map(|count| (0..count).collect()),
+                (0..1_500i64).prop_map(|count| (0..count).rev().collect()),
+                (0..1_500usize).prop_map(|count| vec![7; count]),
+            ],
+            spans in proptest::collection::vec((-310..310i64, 0..100i64), 1..20),
+        ) {
+            let mut funds = Funds::new(&Allowance::default());
+            let mut timeline = Timeline::Empty;
+            for (value, time) in times.iter().enumerate() {
+                let was_there = timeline.insert(Row { time: at(*time), value, fate: false }, &mut funds);
+                prop_assert_eq!(was_there, Some(times[..value].contains(time)));
+            }
+            let mut sorted: Vec<(i64, usize)> = times.iter().copied().zip(0..).collect();
+            sorted.sort_unstable();
+            prop_assert!(timeline.rows().map(|row| (row.time.as_micros(), row.value)).eq(sorted.iter().copied()));
+            for (from, length) in spans {
+                let mut place = timeline.seek(at(from));
+                let mut found = Vec::new();
+                while let Some(row) = timeline.next(&mut place).filter(|row| row.time <= at(from + length)) {
+                    found.push(row.value);
+                }
+                let within = sorted.iter().filter(|(time, _)| (from..=from + length).contains(time));
+                prop_assert!(within.map(|(_, value)| *value).eq(found));
+            }
+            let held = match &timeline {
+                Timeline::Empty | Timeline::One(_) => 0,
+                Timeline::Few(rows) => super::super::funds::bytes_of(rows),
+                Timeline::Many(blocks) => {
+                    prop_assert!(blocks.iter().all(|rows| !rows.is_empty() && rows.len() <= BLOCK_ROWS));
+                    let rows: usize = blocks.iter().map(super::super::funds::bytes_of).sum();
+                    rows + super::super::funds::bytes_of(blocks)
+                }
+            };
+            prop_assert_eq!(held, funds.held_bytes());
+        }
+    }
+}
