@@ -66,7 +66,7 @@ pub mod stream;
 
 pub use query::Query;
 pub use segment::{Chaining, Erased, Segment};
-pub use stream::{KeyedPair, KeyedStream, Parts, SharedStream, Stream, WindowedPair, WindowedStream};
+pub use stream::{KeyedPair, KeyedStream, MatchedPair, Parts, SharedStream, Stream, WindowedStream};
 
 pub use thalweg_model::{
     Clock, Coded, CountWindows, Counted, Counts, Either, Entropy, EventTime, Fault, Firing, Flow, Fold,
@@ -75,8 +75,8 @@ pub use thalweg_model::{
     TumblingWindows, VirtualClock, WatermarkStrategy, Watermarks, Window, WindowError, Windowed, source,
 };
 pub use thalweg_operators::{
-    Count, DistinctCount, DuplicateKey, FloatSum, KeyedProcess, Lookup, LookupOptions, LookupOrder, Max,
-    Mean, Min, Of, ProcessContext, Sum, Table, Ticket, TopN, Values, of,
+    Count, DistinctCount, DuplicateKey, FloatSum, Interval, IntervalError, KeyedProcess, Lookup,
+    LookupOptions, LookupOrder, Max, Mean, Min, Of, ProcessContext, Sum, Table, Ticket, TopN, Values, of,
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{

@@ -112,7 +112,7 @@ use std::rc::Rc;
 use thalweg_model::{Either, Fault, Operator, Sink, State};
 use thalweg_operators::{
     DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own, Sort,
-    StaticJoin, Table,
+    StaticJoin, StaticLeftJoin, Table,
 };
 use thalweg_runtime::SinkPlan;
 
@@ -120,7 +120,7 @@ use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
 
 pub use keyed::{KeyedStream, WindowedStream};
-pub use pair::{KeyedPair, WindowedPair};
+pub use pair::{InWindows, KeyedPair, MatchedPair, Matching, Within};
 pub use several::{Parts, SharedStream};
 
 /// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of
@@ -167,6 +167,36 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         F: Fn(T) -> U + Send + Sync + 'static,
     {
         self.follow("map", |head, label| chained(head, Map::new("", function), label))
+    }
+
+    /// Joins each value with the row of `table` that has its key, or with none: a left join, which drops nothing.
+    ///
+    /// ```
+    /// # use thalweg::{DuplicateKey, Segment, Stream, Table};
+    /// # fn named<C: Segment<u32>>(numbers: Stream<u32, C>) -> Result<Stream<String, impl Segment<String>>, DuplicateKey> {
+    /// let names = Table::new([(1, "one"), (2, "two")])?;
+    /// Ok(numbers.left_join_table(names, |number| *number, |number, name| match name {
+    ///     Some(name) => (*name).to_owned(),
+    ///     None => number.to_string(),
+    /// }))
+    /// # }
+    /// ```
+    pub fn left_join_table<K, R, U, KeyOf, Combine>(
+        self,
+        table: Table<K, R>,
+        key_of: KeyOf,
+        combine: Combine,
+    ) -> Stream<U, Stateful<C::BeforeState, T, StaticLeftJoin<K, R, KeyOf, Combine>>>
+    where
+        K: Eq + Hash + Send + Sync + 'static,
+        R: Send + Sync + 'static,
+        U: Send + 'static,
+        KeyOf: Fn(&T) -> K + Send + Sync + 'static,
+        Combine: Fn(T, Option<&R>) -> U + Send + Sync + 'static,
+    {
+        self.follow("join", |head, label| {
+            stateful(head, StaticLeftJoin::new("", table, key_of, combine), label)
+        })
     }
 
     /// Makes each value into another or into nothing, in their order; event times stay. Values that become nothing are

@@ -16,6 +16,15 @@
 //!            outer join, an entry in a radix heap for each record that met nobody when it came
 //! Source     the semantics are those of Flink's interval join, outer joins apart, which only its SQL has: "Interval Joins"
 //!            in the manual of its Table API. Buckets and heap are ours: see `interval_side` and `expiry`
+//!
+//! ```
+//! # use thalweg::{Interval, IntervalError, Segment, Span, Stream};
+//! # fn f<A: Segment<(u64, i64)>, B: Segment<(u64, i64)>>(orders: Stream<(u64, i64), A>, parcels: Stream<(u64, i64), B>) -> Result<Stream<(u64, bool), impl Segment<(u64, bool)>>, IntervalError> {
+//! let hour = Interval::new(Span::ZERO, Span::from_secs(3_600))?;
+//! let pair = orders.key_by(|(order, _)| *order).join(parcels.key_by(|(order, _)| *order));
+//! Ok(pair.within(hour).left(|(order, _), parcel| (*order, parcel.is_some())))
+//! # }
+//! ```
 
 use std::fmt;
 use std::hash::Hash;
