@@ -1,14 +1,18 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options, [`chain`] the values of one of them, and [`fit`] says which go together. [`ysb`] and
-//! [`nyt`] make the queries and check what comes out, [`drive`] runs them for a while, [`rows`] keeps the results,
-//! [`report`] writes the figures as text or JSON.
+//! [`args`] are its options, [`chain`] the values of one of them, [`fit`] says which go together, and [`files`] which
+//! files may. [`ysb`] and [`nyt`] make the queries and check what comes out, from generated input or from [`recorded`],
+//! of which [`plain_lines`] are given to the reference. [`drive`] runs them for a while, [`rows`] keeps the
+//! results, [`report`] writes the figures as text or JSON.
 
 mod args;
 mod chain;
 mod drive;
+mod files;
 mod fit;
 mod nyt;
+mod plain_lines;
+mod recorded;
 mod report;
 mod rows;
 mod ysb;

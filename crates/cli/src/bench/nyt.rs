@@ -1,6 +1,5 @@
 //! `bench nyt`: the query from generated trips, or from [`recorded`] ones.
 
-mod plain_lines;
 mod recorded;
 
 use std::sync::Arc;

@@ -1,16 +1,17 @@
-//! A file of recorded trips as the reference wants it.
+//! The lines of a recorded file as references want them.
 //!
-//! The reference splits lines at their commas. It knows no quotes, no encoding and no longest line, and passes over
-//! empty lines and headers. The dialect of our CSV files is richer (see `csv` in connectors), so the file is put
-//! into plain words for the reference: one line for each line of data, in order, which is a trip if and only if the
-//! line is one in that dialect. Written from the dialect's description and sharing no code with the source, so that
-//! a mistake in either shows.
+//! A reference splits lines at their commas. It knows no quotes, no encoding and no longest line. The dialect of our
+//! CSV files is richer (see `csv` in connectors), so the file is put into plain words for the reference: one line for
+//! each line of data, in order, or none in the place of one that breaks a rule of the dialect. Written from the
+//! dialect's description and sharing no code with the source, so that a mistake in either shows.
+
+use thalweg_connectors::Header;
 
 /// The longest line of the dialect, in bytes, its `\n` not counted.
 const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// The first `lines_max` lines of data, without the header, in plain words.
-pub(super) fn plain_lines(file: &[u8], lines_max: u64) -> String {
+/// The first `lines_max` lines of data, in plain words.
+pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
     // Behind the last line end there is no line; and an empty line is one unless it is the last.
@@ -20,16 +21,8 @@ pub(super) fn plain_lines(file: &[u8], lines_max: u64) -> String {
     if lines.last().is_some_and(|line| matches!(*line, b"" | b"\r")) {
         lines.pop();
     }
-    let mut plain = String::new();
     let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
-    for line in lines.iter().skip(1).take(count) {
-        // The query does not read the first column. With this in it, a line is neither empty nor a header, and
-        // alone it is no trip.
-        plain.push('_');
-        plain += &unquoted(line).unwrap_or_default();
-        plain.push('\n');
-    }
-    plain
+    lines.into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
 }
 
 /// The line without its quotes, fields parted by commas; none if it breaks a rule.
@@ -48,7 +41,7 @@ fn unquoted(line: &[u8]) -> Option<String> {
                 At::Quoted
             }
             (At::Quoted, c) => {
-                // No column that the query reads can hold a comma, and other text will not do there either.
+                // No column that a query reads can hold a comma, and other text will not do there either.
                 plain.push(if c == ',' { '_' } else { c });
                 At::Quoted
             }
@@ -79,8 +72,15 @@ enum At {
 mod tests {
     use super::*;
 
+    /// Each plain line with a line end behind it; `!` for one that breaks a rule.
+    fn plain(file: &[u8], header: Header, lines_max: u64) -> String {
+        let lines = plain_lines(file, header, lines_max);
+        lines.map(|line| line.unwrap_or_else(|| "!".to_owned()) + "\n").collect()
+    }
+
+    #[track_caller]
     fn check(file: &[u8], expected: &str) {
-        assert_eq!(plain_lines(file, u64::MAX), expected, "{}", file.escape_ascii());
+        assert_eq!(plain(file, Header::Expect, u64::MAX), expected, "{}", file.escape_ascii());
     }
 
     #[test]
@@ -88,36 +88,42 @@ mod tests {
         check(b"", "");
         check(b"head", "");
         check(b"head\n", "");
-        check(b"\xef\xbb\xbfhead\n1,a\n", "_1,a\n");
-        check(b"head\r\n1,a\r\n2,b", "_1,a\n_2,b\n");
-        check(b"head\nhead\n\n1,a\n", "_head\n_\n_1,a\n");
+        check(b"\xef\xbb\xbfhead\n1,a\n", "1,a\n");
+        check(b"head\r\n1,a\r\n2,b", "1,a\n2,b\n");
+        check(b"head\nhead\n\n1,a\n", "head\n\n1,a\n");
+    }
+
+    #[test]
+    fn without_a_header_the_first_line_is_data() {
+        assert_eq!(plain(b"\xef\xbb\xbf1,a\n2,b\n", Header::None, u64::MAX), "1,a\n2,b\n");
+        assert_eq!(plain(b"\n", Header::None, u64::MAX), "");
     }
 
     #[test]
     fn an_empty_line_at_the_very_end_is_none() {
-        check(b"head\n1,a\n\n", "_1,a\n");
-        check(b"head\n1,a\n\r\n", "_1,a\n");
-        check(b"head\n1,a\n\r", "_1,a\n");
-        check(b"head\n1,a\n\n\n", "_1,a\n_\n");
+        check(b"head\n1,a\n\n", "1,a\n");
+        check(b"head\n1,a\n\r\n", "1,a\n");
+        check(b"head\n1,a\n\r", "1,a\n");
+        check(b"head\n1,a\n\n\n", "1,a\n\n");
     }
 
     #[test]
     fn quotes_are_taken_off() {
-        check(b"h\n\"1\",\"a,b\",\"c\"\"d\",\"\",e\"f\n", "_1,a_b,c\"d,,e\"f\n");
-        check(b"h\n\"1\"2,3\n", "_12,3\n");
+        check(b"h\n\"1\",\"a,b\",\"c\"\"d\",\"\",e\"f\n", "1,a_b,c\"d,,e\"f\n");
+        check(b"h\n\"1\"2,3\n", "12,3\n");
     }
 
     #[test]
-    fn what_breaks_a_rule_is_no_trip() {
-        check(b"h\n1,\"a\n1,\xff\n", "_\n_\n");
+    fn what_breaks_a_rule_is_no_line() {
+        check(b"h\n1,\"a\n1,\xff\n", "!\n!\n");
         let line = |length: usize| [b"h\n".to_vec(), vec![b'x'; length], b"\n".to_vec()].concat();
-        check(&line(LINE_BYTES_MAX + 1), "_\n");
-        check(&line(LINE_BYTES_MAX), &format!("_{}\n", "x".repeat(LINE_BYTES_MAX)));
+        check(&line(LINE_BYTES_MAX + 1), "!\n");
+        check(&line(LINE_BYTES_MAX), &format!("{}\n", "x".repeat(LINE_BYTES_MAX)));
     }
 
     /// A run that was interrupted has read so many lines and no more.
     #[test]
     fn only_the_lines_that_were_read() {
-        assert_eq!(plain_lines(b"h\n1\n2\n3\n", 2), "_1\n_2\n");
+        assert_eq!(plain(b"h\n1\n2\n3\n", Header::Expect, 2), "1\n2\n");
     }
 }

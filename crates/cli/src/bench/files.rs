@@ -1,0 +1,49 @@
+//! Which files a run reads and writes: none may be two of them.
+
+use std::io;
+use std::path::{self, Path, PathBuf};
+
+use anyhow::Result;
+
+use super::args::BenchArgs;
+use crate::failure::WrongOption;
+
+/// Refuses results, of these names in the folder of results, that would replace what is read, or be replaced by bad
+/// lines. That bad lines do not replace the input is the source's own concern.
+pub fn refuse_one_for_two(args: &BenchArgs, results: &[&str], diverted: Option<&Path>) -> Result<()> {
+    let wrong = |problem: String| Err(WrongOption(problem).into());
+    for name in results {
+        let Some(result) = args.results_file(name)? else { continue };
+        if let Some(input) = &args.input
+            && replaces(&result, input)
+        {
+            return wrong(format!("--results: {} is the input; take another folder", result.display()));
+        }
+        if let Some(diverted) = diverted
+            && (replaces(&result, diverted) || replaces(diverted, &result))
+        {
+            return wrong(format!("--on-bad: the results go to {}; take another file", diverted.display()));
+        }
+    }
+    Ok(())
+}
+
+/// Whether what is written to `path` replaces `other`: under its own name, or under that which it bears until it is
+/// whole.
+fn replaces(path: &Path, other: &Path) -> bool {
+    let unfinished = PathBuf::from(format!("{}.inprogress", path.display()));
+    is_same(path, other) || is_same(&unfinished, other)
+}
+
+/// Whether two paths lead to one file, which need not be there yet.
+fn is_same(a: &Path, b: &Path) -> bool {
+    matches!((place(a), place(b)), (Ok(a), Ok(b)) if a == b)
+}
+
+fn place(path: &Path) -> io::Result<PathBuf> {
+    path.canonicalize().or_else(|_| {
+        let path = path::absolute(path)?;
+        let folder = path.parent().unwrap_or(&path).canonicalize()?;
+        Ok(folder.join(path.file_name().unwrap_or_default()))
+    })
+}

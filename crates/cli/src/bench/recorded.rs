@@ -1,0 +1,100 @@
+//! Recorded input: a file of lines, read once by the engine and once more, afterwards, for the reference.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, Result};
+use flate2::read::MultiGzDecoder;
+use thalweg::Record;
+use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError};
+
+use super::args::BenchArgs;
+use super::drive::Driven;
+use super::plain_lines::plain_lines;
+use super::report::Checked;
+use super::{files, fit};
+use crate::failure;
+use crate::options::OnBadOption;
+
+/// Turns a row into a record.
+pub type Parse<T> = fn(&Row<'_>) -> Result<Record<T>, RowError>;
+
+/// What the lines of a file are.
+pub struct Layout {
+    pub columns: &'static [&'static str],
+    pub header: Header,
+}
+
+/// The file of a run.
+pub struct Recorded<'a> {
+    path: &'a Path,
+    layout: Layout,
+    on_bad: OnBad,
+}
+
+impl<'a> Recorded<'a> {
+    /// The file at `path`, of a run that writes the files `results`. Their folder is made, nothing is opened.
+    pub fn new(args: &BenchArgs, path: &'a Path, layout: Layout, results: &[&str]) -> Result<Self> {
+        let on_bad = match &args.on_bad {
+            Some(OnBadOption::Fail) => OnBad::Fail,
+            Some(OnBadOption::Skip) => OnBad::Skip,
+            Some(OnBadOption::Divert(path)) => OnBad::Divert(path.clone()),
+            None => {
+                let name = format!("{}.bad.csv", fit::name(args.workload));
+                OnBad::Divert(args.results_file(&name)?.unwrap_or_else(|| PathBuf::from(&name)))
+            }
+        };
+        let diverted = if let OnBad::Divert(path) = &on_bad { Some(path.as_path()) } else { None };
+        files::refuse_one_for_two(args, results, diverted)?;
+        Ok(Recorded { path, layout, on_bad })
+    }
+
+    /// Opens it for the engine.
+    pub fn open<T>(&self, parse: Parse<T>) -> Result<CsvSource<T, Parse<T>>>
+    where
+        T: Send + 'static,
+    {
+        let Layout { columns, header } = self.layout;
+        let options = CsvOptions { path: self.path.to_owned(), columns, header, on_bad: self.on_bad.clone() };
+        CsvSource::open(options, Arc::new(RealDisk), parse).map_err(|error| failure::of_connector(&error))
+    }
+
+    /// Where bad lines were diverted to, if there were any.
+    pub fn diverted(&self, driven: &Driven) -> Option<PathBuf> {
+        match &self.on_bad {
+            OnBad::Divert(path) if driven.total(|report| report.bad) > 0 => Some(path.clone()),
+            _ => None,
+        }
+    }
+
+    /// Checks a run against the reference: `wrong` is given the lines that were read, in plain words, and tells what is
+    /// wrong with the results. If the reference cannot tell, that nothing got lost must do.
+    pub fn check(
+        &self,
+        driven: &Driven,
+        wrong: impl FnOnce(&mut dyn Iterator<Item = Option<String>>) -> Option<String>,
+    ) -> Result<Checked> {
+        // The reference has no watermarks. If records came too late for their windows, it has rows that must not be.
+        if driven.total(|report| report.total(|counts| counts.late)) > 0 {
+            return Ok(Checked { how: "conservation", error: None });
+        }
+        let read = || driven.total(|report| report.events_in + report.bad);
+        let lines_max = if driven.is_interrupted { read() } else { u64::MAX };
+        let bytes = bytes_of(self.path)?;
+        let error = wrong(&mut plain_lines(&bytes, self.layout.header, lines_max));
+        Ok(Checked { how: "oracle-equal", error })
+    }
+}
+
+/// A file, gunzipped if its name ends in `.gz`.
+pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
+    let read = File::open(path).and_then(|mut file| {
+        if is_gzip { MultiGzDecoder::new(file).read_to_end(&mut bytes) } else { file.read_to_end(&mut bytes) }
+    });
+    read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
+    Ok(bytes)
+}
