@@ -1,11 +1,13 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options, [`chain`] the values of one of them, [`fit`] says which go together, and [`files`] which
-//! files may. [`ysb`] and [`nyt`] make the queries and check what comes out, from generated input or from [`recorded`],
-//! of which [`plain_lines`] are given to the reference. [`drive`] runs them for a while, [`rows`] keeps the
-//! results, [`report`] writes the figures as text or JSON.
+//! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
+//! which options go together, [`files`] which files may. [`ysb`] and [`nyt`] make the queries and check what comes out,
+//! from generated input or from [`recorded`], of which [`plain_lines`] are given to the reference. [`drive`] runs them
+//! for a while, [`by_hand`] the loops that they are measured against. [`rows`] keeps the results, [`report`] writes
+//! the figures as text or JSON.
 
 mod args;
+mod by_hand;
 mod chain;
 mod drive;
 mod files;
@@ -15,6 +17,7 @@ mod plain_lines;
 mod recorded;
 mod report;
 mod rows;
+mod workload;
 mod ysb;
 
 use std::io::{self, IsTerminal};
@@ -29,7 +32,8 @@ pub use args::BenchArgs;
 
 use crate::console;
 use crate::interrupt::Interrupt;
-use args::{Format, Workload};
+use args::Format;
+use workload::Workload;
 
 /// Runs the workload as often as asked; `false` if a result is wrong. Ctrl-C ends the run at hand, whose figures
 /// are shown, and those that would follow it.

@@ -13,15 +13,13 @@ use thalweg::{
 use thalweg_connectors::Pace;
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy;
-use thalweg_workloads::ysb::loops::LoopKind;
+use thalweg_workloads::loops::LoopKind;
 
 use super::chain;
 use super::drive::Until;
+use super::workload::Workload;
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
-
-/// Records per second of event time when a generator is drained.
-pub const NOMINAL_RATE_PER_S: u64 = 10_000_000;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -118,15 +116,6 @@ pub struct BenchArgs {
     pub output: Format,
 }
 
-/// A workload.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-pub enum Workload {
-    /// Yahoo's streaming benchmark: views per campaign.
-    Ysb,
-    /// New York's taxis: trips and their mean distance per cell of the town.
-    Nyt,
-}
-
 /// Who writes the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
 pub enum Api {
@@ -171,7 +160,8 @@ impl BenchArgs {
     }
 
     /// The names of the queries: the workload's, with a number behind it if there are several.
-    pub fn query_names(&self, workload: &str) -> Vec<String> {
+    pub fn query_names(&self) -> Vec<String> {
+        let workload = self.workload.facts().name;
         match self.queries {
             1 => vec![workload.to_owned()],
             queries => (1..=queries).map(|number| format!("{workload}-{number}")).collect(),
@@ -202,7 +192,8 @@ impl BenchArgs {
     pub fn pace(&self) -> (Pace, Option<u64>) {
         match self.rate {
             Rate::Max => {
-                (Pace::Drain { nominal_rate_per_s: NOMINAL_RATE_PER_S, start: EventTime::EPOCH }, None)
+                let nominal_rate_per_s = self.workload.facts().nominal_rate_per_s;
+                (Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }, None)
             }
             Rate::PerSecond(rate_per_s) => {
                 // A whole microsecond, so that event times have a closed form.

@@ -8,7 +8,6 @@ use anyhow::Result;
 use thalweg::{Engine, Graph, LatencySummary, QueryHandle, QueryReport, QueryState};
 use thalweg_runtime::{Latencies, system};
 
-use super::rows::{self, Kept};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
@@ -185,13 +184,11 @@ impl Driven {
         Some(if self.reports.len() == 1 { wrong } else { format!("query {query}: {wrong}") })
     }
 
-    /// The first query whose rows are not those of the reference; takes the rows out.
-    pub fn first_difference<R>(
-        &self,
-        kept: &[Kept<R>],
-        difference: impl Fn(&QueryReport, &[R]) -> Option<String>,
-    ) -> Option<String> {
-        self.first_wrong(|index, report| difference(report, &rows::take(&kept[index])))
+    /// Whether the reference can tell what the results must be, if it takes up to `records_max` records. It has no
+    /// watermarks: if records came too late for their windows, it has results that must not be.
+    pub fn is_comparable(&self, records_max: u64) -> bool {
+        let late = self.total(|report| report.total(|counts| counts.late));
+        late == 0 && self.total(|report| report.events_in) <= records_max
     }
 
     /// The first query that lost records on the way, and where.

@@ -8,21 +8,19 @@ use anyhow::Result;
 use super::args::BenchArgs;
 use crate::failure::WrongOption;
 
-/// Refuses results, of these names in the folder of results, that would replace what is read, or be replaced by bad
-/// lines. That bad lines do not replace the input is the source's own concern.
-pub fn refuse_one_for_two(args: &BenchArgs, results: &[&str], diverted: Option<&Path>) -> Result<()> {
-    let wrong = |problem: String| Err(WrongOption(problem).into());
+/// Refuses results, files of these names in the folder of results, that would replace what is read or be replaced by
+/// bad lines. That those do not replace the input is the source's own concern.
+pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
+    let refuse = |problem: String| Err(WrongOption(problem).into());
     for name in results {
         let Some(result) = args.results_file(name)? else { continue };
-        if let Some(input) = &args.input
-            && replaces(&result, input)
-        {
-            return wrong(format!("--results: {} is the input; take another folder", result.display()));
+        let path = result.display();
+        if args.input.as_ref().is_some_and(|input| replaces(&result, input)) {
+            return refuse(format!("--results: {path} is the input; take another folder"));
         }
-        if let Some(diverted) = diverted
-            && (replaces(&result, diverted) || replaces(diverted, &result))
-        {
-            return wrong(format!("--on-bad: the results go to {}; take another file", diverted.display()));
+        if diverted.is_some_and(|diverted| replaces(&result, diverted) || replaces(diverted, &result)) {
+            let path = diverted.map_or(result.display(), Path::display);
+            return refuse(format!("--on-bad: the results go to {path}; take another file"));
         }
     }
     Ok(())

@@ -8,13 +8,12 @@ use anyhow::Result;
 use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record, Source, TumblingWindows, Windowed};
 use thalweg_connectors::{Paced, RowWriter};
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
-use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
 use super::args::BenchArgs;
 use super::drive::drive;
 use super::report::{Checked, Figures};
-use super::rows::{Kept, Rows};
+use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache, stamps_of};
 use crate::failure;
 use crate::interrupt::Interrupt;
@@ -37,15 +36,13 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let _cache = reserve_cache(&engine, &*generator)?;
     let (pace, offered) = args.pace();
     let mut planned = Vec::new();
-    for name in args.query_names("nyt") {
+    for name in args.query_names() {
         let source = Paced::new(Arc::clone(&generator), pace);
         planned.push(plan(args, &name, source.map_err(|error| failure::of_connector(&error))?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
-    let checked = if driven.total(|report| report.events_in) > REFERENCE_TRIPS_MAX {
-        Checked { how: "conservation", error: None }
-    } else {
+    let checked = if driven.is_comparable(REFERENCE_TRIPS_MAX) && kept.iter().all(Kept::is_whole) {
         let (rate_per_s, start_us) = stamps_of(pace);
         let stamp = |index: u64| start_us + (u128::from(index) * 1_000_000 / u128::from(rate_per_s)) as i64;
         let trip = |index: u64| {
@@ -59,13 +56,14 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
                 latitude: trip.pickup.latitude,
             }
         };
-        let error = driven.first_difference(&kept, |report, found| {
+        Checked::by_reference(driven.first_wrong(|index, report| {
             let answer = nyt_rows((0..report.events_in).map(trip), fit::window(args).as_micros());
-            difference(&answer, found, report)
-        });
-        Checked { how: "oracle-equal", error }
+            difference(&answer, &kept[index].take(), report)
+        }))
+    } else {
+        Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, "nyt", &driven, offered, checked))
+    Ok(Figures::of_engine(args, &driven, offered, checked))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<NytRow>)>
@@ -89,7 +87,7 @@ fn difference(answer: &NytAnswer, found: &[NytRow], report: &QueryReport) -> Opt
     ];
     let wrong = counts.iter().find(|(_, expected, found)| expected != found);
     let wrong = wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
-    wrong.or_else(|| compare(&answer.rows, found).err().map(|difference| difference.to_string()))
+    wrong.or_else(|| rows::difference(&answer.rows, found))
 }
 
 fn vendor_id(vendor: Vendor) -> &'static str {

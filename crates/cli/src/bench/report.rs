@@ -88,16 +88,28 @@ impl From<LatencySummary> for Latency {
 /// How results were checked.
 pub struct Checked {
     /// `oracle-equal`, `conservation` or `none`.
-    pub how: &'static str,
+    how: &'static str,
     /// What is wrong, if something is.
-    pub error: Option<String>,
+    error: Option<String>,
+}
+
+impl Checked {
+    /// Against the reference; with what is wrong, if something is.
+    pub fn by_reference(error: Option<String>) -> Self {
+        Checked { how: "oracle-equal", error }
+    }
+
+    /// No further than that nothing got lost.
+    pub fn by_conservation() -> Self {
+        Checked { how: "conservation", error: None }
+    }
 }
 
 impl Figures {
     /// The figures of a run that did nothing.
-    pub fn new(args: &BenchArgs, workload: &'static str, api: &'static str, checked: Checked) -> Self {
+    pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
-            workload,
+            workload: args.workload.facts().name,
             api,
             policy: None,
             memory: None,
@@ -135,7 +147,6 @@ impl Figures {
     /// The figures of a run of the engine; records that got lost on the way are an error, too.
     pub fn of_engine(
         args: &BenchArgs,
-        workload: &'static str,
         driven: &Driven,
         offered_per_query: Option<u64>,
         checked: Checked,
@@ -163,7 +174,7 @@ impl Figures {
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
             interrupted: driven.is_interrupted,
-            ..Figures::new(args, workload, "typed", checked)
+            ..Figures::new(args, "typed", checked)
         }
     }
 

@@ -1,0 +1,64 @@
+//! The hand-written loops that the engine is measured against: how they are warmed up, measured and held to the
+//! reference.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+use std::time::Duration;
+
+use thalweg_runtime::system;
+use thalweg_workloads::loops::{LoopKind, LoopReport, LoopStop, WorkerReport};
+
+use super::args::BenchArgs;
+use super::report::{Checked, Figures};
+
+/// What all loops are told.
+pub struct Settings {
+    pub workers: NonZeroUsize,
+    pub block_records: NonZeroUsize,
+    /// Records per second of event time.
+    pub nominal_rate_per_s: NonZeroU64,
+}
+
+impl Settings {
+    /// As the options say.
+    pub fn of(args: &BenchArgs) -> Self {
+        let at_least_one = |number: u64| {
+            let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
+            number.expect("the option's bounds lie between 1 and a million")
+        };
+        let nominal_rate_per_s = NonZeroU64::new(args.workload.facts().nominal_rate_per_s);
+        Settings {
+            workers: at_least_one(args.workers),
+            block_records: at_least_one(args.block_records),
+            nominal_rate_per_s: nominal_rate_per_s.expect("no generator stands still"),
+        }
+    }
+}
+
+/// Runs the loop of this kind until it is to stop, twice: to warm up, and to be measured. `wrong` tells in what a
+/// worker's results differ from the reference.
+pub fn figures<R>(
+    args: &BenchArgs,
+    kind: LoopKind,
+    run: impl Fn(LoopStop) -> LoopReport<R>,
+    wrong: impl Fn(&WorkerReport<R>) -> Option<String>,
+) -> Figures {
+    let after = |seconds| LoopStop::After(Duration::from_secs_f64(seconds));
+    system::forget_rss_peak();
+    if args.warmup > 0.0 {
+        run(after(args.warmup));
+    }
+    let cpu_before = system::cpu_seconds();
+    let ran = run(after(args.seconds));
+    let cpu_s = system::cpu_seconds() - cpu_before;
+    let rss_peak_bytes = system::rss_peak_bytes();
+    let checked = Checked::by_reference(ran.workers.iter().find_map(wrong));
+    Figures {
+        throughput_per_s: ran.events_per_s(),
+        events_in: ran.events(),
+        results_out: ran.workers.iter().map(|worker| worker.results.len() as u64).sum(),
+        seconds: ran.seconds(),
+        cpu_s,
+        rss_peak_bytes,
+        ..Figures::new(args, kind.name(), checked)
+    }
+}
