@@ -10,6 +10,7 @@
 //! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
 //! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
+//! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
 pub mod lrb;
@@ -30,6 +31,37 @@ pub trait Row: fmt::Debug + Clone {
     /// Whether `found`, which has the same key, is the same result: integers to the bit, doubles within a
     /// relative 1e-9.
     fn agrees(&self, found: &Self) -> bool;
+}
+
+/// Windows of one size that begin at all multiples of a slide.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Windows {
+    /// Microseconds, above zero.
+    pub size_us: i64,
+    /// Microseconds, above zero.
+    pub slide_us: i64,
+}
+
+impl From<i64> for Windows {
+    /// Back to back.
+    fn from(size_us: i64) -> Self {
+        Windows { size_us, slide_us: size_us }
+    }
+}
+
+impl Windows {
+    /// Where the windows begin in which an instant lies, the last one first.
+    fn starts(self, event_time_us: i64) -> impl Iterator<Item = i64> {
+        let last_us = event_time_us.div_euclid(self.slide_us) * self.slide_us;
+        let back = std::iter::successors(Some(last_us), move |start_us| Some(start_us - self.slide_us));
+        back.take_while(move |start_us| event_time_us < start_us + self.size_us)
+    }
+
+    /// Refuses windows whose starts are no whole multiples of so many microseconds.
+    fn assert_whole(self, unit_us: i64, units: &str) {
+        let is_whole = |span_us: i64| span_us > 0 && span_us % unit_us == 0;
+        assert!(is_whole(self.size_us) && is_whole(self.slide_us), "{self:?} have no start in whole {units}");
+    }
 }
 
 /// The first difference between expected and found rows, by key.

@@ -45,11 +45,11 @@ fn run_engine(
     let (rate_per_s, start_us) = stamps_of(pace);
     let period: Vec<(u64, u64)> =
         generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
-    let size_us = fit::window(args).as_micros();
+    let windows = fit::window(args).as_micros().into();
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
             let events = report.events_in;
-            let run = YsbDrain { period: &period, events, rate_per_s, start_us, size_us };
+            let run = YsbDrain { period: &period, events, rate_per_s, start_us, windows };
             difference(&ysb_counts_of_drain(run), &kept[index].take())
         }))
     } else {
@@ -89,7 +89,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figur
             events: worker.events,
             rate_per_s: nominal_rate_per_s.get(),
             start_us: start.as_micros(),
-            size_us: event::WINDOW.as_micros(),
+            windows: event::WINDOW.as_micros().into(),
         });
         let found: Vec<YsbCount> = worker.results.iter().map(row_of).collect();
         difference(&expected, &found)

@@ -1,6 +1,6 @@
-//! NYT in the typed interface: source → map → filter → tumbling count and mean → sink.
+//! NYT in the typed interface: source → map → filter → count and mean per window → sink.
 
-use thalweg::{Fold, Query, Sink, Source, TumblingWindows, WatermarkStrategy, Windowed};
+use thalweg::{Fold, Query, Sink, SlidingWindows, Source, WatermarkStrategy, Windowed};
 
 use super::DISTANCE_MILES_ABOVE;
 use super::cell::Cell;
@@ -23,7 +23,7 @@ pub fn trips_per_cell<S, K>(
     query: &Query,
     source: S,
     strategy: WatermarkStrategy,
-    windows: TumblingWindows,
+    windows: impl Into<SlidingWindows>,
     sink: K,
 ) where
     S: Source<Item = Trip> + 'static,
@@ -42,7 +42,7 @@ pub fn trips_per_cell<S, K>(
                 && trip.cell != Cell::OUTSIDE
         })
         .key_by(|trip| trip.cell)
-        .tumbling(windows)
+        .sliding(windows.into())
         .aggregate(MeanDistance)
         .sink("sink", sink);
 }

@@ -1,14 +1,14 @@
-//! Reference results of NYT: how many trips began in each cell in each tumbling window, and their mean
-//! distance.
+//! Reference results of NYT: how many trips began in each cell in each window, and their mean distance.
 //!
 //! The rules, as they stand in the benchmark's description: trips of vendor VTS, longer than 1 mile, that
-//! begin in a cell of the grid; a trip belongs to the window in which it ended; windows start at multiples of
-//! their size. The last window counts though the input ends within it. Nothing is ever late: the recorded
-//! trips are sorted by their end, and a run on input in another order needs a bound that covers it.
+//! begin in a cell of the grid; a trip belongs to the windows in which it ended; windows start at multiples of
+//! their slide. The first and the last windows count though the input begins or ends within them. Nothing is
+//! ever late: the recorded trips are sorted by their end, and a run on input in another order needs a bound that
+//! covers it.
 
 use std::collections::BTreeMap;
 
-use super::Row;
+use super::{Row, Windows};
 
 /// One trip, as far as the query reads it.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -61,7 +61,7 @@ pub struct NytAnswer {
     pub rows: Vec<NytRow>,
     /// Trips, or lines of a file apart from its header.
     pub read: u64,
-    /// Trips that the rows count.
+    /// Trips that the rows count, each once.
     pub counted: u64,
     /// Trips of other vendors or of at most 1 mile, wherever they began.
     pub filtered: u64,
@@ -71,15 +71,13 @@ pub struct NytAnswer {
     pub bad: u64,
 }
 
-/// The results of `trips`, in any order, for windows of `size_us` microseconds.
+/// The results of `trips`, in any order, for these windows; microseconds alone are their size, back to back.
 ///
 /// # Panics
-/// If `size_us` is not a positive number of whole seconds.
-pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, size_us: i64) -> NytAnswer {
-    assert!(
-        size_us > 0 && size_us % 1_000_000 == 0,
-        "a window of {size_us} us has no start in whole seconds"
-    );
+/// If size and slide are not positive numbers of whole seconds.
+pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, windows: impl Into<Windows>) -> NytAnswer {
+    let windows = windows.into();
+    windows.assert_whole(1_000_000, "seconds");
     let mut answer = NytAnswer::default();
     let mut distances: BTreeMap<(i64, u16, u16), Vec<f64>> = BTreeMap::new();
     for trip in trips {
@@ -93,8 +91,10 @@ pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, size_us: i64) -> 
             continue;
         };
         answer.counted += 1;
-        let window_start_s = trip.event_time_us.div_euclid(size_us) * (size_us / 1_000_000);
-        distances.entry((window_start_s, cell_x, cell_y)).or_default().push(trip.distance);
+        for start_us in windows.starts(trip.event_time_us) {
+            let window_start_s = start_us / 1_000_000;
+            distances.entry((window_start_s, cell_x, cell_y)).or_default().push(trip.distance);
+        }
     }
     let row = |((window_start_s, cell_x, cell_y), distances): (_, Vec<f64>)| {
         let trips = distances.len() as u64;
@@ -107,11 +107,11 @@ pub fn nyt_rows<'a>(trips: impl Iterator<Item = NytInput<'a>>, size_us: i64) -> 
 /// The results of a TLC `trip_data` file, given as text; lines that are not a trip are counted and skipped.
 ///
 /// # Panics
-/// If `size_us` is not a positive number of whole seconds.
-pub fn nyt_rows_of_tlc_csv(text: &str, size_us: i64) -> NytAnswer {
+/// If size and slide are not positive numbers of whole seconds.
+pub fn nyt_rows_of_tlc_csv(text: &str, windows: impl Into<Windows>) -> NytAnswer {
     let lines = text.lines().filter(|line| !line.is_empty() && !line.starts_with("medallion,"));
     let trips: Vec<Option<NytInput<'_>>> = lines.map(trip_of_line).collect();
-    let mut answer = nyt_rows(trips.iter().copied().flatten(), size_us);
+    let mut answer = nyt_rows(trips.iter().copied().flatten(), windows);
     answer.bad = trips.iter().filter(|trip| trip.is_none()).count() as u64;
     answer.read += answer.bad;
     answer

@@ -1,13 +1,13 @@
-//! Reference results of YSB: how many views each campaign had in each tumbling window.
+//! Reference results of YSB: how many views each campaign had in each window.
 //!
 //! The rules, as they stand in the benchmark's description: event type 0 is a view; ads are numbered 1 to
 //! 1,000, ten in a row belong to one campaign, campaigns are numbered from 0; windows start at multiples of
-//! their size. A window or campaign without a view has no row. The last window counts though the input ends
-//! within it. Nothing is ever late.
+//! their slide. A window or campaign without a view has no row. The first and the last windows count though the
+//! input begins or ends within them. Nothing is ever late.
 
 use std::collections::BTreeMap;
 
-use super::Row;
+use super::{Row, Windows};
 
 /// One event, as far as the query reads it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,17 +43,20 @@ impl Row for YsbCount {
     }
 }
 
-/// The results of `events`, in any order, for windows of `size_us` microseconds; by window, then campaign.
+/// The results of `events`, in any order, for these windows; microseconds alone are their size, back to back. By window,
+/// then campaign.
 ///
 /// # Panics
-/// If `size_us` is not a positive number of whole milliseconds.
-pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, size_us: i64) -> Vec<YsbCount> {
-    assert_whole_millis(size_us);
+/// If size and slide are not positive numbers of whole milliseconds.
+pub fn ysb_counts(events: impl Iterator<Item = YsbInput>, windows: impl Into<Windows>) -> Vec<YsbCount> {
+    let windows = windows.into();
+    windows.assert_whole(1_000, "milliseconds");
     let mut counts: BTreeMap<(i64, u64), u64> = BTreeMap::new();
     for event in events {
         let Some(campaign) = campaign_of_view(event.event_type, event.ad_id) else { continue };
-        let window_start_us = event.event_time_us.div_euclid(size_us) * size_us;
-        *counts.entry((window_start_us, campaign)).or_default() += 1;
+        for start_us in windows.starts(event.event_time_us) {
+            *counts.entry((start_us, campaign)).or_default() += 1;
+        }
     }
     counts.into_iter().map(|((start_us, campaign), count)| row(start_us, campaign, count)).collect()
 }
@@ -69,11 +72,11 @@ pub struct YsbDrain<'a> {
     pub rate_per_s: u64,
     /// The first event's time, in microseconds since the Unix epoch.
     pub start_us: i64,
-    /// The windows' size in microseconds: a positive number of whole milliseconds.
-    pub size_us: i64,
+    /// Size and slide are positive numbers of whole milliseconds.
+    pub windows: Windows,
 }
 
-/// The results of a run of any length, from one walk over the period: the work grows with the period and with
+/// The results of a run of any length, from two walks over the period: the work grows with the period and with
 /// the rows of results, not with the events. Equal to [`ysb_counts`] of all the events; by window, then
 /// campaign.
 ///
@@ -83,29 +86,34 @@ pub struct YsbDrain<'a> {
 /// # Panics
 /// If a number of [`YsbDrain`] is out of its range, or the period is empty.
 pub fn ysb_counts_of_drain(run: YsbDrain<'_>) -> Vec<YsbCount> {
-    assert_whole_millis(run.size_us);
-    assert!(run.rate_per_s > 0, "a rate must be above zero");
-    if run.events == 0 {
+    let YsbDrain { period, events, rate_per_s, start_us, windows } = run;
+    windows.assert_whole(1_000, "milliseconds");
+    assert!(rate_per_s > 0, "a rate must be above zero");
+    if events == 0 {
         return Vec::new();
     }
-    let last_stamp =
-        i128::from(run.start_us) + i128::from(run.events - 1) * 1_000_000 / i128::from(run.rate_per_s);
-    let size = i128::from(run.size_us);
-    let first_window = i128::from(run.start_us).div_euclid(size) * size;
-    let window_count = (last_stamp.div_euclid(size) * size - first_window) / size + 1;
-    // The first index at or after each border: the least `i` with `floor(i * 1e6 / rate) >= border - start`,
+    let wide = |number: i64| i128::from(number);
+    let (size, slide, start, rate) =
+        (wide(windows.size_us), wide(windows.slide_us), wide(start_us), i128::from(rate_per_s));
+    let last_stamp = start + i128::from(events - 1) * 1_000_000 / rate;
+    // The first that ends behind the first event.
+    let first_window = ((start - size).div_euclid(slide) + 1) * slide;
+    let window_starts: Vec<i128> =
+        (0..).map(|n| first_window + n * slide).take_while(|window| *window <= last_stamp).collect();
+    // The first index at or after a border: the least `i` with `floor(i * 1e6 / rate) >= border - start`,
     // which is the same as `i >= (border - start) * rate / 1e6`.
-    let borders: Vec<u64> = (0..=window_count)
-        .map(|n| first_window + n * size - i128::from(run.start_us))
-        .map(|offset_us| (offset_us.max(0) * i128::from(run.rate_per_s) + 999_999) / 1_000_000)
-        .map(|index| index.min(i128::from(run.events)) as u64)
-        .collect();
-    let sums = sums_before(run.period, &borders);
+    let index_at = |border: i128| {
+        let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
+        index.min(i128::from(events)) as u64
+    };
+    let sums_at = |offset: i128| {
+        let indexes: Vec<u64> = window_starts.iter().map(|window| index_at(window + offset)).collect();
+        sums_before(period, &indexes)
+    };
     let mut rows = Vec::new();
-    for (n, pair) in (0..).zip(sums.windows(2)) {
-        let window_start_us =
-            i64::try_from(first_window + n * size).expect("the run lies in the range of times");
-        let counts = pair[0].iter().zip(&pair[1]).map(|(before, behind)| behind - before);
+    for (window, (before, behind)) in window_starts.iter().zip(sums_at(0).iter().zip(sums_at(size))) {
+        let window_start_us = i64::try_from(*window).expect("the run lies in the range of times");
+        let counts = before.iter().zip(behind).map(|(before, behind)| behind - before);
         let counted = (0..).zip(counts).filter(|&(_, count)| count > 0);
         rows.extend(counted.map(|(campaign, count)| row(window_start_us, campaign, count)));
     }
@@ -147,13 +155,6 @@ fn campaign_of_view(event_type: u64, ad_id: u64) -> Option<u64> {
 
 fn row(window_start_us: i64, campaign: u64, count: u64) -> YsbCount {
     YsbCount { window_start_ms: window_start_us / 1_000, campaign, count }
-}
-
-fn assert_whole_millis(size_us: i64) {
-    assert!(
-        size_us > 0 && size_us % 1_000 == 0,
-        "a window of {size_us} us has no start in whole milliseconds"
-    );
 }
 
 #[cfg(test)]

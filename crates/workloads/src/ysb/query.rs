@@ -1,6 +1,6 @@
-//! YSB in the typed interface: source → filter → map → static join → tumbling count → sink.
+//! YSB in the typed interface: source → filter → map → static join → count per window → sink.
 
-use thalweg::{Count, Query, Sink, Source, Table, TumblingWindows, WatermarkStrategy, Windowed};
+use thalweg::{Count, Query, Sink, SlidingWindows, Source, Table, WatermarkStrategy, Windowed};
 
 use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
 
@@ -12,7 +12,7 @@ pub fn views_per_campaign<S, K>(
     query: &Query,
     source: S,
     strategy: WatermarkStrategy,
-    windows: TumblingWindows,
+    windows: impl Into<SlidingWindows>,
     sink: K,
 ) where
     S: Source<Item = YsbEvent> + 'static,
@@ -25,7 +25,7 @@ pub fn views_per_campaign<S, K>(
         .map(|event| AdInfo { ad_id: event.ad_id })
         .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)
         .key_by(|campaign| *campaign)
-        .tumbling(windows)
+        .sliding(windows.into())
         .aggregate(Count)
         .sink("sink", sink);
 }

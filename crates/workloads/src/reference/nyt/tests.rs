@@ -10,7 +10,11 @@ const TRIP: NytInput<'_> =
     NytInput { event_time_us: 0, vendor: "VTS", distance: 2.5, longitude: -73.985, latitude: 40.748 };
 
 fn check(trips: &[NytInput<'_>], expected: &str) {
-    let answer = nyt_rows(trips.iter().copied(), 2_000_000);
+    check_windows(2_000_000.into(), trips, expected);
+}
+
+fn check_windows(windows: Windows, trips: &[NytInput<'_>], expected: &str) {
+    let answer = nyt_rows(trips.iter().copied(), windows);
     let row = |row: &NytRow| {
         format!("{}:{},{}={}x{}", row.window_start_s, row.cell_x, row.cell_y, row.trips, row.avg_distance)
     };
@@ -31,6 +35,19 @@ fn trips_are_counted_per_cell_and_window() {
     check(&[NytInput { distance: 1.01, ..TRIP }], "0:311,325=1x1.01");
     check(&[NytInput { distance: f64::NAN, ..TRIP }], "");
     check(&[NytInput { longitude: 0.0, latitude: 0.0, ..TRIP }, NytInput { latitude: f64::NAN, ..TRIP }], "");
+}
+
+/// A trip counts in every window that it ended in, and once among the trips.
+#[test]
+fn windows_may_slide() {
+    let every_second = Windows { size_us: 2_000_000, slide_us: 1_000_000 };
+    check_windows(every_second, &[TRIP], "-1:311,325=1x2.5 0:311,325=1x2.5");
+    let later = NytInput { event_time_us: 1_000_000, distance: 1.5, ..TRIP };
+    check_windows(every_second, &[later, TRIP], "-1:311,325=1x2.5 0:311,325=2x2 1:311,325=1x1.5");
+    let uneven = Windows { size_us: 3_000_000, slide_us: 2_000_000 };
+    check_windows(uneven, &[later, TRIP], "-2:311,325=1x2.5 0:311,325=2x2");
+    let samples = Windows { size_us: 1_000_000, slide_us: 2_000_000 };
+    check_windows(samples, &[later, TRIP], "0:311,325=1x2.5");
 }
 
 #[test]

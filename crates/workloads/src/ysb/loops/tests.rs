@@ -40,7 +40,7 @@ fn check(options: LoopOptions<'_>) -> LoopReport<Windowed<u64, u64>> {
             events: worker.events,
             rate_per_s: options.nominal_rate_per_s.get(),
             start_us: options.start.as_micros(),
-            size_us: WINDOW.as_micros(),
+            windows: WINDOW.as_micros().into(),
         });
         let row = |result: &Windowed<u64, u64>| YsbCount {
             window_start_ms: result.window.start.as_micros() / 1_000,
