@@ -1,0 +1,218 @@
+//! Session windows: fold each key's values as long as they come less than a gap apart.
+//!
+//! Input      `Record<V>` in any order, a key of each by a function
+//! Output     `Record<Windowed<K, R>>`, one per session, stamped with its last instant; with [`DivertLate`]
+//!            `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
+//! State      one accumulator per open session, and its timer
+//! Emits      when the watermark reaches the session's end, a gap behind its last record. Sessions in the order of
+//!            their ends, those that end together in no promised order
+//! Late       the session that it would be alone has ended, by its own edge's watermark: counted in `late`, merged into
+//!            nothing. No lateness is allowed beyond that: a record that joins two sessions that have been emitted would
+//!            have to take back one of them
+//! Watermark  forwarded unchanged, after all that it fires
+//! Cost       one hash look-up per record; per session one heap operation or two, none for a record that extends one
+//! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.2.2 "Window Merging"
+//!
+//! Two records of a key belong together if they are less than a gap apart, and each came before the session of the other
+//! was over, by the watermark of the edge that it came in on: so which do is told by the two alone, and does not depend on
+//! how inputs interleave. A session is made of all that belong together, one with the next.
+//!
+//! This is kept as spans that are merged. A record at `t` that is late by `w` stands for `[max(t, w), t + gap)`: what
+//! ends before `w` is over for it. Two records belong together exactly if these spans overlap, and the union of spans is
+//! the same in whatever order they come. With one input, it is the rule that a record joins the sessions that it overlaps
+//! and that have not ended.
+//!
+//! Flink lets sessions that touch merge, and so depends on order: a record exactly a gap behind another joins it if it
+//! comes before the watermark does. It also judges lateness by the merged session; here a record that would be late
+//! alone is late.
+
+mod open;
+
+use std::hash::Hash;
+use std::marker::PhantomData;
+
+use thalweg_model::{
+    Allowance, Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record,
+    SessionGap, State, StateError, StateReader, StateWriter, Windowed,
+};
+
+use super::lateness::Progress;
+use crate::late::{DivertLate, DropLate, LateRule};
+use open::{Ended, OpenSessions, Reach};
+
+/// Folds each key's values per session.
+#[derive(Debug)]
+pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
+    name: String,
+    gap: SessionGap,
+    key_of: KeyOf,
+    fold: F,
+    open: OpenSessions<K, F::Accumulator>,
+    progress: Progress,
+    read: u64,
+    late: u64,
+    blame: Blame,
+    late_records: PhantomData<fn() -> L>,
+}
+
+impl<K, V, KeyOf, F> SessionAggregate<K, V, KeyOf, F>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+{
+    /// An aggregate called `name`, over the sessions of each key by `key_of`. Late records are dropped.
+    pub fn new(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
+        SessionAggregate::with_rule(name, gap, key_of, fold)
+    }
+
+    /// The same, but late records are handed on, beside the results.
+    pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
+        let SessionAggregate { name, gap, key_of, fold, open, progress, read, late, blame, .. } = self;
+        let late_records = PhantomData;
+        SessionAggregate { name, gap, key_of, fold, open, progress, read, late, blame, late_records }
+    }
+}
+
+impl<K, V, KeyOf, F, L> SessionAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+{
+    /// The same; `L` says what becomes of late records.
+    pub fn with_rule(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
+        SessionAggregate {
+            name: name.into(),
+            gap,
+            key_of,
+            fold,
+            open: OpenSessions::new(),
+            progress: Progress::new(),
+            read: 0,
+            late: 0,
+            blame: Blame::default(),
+            late_records: PhantomData,
+        }
+    }
+}
+
+impl<K, V, KeyOf, F, L> SessionAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+    L: LateRule<Windowed<K, F::Result>, V>,
+{
+    #[inline(always)]
+    fn fold_one<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
+        let alone = self.gap.window_of(record.event_time);
+        if alone.end <= late_by {
+            self.late += 1;
+            if let Some(late) = L::late(record.value) {
+                output.push(Record::new(record.event_time, late));
+            }
+            return;
+        }
+        let reach = Reach::of(self.gap, record.event_time, late_by);
+        let SessionAggregate { key_of, fold, open, blame, .. } = self;
+        blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
+    }
+
+    fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
+        let SessionAggregate { fold, open, progress, blame, .. } = self;
+        while blame.on(|| open.has_ended(progress.watermark())) {
+            if output.room() == 0 {
+                return Flow::More;
+            }
+            let result = blame.on(|| {
+                let Ended { window, key, accumulator } = open.take(fold)?;
+                Some(Windowed::on_time(window, key, fold.finish(accumulator)))
+            });
+            if let Some(result) = result {
+                output.push(Record::new(result.window.last_instant(), L::result(result)));
+            }
+        }
+        Flow::Done
+    }
+}
+
+impl<K, V, KeyOf, F, L> Operator<V> for SessionAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    V: Send,
+    KeyOf: Fn(&V) -> K + Send,
+    F: Fold<V>,
+    L: LateRule<Windowed<K, F::Result>, V>,
+{
+    type Out = L::Out;
+
+    #[inline(always)]
+    fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
+        let (count, late_by) = (input.remaining(), self.progress.late_by());
+        input.take_each(count, |record| self.fold_one(record, late_by, output));
+        self.read += count as u64;
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<Self::Out>>(&mut self, record: Record<V>, output: &mut O) {
+        self.fold_one(record, self.progress.late_by(), output);
+    }
+
+    fn note_read(&mut self, count: u64) {
+        self.read += count;
+    }
+
+    fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        self.progress.see(mark);
+        match mark {
+            Mark::Watermark(_) => self.emit(output),
+            _ => Flow::Done,
+        }
+    }
+
+    fn resume<O: Output<Self::Out>>(&mut self, output: &mut O) -> Flow {
+        self.emit(output)
+    }
+
+    fn forward(&self, mark: Mark) -> Option<Mark> {
+        // Whether results are late further on is not told by where records came in.
+        (!matches!(mark, Mark::InputWatermark(_))).then_some(mark)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.open.fund(allowance);
+    }
+
+    fn seed(&mut self, entropy: &mut dyn Entropy) {
+        self.open.seed(entropy.next_u64());
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let (read, late) = (self.read, self.late);
+        each(&self.name, Counts { read, folded: read - late, late, ..Counts::default() });
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.open.bytes()
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.progress.save(state)?;
+        self.open.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.progress.load(state)?;
+        self.open.load(&self.fold, state)
+    }
+}
+
+crate::named::named!(SessionAggregate<K, V, KeyOf, F: Fold<V>, L>);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,361 @@
+//! Session windows: by hand, against the definition of who belongs together, against the rule by which a record joins
+//! sessions, and under interleavings of two inputs. Values are keyed by their last digit and summed; `key=sum@stamp` is a
+//! result, stamped with the last instant of its session.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use thalweg_model::{Span, Then};
+
+use super::*;
+use crate::aggregate::Values;
+use crate::map::Map;
+use crate::test_bed::{Bed, Event, Purse, Sum, together};
+
+type Summed = SessionAggregate<i64, i64, fn(&i64) -> i64, Sum>;
+
+fn sums(gap: i64) -> Summed {
+    let gap = SessionGap::new(Span::from_micros(gap)).unwrap();
+    SessionAggregate::new("sums", gap, |value| value.rem_euclid(10), Sum)
+}
+
+/// Sessions that end together come in no promised order: sorted by key.
+fn sorted(shown: &str) -> String {
+    let mut tokens: Vec<&str> = shown.split_whitespace().collect();
+    let stamp = |token: &str| token.split_once('@').map(|(_, stamp)| stamp.to_owned());
+    for run in tokens.chunk_by_mut(|a, b| stamp(a).is_some() && stamp(a) == stamp(b)) {
+        run.sort_unstable();
+    }
+    tokens.join(" ")
+}
+
+/// With a gap of ten, at any room, and saved and loaded wherever that can be.
+fn check(input: &str, expected: &str) {
+    for room in [1, 100_000] {
+        let bed = || Bed::new(sums(10)).with_room(room);
+        let shown = [bed().run(input), bed().with_restores(|| sums(10)).run(input)];
+        assert_eq!(shown.map(|shown| sorted(&shown)), [expected; 2], "room {room}");
+    }
+}
+
+#[test]
+fn a_session_ends_a_gap_behind_its_last_record() {
+    check("1@0 11@9 W18 W19", "W18 1=12@18 W19");
+    check("1@0 2@5 W10 11@10 W100", "1=1@9 W10 2=2@14 1=11@19 W100");
+    check("1@-5 END", "1=1@4 END");
+    check("END", "END");
+}
+
+/// Exactly a gap apart is too far: it cannot depend on what the watermark does in between.
+#[test]
+fn sessions_that_touch_stay_apart() {
+    check("1@0 11@10 W30", "1=1@9 1=11@19 W30");
+    check("11@10 1@0 W30", "1=1@9 1=11@19 W30");
+}
+
+#[test]
+fn a_record_between_two_sessions_makes_them_one() {
+    check("1@0 11@15 21@8 W30", "1=33@24 W30");
+    check("11@15 1@0 21@30 31@8 41@23 W60", "1=105@39 W60");
+    check("1@0 11@15 21@30 31@45 41@8 W60", "1=53@24 1=21@39 1=31@54 W60");
+    // Not if it touches only the one of them.
+    check("1@0 11@15 21@5 W30", "1=22@14 1=11@24 W30");
+}
+
+#[test]
+fn sessions_end_in_order_whatever_was_extended() {
+    // The timer of the first goes off at 10, and finds that it lasts until 27.
+    check("1@0 2@5 1@8 1@17 W40", "2=2@14 1=3@26 W40");
+    check("1@0 2@5 1@8 1@17 W20 3@21 W40", "2=2@14 W20 1=3@26 3=3@30 W40");
+}
+
+#[test]
+fn a_record_whose_own_session_would_be_over_is_late() {
+    let mut bed = Bed::new(sums(10));
+    assert_eq!(bed.run("1@0 1@9 W12 1@2 1@3 W40"), "W12 1=3@18 W40");
+    assert_eq!(bed.counts(), "sums: 4 read, 3 folded, 1 late");
+    // Alone it is not late, and the session is over that it would have joined.
+    check("1@0 W10 11@5 W40", "1=1@9 W10 1=11@14 W40");
+}
+
+#[test]
+fn lateness_is_that_of_its_own_edge() {
+    // Behind another input: late by its own, though the session is open.
+    check("1@9 I12 1@2 1@3 W40", "1=2@18 W40");
+    // The session of the first is over by the second's input, so they stay apart, whoever comes first.
+    check("1@0 I10 11@5 W40", "1=1@9 1=11@14 W40");
+    check("I10 11@5 I0 1@0 W40", "1=1@9 1=11@14 W40");
+    // A third joins both: neither was over when it came, nor is it over for them.
+    check("I10 11@5 I0 1@0 21@1 W40", "1=33@14 W40");
+    check("21@1 1@0 I10 11@5 W40", "1=33@14 W40");
+}
+
+#[test]
+fn at_the_ends_of_time() {
+    let (first, last) = (i64::MIN, i64::MAX);
+    let input = format!("1@{first} 2@{last} 12@{} 22@{last} END", last - 5);
+    check(&input, &format!("1=1@{} 2=36@{} END", first + 9, last - 1));
+    let mut bed = Bed::new(sums(10));
+    assert_eq!(bed.run(&format!("W{last} 1@{last} END")), format!("W{last} END"));
+    assert_eq!(bed.counts(), "sums: 1 read, 1 late");
+}
+
+#[test]
+fn late_records_are_diverted() {
+    let mut bed = Bed::new(sums(10).divert_late()).with_room(1);
+    assert_eq!(bed.run("1@0 W10 7@0 8@-3 2@1 END"), "1=1@9 W10 right:7@0 right:8@-3 2=2@10 END");
+    assert_eq!(bed.counts(), "sums: 4 read, 2 folded, 2 late");
+}
+
+#[test]
+fn where_records_came_in_is_told_to_nobody_behind() {
+    assert_eq!(Bed::new(sums(10)).run("I3 W2 I4 END"), "W2 END");
+}
+
+#[test]
+fn a_panic_is_blamed_on_it() {
+    let gap = SessionGap::new(Span::from_micros(10)).unwrap();
+    let mut bed = Bed::new(SessionAggregate::new("broken", gap, |value: &i64| 1 / value, Sum));
+    assert_eq!(bed.panics("0@0"), "broken");
+}
+
+/// What is merged keeps the order of time.
+#[test]
+fn values_of_merged_sessions_lie_one_behind_the_other() {
+    let gap = SessionGap::new(Span::from_micros(10)).unwrap();
+    let all = SessionAggregate::new("all", gap, |_: &i64| 0, Values);
+    let digits =
+        |result: Windowed<i64, Vec<i64>>| result.value.iter().fold(0, |shown, digit| shown * 10 + digit);
+    let mut bed = Bed::new(Then::new(all, Map::new("digits", digits)));
+    assert_eq!(bed.run("5@15 6@16 1@0 2@3 9@8 W50"), "12569@25 W50");
+    assert_eq!(bed.run("1@100 2@103 5@115 6@116 9@108 W150"), "12569@125 W150");
+}
+
+/// A hot key with as many sessions as records: each is counted, none searched for among all others, and a record that
+/// joins two leaves a timer behind, which does not stay for ever.
+#[test]
+fn a_hundred_thousand_sessions_of_one_key() {
+    let purse = Purse::of(usize::MAX);
+    let mut bed = Bed::new(sums(10)).funded_by(&purse);
+    let records: Vec<String> = (0..100_000i64).map(|n| format!("1@{}", n * 7_919 % 100_000 * 15)).collect();
+    let before = bed.state_bytes();
+    bed.run(&records.join(" "));
+    let bytes = bed.state_bytes();
+    assert!(bytes >= before + 100_000 * 64, "{bytes} bytes in 100,000 sessions");
+    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+    let between: Vec<String> = (0..99_999i64).map(|n| format!("1@{}", n * 15 + 8)).collect();
+    assert_eq!(bed.run(&between.join(" ")), "");
+    assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
+}
+
+/// Sessions come and are merged for ever, far ahead of the watermark: memory does not grow.
+#[test]
+fn timers_without_a_session_are_swept_out() {
+    let mut bed = Bed::new(sums(1_000));
+    let mut stamp = 0;
+    let mut most = 0;
+    for round in 0..5_000 {
+        bed.run(&format!("1@{stamp} 1@{} 1@{}", stamp + 1_500, stamp + 800));
+        stamp += 1_500;
+        if round == 100 {
+            most = bed.state_bytes();
+        }
+    }
+    assert!(bed.state_bytes() <= most, "{} bytes after {most}", bed.state_bytes());
+    assert_eq!(bed.run("END").matches("1=").count(), 1);
+}
+
+/// What is refused is not kept, and what is kept was granted.
+#[test]
+fn state_stays_within_its_allowance() {
+    for limit in [0, 1_000, 10_000, 100_000, usize::MAX] {
+        let purse = Purse::of(limit);
+        let mut bed = Bed::new(sums(5)).funded_by(&purse);
+        for round in 0..50i64 {
+            let records: Vec<String> = (0..40).map(|n| format!("{n}@{}", round * 20 + n * 7 % 33)).collect();
+            bed.run(&format!("{} W{}", records.join(" "), round * 20));
+            let bytes = bed.state_bytes();
+            assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
+        }
+        bed.run("END");
+    }
+}
+
+#[test]
+fn what_accumulators_hold_is_counted() {
+    let purse = Purse::of(usize::MAX);
+    let gap = SessionGap::new(Span::from_micros(10)).unwrap();
+    let all = SessionAggregate::new("all", gap, |_: &i64| 0, Values);
+    let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
+    let mut bed = Bed::new(Then::new(all, lengths)).funded_by(&purse);
+    bed.run("1@100");
+    let little = bed.state_bytes();
+    // Two sessions, which become one.
+    bed.run(&format!("{} {} 1@8", ["1@0"; 1_000].join(" "), ["1@16"; 1_000].join(" ")));
+    let much = bed.state_bytes();
+    assert!((little + 2_001 * 8..=purse.lent()).contains(&much), "{much} bytes after {little}");
+    assert_eq!(bed.run("W50"), "2001@25 W50");
+    assert!(bed.state_bytes() < little + 1_000, "{} bytes after {little}", bed.state_bytes());
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Came {
+    value: i64,
+    stamp: i64,
+    late_by: i64,
+}
+
+/// Sessions by key, start and end.
+type Found = BTreeMap<(i64, i64, i64), i64>;
+
+/// By definition: who belongs together, record by record, and then all that belong together by way of others.
+fn by_definition(gap: i64, records: &[Came]) -> Found {
+    let on_time: Vec<Came> = records.iter().copied().filter(|it| it.stamp + gap > it.late_by).collect();
+    let mut groups: Vec<usize> = (0..on_time.len()).collect();
+    for (i, one) in on_time.iter().enumerate() {
+        for (j, other) in on_time.iter().enumerate() {
+            let is_near = (one.stamp - other.stamp).abs() < gap;
+            let was_open = one.stamp + gap > other.late_by && other.stamp + gap > one.late_by;
+            if one.value.rem_euclid(10) == other.value.rem_euclid(10) && is_near && was_open {
+                let (from, to) = (groups[i], groups[j]);
+                groups.iter_mut().filter(|group| **group == from).for_each(|group| *group = to);
+            }
+        }
+    }
+    let mut found = Found::new();
+    for group in 0..on_time.len() {
+        let members: Vec<&Came> =
+            on_time.iter().zip(&groups).filter(|(_, of)| **of == group).map(|(came, _)| came).collect();
+        if let (Some(first), Some(last)) =
+            (members.iter().map(|it| it.stamp).min(), members.iter().map(|it| it.stamp).max())
+        {
+            let sum = members.iter().map(|it| it.value).sum();
+            let key = members[0].value.rem_euclid(10);
+            assert!(found.insert((key, first, last + gap), sum).is_none());
+        }
+    }
+    found
+}
+
+/// By the rule for one input: a record that is not late joins the sessions of its key that it overlaps and that have not
+/// ended.
+fn by_the_rule(gap: i64, records: &[Came]) -> Found {
+    let mut sessions: Vec<((i64, i64, i64), i64)> = Vec::new();
+    for came in records.iter().filter(|it| it.stamp + gap > it.late_by) {
+        let key = came.value.rem_euclid(10);
+        let (mut start, mut end, mut sum) = (came.stamp, came.stamp + gap, came.value);
+        sessions.retain(|((of, other_start, other_end), other_sum)| {
+            let joins = *of == key
+                && *other_end > came.late_by
+                && *other_start < came.stamp + gap
+                && *other_end > came.stamp;
+            if joins {
+                (start, end) = (start.min(*other_start), end.max(*other_end));
+                sum += other_sum;
+            }
+            !joins
+        });
+        sessions.push(((key, start, end), sum));
+    }
+    sessions.into_iter().collect()
+}
+
+/// The sessions that came out, each at the first watermark that has reached its end, and none before.
+fn found(gap: i64, events: &[(Came, Option<i64>)], room: usize) -> Found {
+    let fresh = move || sums(gap);
+    let mut bed = Bed::new(fresh()).with_room(room).with_restores(fresh);
+    let (mut found, mut last) = (Found::new(), i64::MIN);
+    let mut read = |shown: &str, watermark: i64| {
+        let mut last_end = last;
+        for token in shown.split_whitespace().filter(|token| token.contains('=')) {
+            let (key, rest) = token.split_once('=').unwrap();
+            let (sum, stamp) = rest.split_once('@').unwrap();
+            let end = stamp.parse::<i64>().unwrap() + 1;
+            assert!(last_end <= end && end <= watermark && end > last, "{shown} at {watermark}");
+            last_end = end;
+            // Where it began is not shown; the oracles drop it too.
+            *found.entry((key.parse().unwrap(), 0, end)).or_insert(0) += sum.parse::<i64>().unwrap();
+        }
+        last = watermark;
+    };
+    for (came, watermark) in events {
+        bed.run(&format!("I{} {}@{}", came.late_by, came.value, came.stamp));
+        if let Some(watermark) = watermark {
+            read(&bed.run(&format!("W{watermark}")), *watermark);
+        }
+    }
+    read(&bed.run("END"), i64::MAX);
+    found
+}
+
+/// Without where sessions began. Two may end together.
+fn ends(found: Found) -> Found {
+    let mut ends = Found::new();
+    for ((key, _, end), sum) in found {
+        *ends.entry((key, 0, end)).or_insert(0) += sum;
+    }
+    ends
+}
+
+/// Records around a watermark that rises; those of an input that is ahead are late by more.
+fn events(ahead: impl Strategy<Value = i64>) -> impl Strategy<Value = Vec<(Came, Option<i64>)>> {
+    let event = (0..50i64, -30..40i64, ahead, 0..12i64);
+    proptest::collection::vec(event, 0..60).prop_map(|events| {
+        let mut watermark = 0;
+        let event = |(value, near, ahead, step): (i64, i64, i64, i64)| {
+            let came = Came { value, stamp: watermark + near, late_by: watermark + ahead };
+            watermark += (step - 8).max(0);
+            (came, (step > 8).then_some(watermark))
+        };
+        events.into_iter().map(event).collect()
+    })
+}
+
+/// One of two inputs.
+fn input() -> impl Strategy<Value = Vec<Event>> {
+    proptest::collection::vec((0..4u8, 0..30i64, -30..30i64), 0..40).prop_map(|events| {
+        let mut watermark = 0;
+        let event = |(kind, value, near): (u8, i64, i64)| match kind {
+            0 => {
+                watermark += near.max(0);
+                Event::Watermark(watermark)
+            }
+            _ => Event::Record { value, stamp: watermark + near },
+        };
+        events.into_iter().map(event).collect()
+    })
+}
+
+proptest! {
+    #[test]
+    fn equals_the_definition(gap in 1..25i64, events in events(0..30i64), room in 1..5usize) {
+        let records: Vec<Came> = events.iter().map(|(came, _)| *came).collect();
+        prop_assert_eq!(found(gap, &events, room), ends(by_definition(gap, &records)));
+    }
+
+    #[test]
+    fn with_one_input_records_join_what_is_open(gap in 1..25i64, events in events(Just(0)), room in 1..5usize) {
+        let records: Vec<Came> = events.iter().map(|(came, _)| *came).collect();
+        let sessions = by_the_rule(gap, &records);
+        prop_assert_eq!(&sessions, &by_definition(gap, &records));
+        prop_assert_eq!(found(gap, &events, room), ends(sessions));
+    }
+
+    /// However two inputs interleave, the sessions and what is late stay the same.
+    #[test]
+    fn interleavings_make_no_difference(
+        gap in 1..25i64,
+        sides in [input(), input()],
+        turns in [proptest::collection::vec(any::<bool>(), 80), proptest::collection::vec(any::<bool>(), 80)],
+    ) {
+        let [one, other] = turns.map(|turns| {
+            let mut bed = Bed::new(sums(gap));
+            let shown = bed.run(&together(&sides, turns));
+            let mut sessions: Vec<String> =
+                shown.split_whitespace().filter(|token| token.contains('=')).map(str::to_owned).collect();
+            sessions.sort_unstable();
+            (sessions, bed.counts())
+        });
+        prop_assert_eq!(one, other);
+    }
+}
