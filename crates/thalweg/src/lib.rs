@@ -66,7 +66,9 @@ pub mod stream;
 
 pub use query::Query;
 pub use segment::{Chaining, Erased, Segment};
-pub use stream::{KeyedPair, KeyedStream, MatchedPair, Parts, SharedStream, Stream, WindowedStream};
+pub use stream::{
+    KeyedPair, KeyedStream, MatchedPair, Parts, SessionStream, SharedStream, Stream, WindowedStream,
+};
 
 pub use thalweg_model::{
     Clock, Coded, CountWindows, Counted, Counts, Either, Entropy, EventTime, Fault, Firing, Flow, Fold,

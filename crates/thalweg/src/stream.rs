@@ -119,7 +119,7 @@ use thalweg_runtime::SinkPlan;
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
 
-pub use keyed::{KeyedStream, WindowedStream};
+pub use keyed::{KeyedStream, SessionStream, WindowedStream};
 pub use pair::{InWindows, KeyedPair, MatchedPair, Matching, Within};
 pub use several::{Parts, SharedStream};
 

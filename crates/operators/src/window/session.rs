@@ -13,6 +13,14 @@
 //! Cost       one hash look-up per record; per session one heap operation or two, none for a record that extends one
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.2.2 "Window Merging"
 //!
+//! ```
+//! # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
+//! # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
+//! let half_an_hour = SessionGap::new(Span::from_secs(30 * 60))?;
+//! Ok(clicks.key_by(|user| *user).session(half_an_hour).aggregate(Count))
+//! # }
+//! ```
+//!
 //! Two records of a key belong together if they are less than a gap apart, and each came before the session of the other
 //! was over, by the watermark of the edge that it came in on: so which do is told by the two alone, and does not depend on
 //! how inputs interleave. A session is made of all that belong together, one with the next.

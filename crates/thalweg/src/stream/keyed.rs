@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!   KeyedStream<K, T>  --tumbling, sliding-->   WindowedStream<K, T>  --aggregate, apply-->  Stream<Windowed<K, R>>
+//!   KeyedStream<K, T>  --session-->   SessionStream<K, T>  --aggregate-->  Stream<Windowed<K, R>>
 //!   KeyedStream<K, T>  --process, distinct-->   Stream<U>
 //!   KeyedStream<K, T>, KeyedStream<K, R>  --join-->  KeyedPair<K, T, R>
 //! ```
@@ -9,9 +10,10 @@
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-use thalweg_model::{Fold, SlidingWindows, Span, State, TumblingWindows, Windowed};
+use thalweg_model::{Fold, SessionGap, SlidingWindows, Span, State, TumblingWindows, Windowed};
 use thalweg_operators::{
-    Distinct, DivertLate, DropLate, FlatMap, KeyedProcess, LateRule, Process, SlidingAggregate, Values,
+    Distinct, DivertLate, DropLate, FlatMap, KeyedProcess, LateRule, Process, SessionAggregate,
+    SlidingAggregate, Values,
 };
 
 use super::pair::KeyedPair;
@@ -100,6 +102,23 @@ where
     /// ```
     pub fn sliding(self, windows: SlidingWindows) -> WindowedStream<K, T, C, KeyOf> {
         self.windowed(windows)
+    }
+
+    /// Puts the values of each key that come less than a gap apart into one window: a session, which ends a gap behind its
+    /// last value.
+    ///
+    /// A value is late if the session that it would be alone is over by its own stream's watermark, even where others go
+    /// on: so sessions do not depend on how streams mix.
+    ///
+    /// ```
+    /// # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
+    /// # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
+    /// let half_an_hour = SessionGap::new(Span::from_secs(30 * 60))?;
+    /// Ok(clicks.key_by(|user| *user).session(half_an_hour).aggregate(Count))
+    /// # }
+    /// ```
+    pub fn session(self, gap: SessionGap) -> SessionStream<K, T, C, KeyOf> {
+        SessionStream { keyed: self, gap, late: PhantomData }
     }
 
     /// For each key and window the first value makes one result, at once and stamped with the last instant of the
@@ -261,5 +280,53 @@ where
         let WindowedStream { keyed: KeyedStream { stream, key_of, .. }, windows, allowed, .. } = self;
         let operator = SlidingAggregate::with_rule("", windows, key_of, fold).allow_lateness(allowed);
         stream.follow("window", |head, label| stateful(head, operator, label))
+    }
+}
+
+/// Values of type `T`, grouped by a key of type `K` and its sessions. `Late` says what becomes of late ones.
+#[must_use = "a stream that does not end in a sink is refused when the query is planned"]
+pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
+    keyed: KeyedStream<K, T, C, KeyOf>,
+    gap: SessionGap,
+    late: PhantomData<fn() -> Late>,
+}
+
+/// What an aggregate over sessions is made of.
+type SessionsOf<K, T, C, KeyOf, F, Late> =
+    Stateful<<C as Segment<T>>::BeforeState, T, SessionAggregate<K, T, KeyOf, F, Late>>;
+
+impl<K, T, C, KeyOf> SessionStream<K, T, C, KeyOf>
+where
+    T: Send + 'static,
+{
+    /// Hands late values on instead of dropping them: what follows is a stream of results and late values, which
+    /// [`part`](Stream::part) tells apart. They are counted as late all the same.
+    pub fn divert_late(self) -> SessionStream<K, T, C, KeyOf, DivertLate> {
+        let SessionStream { keyed, gap, .. } = self;
+        SessionStream { keyed, gap, late: PhantomData }
+    }
+}
+
+impl<K, T, C, KeyOf, Late> SessionStream<K, T, C, KeyOf, Late>
+where
+    K: Clone + Eq + Hash + State,
+    T: Send + 'static,
+    C: Segment<T>,
+    KeyOf: Fn(&T) -> K + Send + Sync + 'static,
+{
+    /// Folds the values of each session into one result, stamped with the last instant of the session, when the watermark
+    /// reaches its end.
+    ///
+    /// Memory: an accumulator per open session, counted in the engine's budget.
+    pub fn aggregate<F: Fold<T>>(
+        self,
+        fold: F,
+    ) -> Stream<<Late as LateRule<Windowed<K, F::Result>, T>>::Out, SessionsOf<K, T, C, KeyOf, F, Late>>
+    where
+        Late: LateRule<Windowed<K, F::Result>, T, Out: Send + 'static>,
+    {
+        let SessionStream { keyed: KeyedStream { stream, key_of, .. }, gap, .. } = self;
+        let operator = SessionAggregate::with_rule("", gap, key_of, fold);
+        stream.follow("sessions", |head, label| stateful(head, operator, label))
     }
 }
