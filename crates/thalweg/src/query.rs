@@ -90,9 +90,11 @@ impl Query {
         splits: impl IntoIterator<Item = S>,
         watermarks: W,
     ) -> Stream<S::Item, FromEnds<SeveralOf<FromSource<S, W>>>> {
-        let split =
-            |(place, source)| self.source(&format!("{name}-{}", place + 1), source, watermarks.clone());
-        let splits: Vec<_> = splits.into_iter().enumerate().map(split).collect();
+        let numbered = splits.into_iter().zip(1..).zip(std::iter::repeat(watermarks));
+        let split = |((source, number), watermarks): ((S, u32), W)| {
+            self.source(&format!("{name}-{number}"), source, watermarks)
+        };
+        let splits: Vec<_> = numbered.map(split).collect();
         let draft = Rc::clone(&self.draft);
         if splits.is_empty() {
             draft.borrow_mut().refuse(PlanError::NoSplit { source: name.to_owned() });
