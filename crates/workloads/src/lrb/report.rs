@@ -4,6 +4,8 @@
 //! A record is 16 bytes, a row with its event time 24, of the benchmark's 15 integers. A report is as large as
 //! a record: the mark of its kind lies in the spare values of its direction.
 
+use std::hash::{Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 
 /// Segments of an expressway, numbered from 0 in the west: one mile each.
@@ -82,7 +84,7 @@ pub enum Direction {
 }
 
 /// One mile of one direction of an expressway: what traffic is counted, and tolls are charged, by.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Segment {
     /// The expressway.
     pub xway: u16,
@@ -93,7 +95,7 @@ pub struct Segment {
 }
 
 /// A spot on the road: two cars that stand on the same have met.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Place {
     /// The expressway.
     pub xway: u16,
@@ -103,6 +105,25 @@ pub struct Place {
     pub lane: u8,
     /// Feet from the western end of the expressway, below [`XWAY_FEET`].
     pub position_feet: u32,
+}
+
+/// As one number, which tables hash by a multiplication.
+impl Hash for Segment {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Segment { xway, direction, number } = *self;
+        state.write_u32(u32::from(xway) << 16 | u32::from(direction.number()) << 8 | u32::from(number));
+    }
+}
+
+/// As one number, which tables hash by a multiplication.
+impl Hash for Place {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Place { xway, direction, lane, position_feet } = *self;
+        let road = u64::from(xway) << 16 | u64::from(direction.number()) << 8 | u64::from(lane);
+        state.write_u64(road << 32 | u64::from(position_feet));
+    }
 }
 
 impl PositionReport {
