@@ -156,9 +156,9 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Bytes of all tables.
+    /// Bytes of all tables. That in hand may have less than was noted of it.
     pub(super) fn bytes(&self) -> usize {
-        let grown = self.hand.bytes() - self.hand_bytes;
-        self.tables.capacity() * Self::BYTES + self.table_bytes + grown
+        let noted_elsewhere = self.table_bytes - self.hand_bytes;
+        self.tables.capacity() * Self::BYTES + noted_elsewhere + self.hand.bytes()
     }
 }

@@ -275,6 +275,17 @@ fn what_accumulators_hold_is_counted() {
     }
 }
 
+/// The table in hand is emptied, too: it then has less than when it was taken in hand for the second time.
+#[test]
+fn what_a_table_in_hand_gives_back_is_counted() {
+    let lengths = Map::new("lengths", |result: Windowed<i64, Vec<i64>>| result.value.len() as i64);
+    let purse = Purse::of(usize::MAX);
+    let mut bed = Bed::new(Then::new(sums(TEN_BY_FIVE, Values), lengths)).funded_by(&purse);
+    bed.run("1@0 1@7 1@0 W10");
+    let bytes = bed.state_bytes();
+    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+}
+
 /// What happens to an operator.
 #[derive(Clone, Copy, Debug)]
 enum Step {
