@@ -1,10 +1,10 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
-//! which options go together, [`files`] which files may. [`ysb`] and [`nyt`] make the queries and check what comes out,
-//! from generated input or from [`recorded`], of which [`plain_lines`] are given to the reference. [`drive`] runs them
-//! for a while, [`by_hand`] the loops that they are measured against. [`rows`] keeps the results, [`report`] writes
-//! the figures as text or JSON.
+//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
+//! check what comes out, from generated input or from [`recorded`], of which [`plain_lines`] are given to the reference;
+//! [`linear_road`] is what the last two share. [`drive`] runs them for a while, [`by_hand`] the loops that they are
+//! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
 
 mod args;
 mod by_hand;
@@ -12,6 +12,9 @@ mod chain;
 mod drive;
 mod files;
 mod fit;
+mod linear_road;
+mod lrb;
+mod lrb_full;
 mod nyt;
 mod plain_lines;
 mod recorded;
@@ -48,6 +51,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         let figures = match args.workload {
             Workload::Ysb => ysb::run(args, interrupt)?,
             Workload::Nyt => nyt::run(args, interrupt)?,
+            Workload::Lrb => lrb::run(args, interrupt)?,
+            Workload::LrbFull => lrb_full::run(args, interrupt)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.

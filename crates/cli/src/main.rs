@@ -29,7 +29,7 @@ enum Command {
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
     /// Run a benchmark workload, check its results and measure it.
-    Bench(bench::BenchArgs),
+    Bench(Box<bench::BenchArgs>),
 }
 
 fn main() -> ExitCode {

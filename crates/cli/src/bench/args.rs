@@ -27,6 +27,7 @@ Examples:
   thalweg bench ysb --rate 1M --seconds 10 --output json
   thalweg bench ysb --queries 8 --workers 2 --chain none
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
+  thalweg bench lrb-full --input cars.csv.gz --tolls tolls.csv.gz --results out
 
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
 command line is wrong. Ctrl-C ends the run early and shows what was measured.";
@@ -74,14 +75,23 @@ pub struct BenchArgs {
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt].
     #[arg(long, value_name = "SPAN", allow_negative_numbers = true, value_parser = options::span)]
     pub window: Option<Span>,
-    /// Recorded input instead of generated: a .csv or .csv.gz file of TLC trip data (nyt).
+    /// From the start of one window to that of the next, at most their size (ysb, nyt) [default: their size].
+    #[arg(long, value_name = "SPAN", allow_negative_numbers = true, value_parser = options::span)]
+    pub slide: Option<Span>,
+    /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
+    /// without a header (lrb, lrb-full).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
-    /// Write the result rows as CSV into this folder: ysb.csv or nyt.csv; of several queries ysb-1.csv and so on.
+    /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
+    /// requests stay unanswered.
+    #[arg(long, value_name = "FILE")]
+    pub tolls: Option<PathBuf>,
+    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv or lrb.csv; type0_toll.csv,
+    /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
     /// What to do with lines of --input that are not understood: fail, skip, or divert:FILE
-    /// [default: divert to nyt.bad.csv in the results' folder, or here].
+    /// [default: divert to WORKLOAD.bad.csv in the results' folder, or here].
     #[arg(long, value_name = "CHOICE", value_parser = options::on_bad)]
     pub on_bad: Option<OnBadOption>,
     /// How far a record may lie behind the latest before it.
@@ -121,7 +131,7 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// One hand-written loop per operator (ysb).
+    /// One hand-written loop per operator (ysb, lrb).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,

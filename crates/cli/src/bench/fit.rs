@@ -7,7 +7,8 @@
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use thalweg::Span;
+use thalweg::{SlidingWindows, Span};
+use thalweg_workloads::reference;
 
 use super::args::BenchArgs;
 use super::workload::{Facts, Windows, Workload};
@@ -25,15 +26,32 @@ pub fn check(args: &BenchArgs) -> Result<()> {
 
 /// What is wrong with the windows.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
-    let Facts { name, windows: Windows { unit, units, .. }, .. } = facts;
-    let is_whole = |span: Span| *unit <= span && span.as_micros() % unit.as_micros() == 0;
-    let window = args.window.filter(|window| !is_whole(*window))?;
-    Some(format!("--window is {window}, but {name} takes whole {units}, from {unit} on"))
+    let name = facts.name;
+    let Some(Windows { size, unit, units }) = &facts.windows else {
+        let (option, _) =
+            [("window", args.window), ("slide", args.slide)].into_iter().find(|(_, span)| span.is_some())?;
+        return Some(format!("--{option}: the windows of {name} are part of its rules; leave it away"));
+    };
+    let is_whole = |span: Span| span >= *unit && span.as_micros() % unit.as_micros() == 0;
+    let given = [("window", args.window), ("slide", args.slide)];
+    if let Some((option, span)) = given.into_iter().find(|(_, span)| span.is_some_and(|span| !is_whole(span)))
+    {
+        let span = span.expect("none is whole");
+        return Some(format!("--{option} is {span}, but {name} takes whole {units}, from {unit} on"));
+    }
+    let (window, slide) = (args.window.unwrap_or(*size), args.slide?);
+    (window < slide).then(|| {
+        format!("--slide is {slide}, but must be at most the windows' size, {window}, or records fall between them")
+    })
 }
 
 /// What is wrong with what is to be read.
 fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
+    if args.tolls.is_some() && !facts.has_tolls {
+        let others = Workload::names_of(|facts| facts.has_tolls);
+        return Some(format!("--tolls is for {others}: leave it away for {name}"));
+    }
     args.input.as_ref()?;
     if !facts.is_recorded {
         let others = Workload::names_of(|facts| facts.is_recorded);
@@ -50,9 +68,19 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
 
 /// What is wrong with what is to be generated.
 fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
-    let others = || Workload::names_of(|facts| facts.has_cycle);
-    let is_wrong = args.cyclic && !facts.has_cycle;
-    is_wrong.then(|| format!("--cyclic is for {}: leave it away for {}", others(), facts.name))
+    let name = facts.name;
+    if args.cyclic && !facts.has_cycle {
+        let others = Workload::names_of(|facts| facts.has_cycle);
+        return Some(format!("--cyclic is for {others}: leave it away for {name}"));
+    }
+    match (args.rate, facts.rate_per_s_max) {
+        (Rate::PerSecond(rate_per_s), Some(max)) if max < rate_per_s => {
+            let problem =
+                format!("--rate is {rate_per_s} records/s, but {name} has no room for more than {max}");
+            Some(format!("{problem}; take less of it and more --queries"))
+        }
+        _ => None,
+    }
 }
 
 /// What a hand-written loop does not have.
@@ -72,21 +100,41 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
             "--queries: a hand-written loop is one query; leave it away with --api {api}, or take typed"
         ));
     }
-    let Windows { size, .. } = windows;
+    let size = windows.as_ref().map(|windows| windows.size);
     let unlike = [
         ("rate", args.rate != Rate::Max),
-        ("window", window(args) != *size),
+        ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
+        ("slide", size.is_some_and(|size| args.slide.is_some_and(|slide| slide != size))),
+        ("input", args.input.is_some()),
         ("results", args.results.is_some()),
     ];
     let (option, _) = unlike.into_iter().find(|(_, is_unlike)| *is_unlike)?;
-    let loops =
-        format!("the hand-written loops drain the generator into windows of {size} and write no file");
+    let into = size.map_or(String::new(), |size| format!(" into windows of {size}"));
+    let loops = format!("the hand-written loops drain the generator{into} and write no file");
     Some(format!("--{option}: {loops}; leave it away with --api {api}, or take typed"))
 }
 
-/// The size of the windows.
-pub fn window(args: &BenchArgs) -> Span {
-    args.window.unwrap_or(args.workload.facts().windows.size)
+/// The windows.
+///
+/// # Panics
+/// If the workload's windows cannot be chosen.
+pub fn windows(args: &BenchArgs) -> SlidingWindows {
+    let (size, slide) = sizes(args);
+    SlidingWindows::of_size(size).every(slide).expect("both are above zero")
+}
+
+/// The same for the reference.
+pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
+    let (size, slide) = sizes(args);
+    reference::Windows { size_us: size.as_micros(), slide_us: slide.as_micros() }
+}
+
+/// The windows' size, and from the start of one to that of the next.
+fn sizes(args: &BenchArgs) -> (Span, Span) {
+    let Facts { name, windows, .. } = args.workload.facts();
+    let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
+    let size = args.window.unwrap_or(windows.size);
+    (size, args.slide.unwrap_or(size))
 }
 
 /// What to tell of options that were given and have no effect.

@@ -5,7 +5,7 @@ mod recorded;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record, Source, TumblingWindows, Windowed};
+use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record, Source, Windowed};
 use thalweg_connectors::{Paced, RowWriter};
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
@@ -57,7 +57,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
             }
         };
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let answer = nyt_rows((0..report.events_in).map(trip), fit::window(args).as_micros());
+            let answer = nyt_rows((0..report.events_in).map(trip), fit::reference_windows(args));
             difference(&answer, &kept[index].take(), report)
         }))
     } else {
@@ -72,8 +72,7 @@ where
 {
     let (sink, kept) = Rows::new(row_of, args.results_file(&format!("{name}.csv"))?, write_row)?;
     let query = Query::new(name);
-    let windows = TumblingWindows::new(fit::window(args))?;
-    query::trips_per_cell(&query, source, args.strategy(), windows, sink);
+    query::trips_per_cell(&query, source, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 

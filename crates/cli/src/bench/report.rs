@@ -33,6 +33,8 @@ pub struct Figures {
     pub late: u64,
     pub bad: u64,
     pub filtered: u64,
+    /// Requests without an answer; `null` for workloads without requests.
+    pub unanswered: Option<u64>,
     /// How long was measured.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
@@ -126,6 +128,7 @@ impl Figures {
             late: 0,
             bad: 0,
             filtered: 0,
+            unanswered: None,
             seconds: 0.0,
             latency_us: None,
             result_latency_us: None,
@@ -205,6 +208,10 @@ impl Figures {
             text += &format!("  per query   {least} at least, {most} at most\n");
         }
         text += &format!("  results     {results} rows; {filtered} filtered, {late} late, {bad} bad\n");
+        if let Some(unanswered) = self.unanswered {
+            let requests = if unanswered == 1 { "request" } else { "requests" };
+            text += &format!("  unanswered  {} {requests}\n", show::count(unanswered));
+        }
         if let Some(path) = &self.diverted {
             text += &format!("  bad lines   in {}\n", path.display());
         }

@@ -11,9 +11,9 @@ use thalweg_workloads::reference::{Row, compare};
 
 use crate::failure;
 
-/// Result rows that a sink keeps. If there are more it forgets them all, rather than fill the memory, and the run
-/// goes without the reference.
-const ROWS_MAX: usize = 10_000_000;
+/// Result rows that a sink keeps, unless told otherwise. If there are more it forgets them all, rather than fill the
+/// memory, and the run goes without the reference.
+const ROWS_MAX: u64 = 10_000_000;
 
 /// The rows that a query has kept; none if there were too many.
 pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
@@ -25,6 +25,7 @@ pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
 pub struct Rows<T, R> {
     row_of: fn(&Record<T>) -> R,
     kept: Kept<R>,
+    rows_max: u64,
     csv: Option<CsvSink<T, WriteRow<T>>>,
 }
 
@@ -39,7 +40,12 @@ impl<T, R> Rows<T, R> {
         let csv = csv.map_err(|error| failure::of_connector(&error))?;
         let rows = Arc::new(Mutex::new(Some(Vec::new())));
         let kept = || Kept(Arc::clone(&rows));
-        Ok((Rows { row_of, kept: kept(), csv }, kept()))
+        Ok((Rows { row_of, kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
+    }
+
+    /// The same, keeping at most `rows_max` rows: as many as the reference could be asked about.
+    pub fn keeping(self, rows_max: u64) -> Self {
+        Rows { rows_max, ..self }
     }
 }
 
@@ -59,10 +65,10 @@ impl<R> Kept<R> {
     }
 
     /// Keeps a row, if it is not one too many.
-    fn keep(&self, row: R) {
+    fn keep(&self, row: R, rows_max: u64) {
         let mut kept = self.lock();
         if let Some(rows) = &mut *kept {
-            if rows.len() < ROWS_MAX {
+            if (rows.len() as u64) < rows_max {
                 rows.push(row);
             } else {
                 *kept = None;
@@ -78,11 +84,33 @@ pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
 
 impl<T: 'static, R: Send> Sink<T> for Rows<T, R> {
     fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
-        self.kept.keep((self.row_of)(&record));
+        self.kept.keep((self.row_of)(&record), self.rows_max);
         self.csv.as_mut().map_or(Ok(()), |csv| csv.write(record))
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.csv.as_mut().map_or(Ok(()), Sink::finish)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg::EventTime;
+
+    use super::*;
+
+    fn kept_of(rows: u64, rows_max: u64) -> Kept<u64> {
+        let (sink, kept) = Rows::new(|record: &Record<u64>| record.value, None, |_, _| ()).unwrap();
+        let mut sink = sink.keeping(rows_max);
+        (0..rows).for_each(|row| sink.write(Record::new(EventTime::EPOCH, row)).unwrap());
+        kept
+    }
+
+    #[test]
+    fn rows_are_kept_up_to_the_bound_and_forgotten_above() {
+        let kept = kept_of(3, 3);
+        assert_eq!((kept.is_whole(), kept.take()), (true, vec![0, 1, 2]));
+        assert!(!kept_of(4, 3).is_whole());
+        assert!(kept_of(0, 0).is_whole());
     }
 }

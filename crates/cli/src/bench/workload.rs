@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use thalweg::Span;
 use thalweg_workloads::loops::LoopKind;
+use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::nyt;
 use thalweg_workloads::ysb::event;
 
@@ -13,18 +14,26 @@ pub enum Workload {
     Ysb,
     /// New York's taxis: trips and their mean distance per cell of the town.
     Nyt,
+    /// Linear Road in short: cars, speed, toll and accidents per mile of road and minute.
+    Lrb,
+    /// Linear Road by its full rules: each car is told its tolls and accidents ahead, and asks what it was charged.
+    LrbFull,
 }
 
 /// What a workload takes.
 pub struct Facts {
     /// Its name in options, figures and files.
     pub name: &'static str,
-    /// The windows that it counts in.
-    pub windows: Windows,
+    /// The windows that it counts in; none if they are part of its rules and cannot be chosen.
+    pub windows: Option<Windows>,
     /// Records per second of event time, unless `--rate` says otherwise.
     pub nominal_rate_per_s: u64,
+    /// The most that `--rate` may be, if that is less than a generator's pace can be.
+    pub rate_per_s_max: Option<u64>,
     /// Whether it takes `--input`.
     pub is_recorded: bool,
+    /// Whether it takes `--tolls`.
+    pub has_tolls: bool,
     /// Whether it takes `--cyclic`.
     pub has_cycle: bool,
     /// As which hand-written loops there is.
@@ -43,21 +52,37 @@ pub struct Windows {
 
 const YSB: Facts = Facts {
     name: "ysb",
-    windows: Windows { size: event::WINDOW, unit: Span::from_millis(1), units: "milliseconds" },
+    windows: Some(Windows { size: event::WINDOW, unit: Span::from_millis(1), units: "milliseconds" }),
     nominal_rate_per_s: 10_000_000,
+    rate_per_s_max: None,
     is_recorded: false,
+    has_tolls: false,
     has_cycle: true,
     loops: &LoopKind::ALL,
 };
 
 const NYT: Facts = Facts {
     name: "nyt",
-    windows: Windows { size: nyt::WINDOW, unit: Span::from_secs(1), units: "seconds" },
+    windows: Some(Windows { size: nyt::WINDOW, unit: Span::from_secs(1), units: "seconds" }),
     is_recorded: true,
     has_cycle: false,
     loops: &[],
     ..YSB
 };
+
+const LRB: Facts = Facts {
+    name: "lrb",
+    windows: None,
+    nominal_rate_per_s: 100_000,
+    // There are 65,536 numbers for expressways.
+    rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
+    loops: &[LoopKind::Blocks],
+    ..NYT
+};
+
+/// Fewer expressways: each has 30,000 cars on the road at any time, and the full rules know every one of them.
+const LRB_FULL: Facts =
+    Facts { name: "lrb-full", nominal_rate_per_s: 5_000, has_tolls: true, loops: &[], ..LRB };
 
 impl Workload {
     /// What it takes.
@@ -65,10 +90,12 @@ impl Workload {
         match self {
             Workload::Ysb => &YSB,
             Workload::Nyt => &NYT,
+            Workload::Lrb => &LRB,
+            Workload::LrbFull => &LRB_FULL,
         }
     }
 
-    /// The names of those that take something, such as `ysb or nyt`.
+    /// The names of those that take something, such as `nyt, lrb or lrb-full`.
     pub fn names_of(takes: impl Fn(&Facts) -> bool) -> String {
         let facts = Self::value_variants().iter().map(|workload| workload.facts());
         let names: Vec<&str> = facts.filter(|facts| takes(facts)).map(|facts| facts.name).collect();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Graph, Query, Record, TumblingWindows, Windowed};
+use thalweg::{EventTime, Graph, Query, Record, Windowed};
 use thalweg_connectors::{Pace, Paced, RowWriter};
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
@@ -45,7 +45,7 @@ fn run_engine(
     let (rate_per_s, start_us) = stamps_of(pace);
     let period: Vec<(u64, u64)> =
         generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
-    let windows = fit::window(args).as_micros().into();
+    let windows = fit::reference_windows(args);
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
             let events = report.events_in;
@@ -68,8 +68,7 @@ fn plan(
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    let windows = TumblingWindows::new(fit::window(args))?;
-    query::views_per_campaign(&query, source, args.strategy(), windows, sink);
+    query::views_per_campaign(&query, source, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 

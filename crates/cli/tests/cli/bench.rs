@@ -12,7 +12,7 @@ use crate::support::{Folder, HEADER, Ran, trip};
 
 /// The names that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel chain workers queries offered_per_s \
-                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered seconds latency_us \
+                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us \
                              result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
@@ -61,6 +61,25 @@ fn generated_events_give_the_reference_s_results() {
 
     let figures = folder.json("bench nyt --seconds 0.1 --warmup 0");
     assert!(figures["ok"].as_bool().unwrap(), "{figures}");
+}
+
+#[test]
+fn windows_may_slide() {
+    let folder = Folder::new("slide");
+    let lines = [HEADER, &trip("00:01:00"), &trip("00:01:45").replace("3.00", "4.50")];
+    folder.write("trips.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input trips.csv --window 60s --slide 30s --results out");
+    assert_right(&figures);
+    let mut rows: Vec<String> = folder.text("out/nyt.csv").unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    // 1,356,998,460 s is 00:01:00.
+    let starts = ["1356998430,311,325,1,3.0", "1356998460,311,325,2,3.75", "1356998490,311,325,1,4.5"];
+    assert_eq!(rows, starts);
+
+    for (run, size, slide) in [("ysb", "10s", "2500ms"), ("ysb", "70ms", "30ms"), ("nyt", "3s", "2s")] {
+        let run = format!("bench {run} --seconds 0.1 --warmup 0 --window {size} --slide {slide}");
+        assert_right(&folder.json(&run));
+    }
 }
 
 #[test]
@@ -174,7 +193,12 @@ fn figures_of_several_queries_for_people() {
 #[test]
 fn an_interrupt_drains_and_reports() {
     let folder = Folder::new("interrupt");
-    for line in ["bench ysb --seconds 600 --repeat 9", "bench nyt --warmup 600 --rate 1000"] {
+    for line in [
+        "bench ysb --seconds 600 --repeat 9",
+        "bench nyt --warmup 600 --rate 1000",
+        "bench lrb --seconds 600",
+        "bench lrb-full --seconds 600 --rate 1000",
+    ] {
         let mut command = folder.command(&format!("{line} --output json"));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let pid = Pid::from_child(&child);

@@ -64,8 +64,66 @@ fn options_that_do_not_fit() {
         "bench ysb --api loop-fused --rate 1000",
         "bench ysb --api loop-fused --window 5s",
         "bench ysb --api loop-fused --results out",
+        "bench lrb --window 60s",
+        "bench lrb-full --slide 30s",
+        "bench ysb --slide 11s",
+        "bench ysb --slide 1us",
+        "bench ysb --api loop-fused --slide 5s",
+        "bench nyt --slide 5s",
+        "bench nyt --window 3s --slide 1500ms",
+        "bench nyt --slide 0s",
+        "bench lrb --cyclic",
+        "bench nyt --tolls tolls.csv",
+        "bench lrb --tolls tolls.csv",
+        "bench lrb --rate 65536001",
+        "bench lrb-full --rate 1000M",
+        "bench lrb --input cars.csv --rate 1000",
+        "bench lrb-full --input cars.csv --queries 2",
+        "bench lrb --api loop-fused",
+        "bench lrb-full --api loop-blocks",
+        "bench lrb --api loop-blocks --rate 1000",
+        "bench lrb --api loop-blocks --input cars.csv",
+        "bench lrb --api loop-blocks --results out",
     ];
     assert_golden("unfit_options.txt", &told(&Folder::new("unfit_options"), &lines));
+}
+
+/// Historical tolls must all be right, and nothing runs if one is not.
+#[test]
+fn wrong_tolls() {
+    let folder = Folder::new("wrong_tolls");
+    folder.write("cars.csv", "");
+    folder.write("tolls.csv", "1,5,0,20\n");
+    folder.write("text.txt", "It was a dark and stormy night, and the toll was high.\n");
+    folder.write("header.csv", "vid,day,xway,toll\n1,5,0,20\n");
+    folder.write("short.csv", "1,5,0,20\n2,5,0\n");
+    folder.write("long.csv", "1,5,0,20\n2,5,0,21,22\n");
+    folder.write("range.csv", "1,5,0,20\n2,256,0,21\n");
+    folder.write("below_zero.csv", "1,5,0,-20\n");
+    folder.write("twice.csv", "1,5,0,20\n2,5,0,21\n1,5,0,20\n");
+    folder.write("no.csv.gz", "this is no gzip stream");
+    std::fs::create_dir(folder.path("folder")).unwrap();
+    folder.write("folder/type3_daily.csv", "1,5,0,20\n");
+    let lines = [
+        "bench lrb-full --input cars.csv --tolls missing.csv",
+        "bench lrb-full --input cars.csv --tolls folder",
+        "bench lrb-full --input cars.csv --tolls text.txt",
+        "bench lrb-full --input cars.csv --tolls header.csv",
+        "bench lrb-full --input cars.csv --tolls short.csv",
+        "bench lrb-full --input cars.csv --tolls long.csv",
+        "bench lrb-full --input cars.csv --tolls range.csv",
+        "bench lrb-full --input cars.csv --tolls below_zero.csv --on-bad skip",
+        "bench lrb-full --input cars.csv --tolls twice.csv",
+        "bench lrb-full --input cars.csv --tolls no.csv.gz",
+        "bench lrb-full --seconds 0.1 --tolls twice.csv",
+        "bench lrb-full --input cars.csv --tolls folder/type3_daily.csv --results folder",
+        "bench lrb-full --tolls ./folder/type3_daily.csv --results folder",
+        "bench lrb-full --input cars.csv --tolls tolls.csv --on-bad divert:./tolls.csv",
+        "bench lrb-full --input folder/type3_daily.csv --results folder",
+        "bench lrb-full --input cars.csv --results out --on-bad divert:out/type2_balance.csv",
+        "bench lrb-full --input cars.csv --results out --on-bad divert:out/type2_balance.csv.inprogress",
+    ];
+    assert_golden("wrong_tolls.txt", &told(&folder, &lines));
 }
 
 #[test]
@@ -79,6 +137,7 @@ fn wrong_files() {
     folder.write("trips.csv", HEADER);
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.write("folder/nyt.csv", HEADER);
+    folder.write("folder/lrb.csv", "");
     let lines = [
         "bench nyt --input missing.csv",
         "bench nyt --input debs.csv",
@@ -89,6 +148,11 @@ fn wrong_files() {
         "bench nyt --input trips.csv --on-bad divert:./folder/../trips.csv",
         "bench nyt --input trips.csv --results out --on-bad divert:./out/nyt.csv",
         "bench nyt --input folder/nyt.csv --results ./folder",
+        "bench lrb --input missing.csv",
+        "bench lrb --input no.csv.gz",
+        "bench lrb --input trips.csv --on-bad fail",
+        "bench lrb --input folder/lrb.csv --results folder",
+        "bench lrb --input trips.csv --results out --on-bad divert:out/lrb.csv",
         "bench nyt --input trips.csv --results empty.csv",
         "bench nyt --input trips.csv --results empty.csv/out",
         "bench ysb --seconds 0.1 --warmup 0 --results empty.csv",

@@ -9,5 +9,6 @@ mod demo;
 mod errors;
 mod help;
 mod hostile_lines;
+mod linear_road;
 mod recorded;
 mod support;

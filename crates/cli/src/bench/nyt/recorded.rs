@@ -26,9 +26,9 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let (graph, kept) = plan(args, "nyt", recorded.open(trip_of_row)?)?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
-        let size_us = fit::window(args).as_micros();
+        let windows = fit::reference_windows(args);
         let answer =
-            recorded.with_lines(&driven, |lines| nyt_rows_of_tlc_csv(&plain_trips(lines), size_us))?;
+            recorded.with_lines(&driven, |lines| nyt_rows_of_tlc_csv(&plain_trips(lines), windows))?;
         Checked::by_reference(driven.first_wrong(|_, report| difference(&answer, &kept.take(), report)))
     } else {
         Checked::by_conservation()

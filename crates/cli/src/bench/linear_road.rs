@@ -1,0 +1,113 @@
+//! What both Linear Road workloads share: generated and recorded traffic, for the engine and for the references.
+
+use std::num::NonZeroU64;
+use std::ops::Range;
+
+use thalweg::{EventTime, Generate, Record};
+use thalweg_connectors::{Header, Row, RowError};
+use thalweg_workloads::lrb::csv::{self, LrbCsvError};
+use thalweg_workloads::lrb::{LrbGenerator, LrbOptions, LrbRecord};
+use thalweg_workloads::reference::lrb_full::LrbColumns;
+
+use super::args::BenchArgs;
+use super::recorded::Layout;
+use crate::options::Rate;
+
+/// Of recorded traffic.
+pub const LAYOUT: Layout = Layout { columns: &csv::COLUMNS, header: Header::None };
+
+/// How much of a field a message shows.
+const VALUE_SHOWN_CHARS_MAX: usize = 60;
+
+/// Traffic from the seed, as dense as the pace wants it.
+pub fn generator(args: &BenchArgs) -> LrbGenerator {
+    let rate_per_s = match args.rate {
+        Rate::Max => args.workload.facts().nominal_rate_per_s,
+        Rate::PerSecond(rate_per_s) => rate_per_s,
+    };
+    let rate_per_s = NonZeroU64::new(rate_per_s).expect("rates are above zero");
+    LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
+}
+
+/// Records of the generator as a query is given them that begins at the first of these indexes, at so many per second of
+/// event time from this first one on, in microseconds.
+pub fn generated(
+    generator: &LrbGenerator,
+    indexes: Range<u64>,
+    (rate_per_s, start_us): (u64, i64),
+) -> impl Iterator<Item = Record<LrbRecord>> {
+    indexes.clone().map(move |index| {
+        // In 64 bits up to 18 million million records.
+        let offset_us =
+            (index - indexes.start).checked_mul(1_000_000).expect("no run has so many") / rate_per_s;
+        let event_time = EventTime::from_micros(start_us + offset_us.cast_signed());
+        Record::new(event_time, generator.value(index, event_time))
+    })
+}
+
+/// A record of recorded traffic.
+pub fn record_of_row(row: &Row<'_>) -> Result<Record<LrbRecord>, RowError> {
+    let field = |index: usize| (index < csv::COLUMNS.len()).then(|| row.text(index));
+    csv::record_of(field).map_err(|error| row_error(&error))
+}
+
+/// What a source says of a row that it refuses, to which it adds what to do.
+pub fn row_error(error: &LrbCsvError) -> RowError {
+    match error {
+        LrbCsvError::Field { column, value, expected } => {
+            let shown: String = value.chars().take(VALUE_SHOWN_CHARS_MAX).collect();
+            RowError { field: column, reason: format!("{shown:?} is not {expected}") }
+        }
+        // The source has counted the fields.
+        other => RowError { field: "line", reason: other.to_string() },
+    }
+}
+
+/// A row of the input as the references want it, from a line in plain words; none if it is a bad line. Written from the
+/// description of the benchmark's columns, and sharing no code with the source, so that a mistake in either shows.
+pub fn columns_of_line(line: Option<String>) -> Option<LrbColumns> {
+    let line = line?;
+    let fields: Vec<&str> = line.split(',').collect();
+    let [kind, time, vehicle, speed, xway, lane, direction, segment, position, query, .., day] = fields[..]
+    else {
+        return None;
+    };
+    if fields.len() != 15 {
+        return None;
+    }
+    let (time, vehicle) = (number(time, i32::MAX)?, number(vehicle, i32::MAX)?);
+    let mut row = [-1; 15];
+    [row[1], row[2]] = [time, vehicle];
+    match kind {
+        "0" => {
+            row[0] = 0;
+            row[3] = number(speed, 255)?;
+            row[4] = number(xway, 65_535)?;
+            row[5] = number(lane, 4)?;
+            row[6] = ["0", "1"].iter().position(|known| *known == direction)? as i32;
+            row[7] = number(segment, 99)?;
+            row[8] = number(position, 527_999)?;
+            if row[8] / 5_280 != row[7] {
+                return None;
+            }
+        }
+        "2" | "3" | "4" => {
+            row[0] = kind.parse().ok()?;
+            row[9] = number(query, i32::MAX)?;
+            if kind == "3" {
+                [row[4], row[14]] = [number(xway, 65_535)?, number(day, 255)?];
+            }
+        }
+        _ => return None,
+    }
+    Some(row)
+}
+
+/// A whole number from 0 to `most`, whatever zeros or plus stand before it.
+pub fn number(text: &str, most: i32) -> Option<i32> {
+    let number: i32 = text.parse().ok()?;
+    (number <= most && !text.starts_with('-')).then_some(number)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! Engine and reference take the same lines for rows, and read the same from them.
+
+use super::*;
+
+const REPORT: &str = "0,1020,673,41,0,2,1,74,394255,-1,-1,-1,-1,-1,-1";
+const BALANCE: &str = "2,1020,673,-1,-1,-1,-1,-1,-1,7,-1,-1,-1,-1,-1";
+const DAILY: &str = "3,1020,673,-1,0,-1,-1,-1,-1,7,-1,-1,-1,-1,69";
+const TRAVEL_TIME: &str = "4,1020,673,-1,-1,-1,-1,-1,-1,7,0,0,0,0,-1";
+
+/// The row that both make of a line, or none if both refuse it.
+#[track_caller]
+fn row(line: &str) -> Option<LrbColumns> {
+    let fields: Vec<&str> = line.split(',').collect();
+    let record = csv::record_of(|index| fields.get(index).copied()).ok();
+    let ours = record.map(|record| csv::columns_of(&record));
+    let plain = columns_of_line(Some(line.to_owned()));
+    assert_eq!(ours, plain, "{line}");
+    plain
+}
+
+fn with(line: &str, column: usize, text: &str) -> String {
+    let mut fields: Vec<&str> = line.split(',').collect();
+    fields[column] = text;
+    fields.join(",")
+}
+
+#[test]
+fn lines_of_all_types_are_rows() {
+    assert_eq!(row(REPORT), Some([0, 1020, 673, 41, 0, 2, 1, 74, 394_255, -1, -1, -1, -1, -1, -1]));
+    assert_eq!(row(BALANCE), Some([2, 1020, 673, -1, -1, -1, -1, -1, -1, 7, -1, -1, -1, -1, -1]));
+    assert_eq!(row(DAILY), Some([3, 1020, 673, -1, 0, -1, -1, -1, -1, 7, -1, -1, -1, -1, 69]));
+    assert_eq!(row(TRAVEL_TIME), Some([4, 1020, 673, -1, -1, -1, -1, -1, -1, 7, -1, -1, -1, -1, -1]));
+    assert_eq!(columns_of_line(None), None, "a line that breaks a rule of the dialect");
+}
+
+/// Every column of every type with every kind of text: whatever is made of it, both make the same.
+#[test]
+fn both_agree_on_every_column() {
+    let texts = [
+        "",
+        " ",
+        " 1",
+        "1 ",
+        "0",
+        "00",
+        "+0",
+        "-0",
+        "1",
+        "01",
+        "+1",
+        "-1",
+        "2",
+        "3",
+        "4",
+        "5",
+        "74",
+        "99",
+        "100",
+        "255",
+        "256",
+        "65535",
+        "65536",
+        "394255",
+        "527999",
+        "528000",
+        "2147483647",
+        "2147483648",
+        "4294967296",
+        "1.0",
+        "1e3",
+        "x",
+        "+",
+        "-",
+        "\u{661}",
+    ];
+    let (mut good, mut bad) = (0, 0);
+    for line in [REPORT, BALANCE, DAILY, TRAVEL_TIME] {
+        for column in 0..15 {
+            for text in texts {
+                *if row(&with(line, column, text)).is_some() { &mut good } else { &mut bad } += 1;
+            }
+        }
+    }
+    assert!(good > 400 && bad > 400, "{good} good, {bad} bad");
+}
+
+#[test]
+fn lines_of_another_length_are_no_rows() {
+    for line in [REPORT, BALANCE, DAILY, TRAVEL_TIME] {
+        assert_eq!((row(&format!("{line},")), row(line.rsplit_once(',').unwrap().0)), (None, None));
+    }
+    assert_eq!((row(""), row("0"), row(",,,,,,,,,,,,,,")), (None, None, None));
+}
+
+#[test]
+fn a_segment_that_is_not_that_of_the_position_is_no_row() {
+    assert!(row(&with(REPORT, 8, "395999")).is_some());
+    assert_eq!(row(&with(REPORT, 7, "75")), None);
+    assert_eq!(row(&with(REPORT, 8, "396000")), None);
+}
+
+/// Of a stretch of a generator, the first record has the first stamp.
+#[test]
+fn generated_records_have_the_stamps_of_a_run() {
+    let rate_per_s = NonZeroU64::new(3_000).unwrap();
+    let generator = LrbGenerator::new(LrbOptions { seed: 1, rate_per_s });
+    let stamps = |from: u64| {
+        let records = generated(&generator, from..from + 4, (3_000, 5));
+        records.map(|record| record.event_time.as_micros()).collect::<Vec<_>>()
+    };
+    assert_eq!((stamps(0), stamps(90_000)), (vec![5, 338, 671, 1_005], vec![5, 338, 671, 1_005]));
+}

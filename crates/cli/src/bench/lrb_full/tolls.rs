@@ -1,0 +1,115 @@
+//! `--tolls`: what cars were charged on days in the past, read before anything runs. Unlike lines of input, every one of
+//! them must be right: whoever asks for a toll that was passed over would be told nothing.
+
+use std::error::Error;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context, Result, anyhow};
+use thalweg::{Engine, EventTime, Fault, Output, ProcessingTime, Record, Source, SourceStatus, Table};
+use thalweg_connectors::{CsvError, CsvOptions, CsvSource, Header, OnBad, RealDisk, Row};
+use thalweg_memory::Reservation;
+use thalweg_workloads::lrb::csv;
+use thalweg_workloads::lrb::full::HistoricalTolls;
+
+use super::linear_road;
+use crate::bench::args::BenchArgs;
+use crate::bench::plain_lines::plain_lines;
+use crate::bench::recorded::bytes_of;
+use crate::failure;
+
+/// A toll in the table: places of 16 bytes, of which it fills a quarter or more.
+const TOLL_BYTES: usize = 64;
+
+/// The tolls of a run, or that there are none.
+pub struct Tolls<'a> {
+    file: Option<(&'a Path, HistoricalTolls)>,
+    /// Counts the table in the memory budget.
+    _reserved: Option<Reservation>,
+}
+
+impl<'a> Tolls<'a> {
+    /// Reads the file that the options name, if they name one.
+    pub fn of(args: &'a BenchArgs, engine: &Engine) -> Result<Self> {
+        let Some(path) = &args.tolls else { return Ok(Tolls { file: None, _reserved: None }) };
+        let rows = read(path)?;
+        let reserved = engine.budget().reserve(rows.len() * TOLL_BYTES);
+        let reserved = reserved.context("BUDGET_TOO_SMALL: --tolls does not fit into --memory-budget")?;
+        let table = Table::new(rows.iter().copied()).map_err(|duplicate| {
+            let ((vehicle, day, xway), _) = rows[duplicate.row_index];
+            // All lines are rows, and are counted from 1.
+            let line = duplicate.row_index + 1;
+            anyhow!(
+                "--tolls: {}, line {line}: there is a toll of vehicle {vehicle}, day {day}, xway {xway} already; \
+                 leave one of them",
+                path.display()
+            )
+        })?;
+        Ok(Tolls { file: Some((path, table)), _reserved: Some(reserved) })
+    }
+
+    /// For the query.
+    pub fn for_the_query(&self) -> Option<HistoricalTolls> {
+        self.file.as_ref().map(|(_, table)| table.clone())
+    }
+
+    /// For the reference, read once more from the file: vehicle, day, xway, toll.
+    pub fn for_the_reference(&self) -> Result<Vec<[i32; 4]>> {
+        let Some((path, _)) = &self.file else { return Ok(Vec::new()) };
+        let toll = |line: Option<String>| {
+            let line = line?;
+            let numbers: Vec<i32> =
+                line.split(',').map(|text| linear_road::number(text, i32::MAX)).collect::<Option<_>>()?;
+            <[i32; 4]>::try_from(numbers).ok()
+        };
+        Ok(plain_lines(&bytes_of(path)?, Header::None, u64::MAX).filter_map(toll).collect())
+    }
+}
+
+/// Vehicle, day and xway, and their toll.
+type TollRow = ((u32, u8, u16), u32);
+
+fn read(path: &Path) -> Result<Vec<TollRow>> {
+    let columns = &csv::TOLL_COLUMNS;
+    let options = CsvOptions { path: path.to_owned(), columns, header: Header::None, on_bad: OnBad::Fail };
+    let toll_of_row = |row: &Row<'_>| {
+        let field = |index: usize| (index < columns.len()).then(|| row.text(index));
+        let toll = csv::historical_toll_of(field).map_err(|error| linear_road::row_error(&error))?;
+        // They have no time.
+        Ok(Record::new(EventTime::EPOCH, ((toll.vehicle, toll.day, toll.xway), toll.toll)))
+    };
+    let source = CsvSource::open(options, Arc::new(RealDisk), toll_of_row);
+    let mut source = source.map_err(|error| failure::of_connector(&error))?;
+    let mut tolls = Gathered(Vec::new());
+    loop {
+        let polled = source.poll(ProcessingTime::from_nanos(0), usize::MAX, &mut tolls);
+        if polled.map_err(told)?.status == SourceStatus::Ended {
+            return Ok(tolls.0);
+        }
+    }
+}
+
+/// What a source is asked to put its records into.
+struct Gathered(Vec<TollRow>);
+
+impl Output<TollRow> for Gathered {
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn push(&mut self, record: Record<TollRow>) {
+        self.0.push(record.value);
+    }
+}
+
+/// Here, bad lines cannot be skipped or diverted.
+fn told(fault: Fault) -> anyhow::Error {
+    let code = fault.code();
+    let fault: Box<dyn Error> = fault;
+    match fault.downcast_ref() {
+        Some(CsvError::BadLine { place, reason }) => {
+            anyhow!("{code}: {place}: {reason}; --tolls takes {} and no header", csv::TOLL_COLUMNS.join(","))
+        }
+        _ => anyhow!("{code}: {fault}"),
+    }
+}

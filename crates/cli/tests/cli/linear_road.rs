@@ -1,0 +1,254 @@
+//! `thalweg bench lrb` and `lrb-full` on small files whose results can be reckoned by hand, and on generated traffic.
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// A report of a car in the middle of a segment of expressway 0, eastward.
+fn report(time_s: u32, vehicle: u32, speed: u32, lane: u32, segment: u32) -> String {
+    format!("0,{time_s},{vehicle},{speed},0,{lane},0,{segment},{},-1,-1,-1,-1,-1,-1", segment * 5_280 + 2_640)
+}
+
+/// A request of type 2 or 4, or 3 about expressway 0.
+fn request(kind: u32, time_s: u32, vehicle: u32, query: u32, day: i32) -> String {
+    format!("{kind},{time_s},{vehicle},-1,0,-1,-1,-1,-1,{query},-1,-1,-1,-1,{day}")
+}
+
+/// Fifty-one slow cars in segment 10 in minute 0, and two that stand in segment 12 from the first second on.
+fn crowd() -> Vec<String> {
+    let slow = (0..51).map(|vehicle| report(vehicle, vehicle, 20, 1, 10));
+    let standing =
+        [0, 30, 60, 90].into_iter().flat_map(|time_s| [901, 902].map(|car| report(time_s, car, 0, 2, 12)));
+    let mut lines: Vec<String> = slow.chain(standing).collect();
+    lines.sort_by_key(|line| line.split(',').nth(1).unwrap().parse::<u32>().unwrap());
+    lines
+}
+
+/// The same, and car 100, which comes after them, is charged, and asks.
+fn journey() -> Vec<String> {
+    let mut lines = crowd();
+    lines.extend([
+        report(95, 100, 35, 1, 10),
+        request(2, 95, 100, 70, -1),
+        report(125, 100, 35, 1, 11),
+        request(3, 126, 100, 71, 5),
+        request(3, 126, 100, 72, 6),
+        request(4, 127, 100, 73, -1),
+        report(155, 100, 35, 4, 12),
+        request(2, 240, 100, 74, -1),
+    ]);
+    lines
+}
+
+fn rows(folder: &Folder, name: &str) -> Vec<String> {
+    let text = folder.text(name).unwrap_or_else(|| panic!("{name} is missing"));
+    let mut rows: Vec<String> = text.lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+#[track_caller]
+fn assert_right(figures: &Value) {
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+}
+
+#[test]
+fn the_short_form_of_recorded_traffic() {
+    let folder = Folder::new("lrb_recorded");
+    folder.write("cars.csv", crowd().join("\n"));
+    for options in ["", "--workers 2 --chain none", "--chain all --block-records 1"] {
+        let figures = folder.json(&format!("bench lrb --input cars.csv --results out {options}"));
+        assert_right(&figures);
+        assert_eq!(
+            (&figures["workload"], &figures["events_in"], &figures["unanswered"]),
+            (&"lrb".into(), &59.into(), &Value::Null)
+        );
+        // Fifty-one reports are one too many: 2 x 1 x 1. The window from 0 to 120 s has the accident, in minute 1.
+        let expected = ["0,0,0,10,51,20.0,2,0", "0,0,0,12,4,0.0,0,0", "60,0,0,12,4,0.0,0,1"];
+        assert_eq!(rows(&folder, "out/lrb.csv"), expected, "{options}");
+    }
+}
+
+#[test]
+fn the_full_rules_of_recorded_traffic() {
+    let folder = Folder::new("lrb_full_recorded");
+    folder.write("cars.csv", journey().join("\n"));
+    folder.write("tolls.csv", "100,5,0,77\n100,6,1,78\n101,6,0,79");
+    for options in ["", "--workers 2 --chain none", "--chain all --block-records 1"] {
+        let run = format!("bench lrb-full --input cars.csv --results out {options}");
+        let figures = folder.json(&format!("{run} --tolls tolls.csv"));
+        assert_right(&figures);
+        assert_eq!((&figures["events_in"], &figures["unanswered"]), (&67.into(), &2.into()), "{figures}");
+        let tolls = rows(&folder, "out/type0_toll.csv");
+        assert_eq!(tolls.len(), 55, "one for each car that enters a segment, but not by the exit lane");
+        // Car 100: 51 cars before it at 20 miles an hour; nobody in segment 11.
+        let of_car: Vec<&String> = tolls.iter().filter(|row| row.starts_with("0,100,")).collect();
+        assert_eq!(of_car, ["0,100,125,0,0", "0,100,95,20,2"]);
+        // The accident of minute 1 is told in minute 2, from the segment before it.
+        assert_eq!(rows(&folder, "out/type1_accident.csv"), ["1,125,0,12,0,100"]);
+        let balances = rows(&folder, "out/type2_balance.csv");
+        assert_eq!(balances[0], "2,240,240,74,2", "charged when it left segment 10");
+        assert_eq!((balances[1].as_str(), balances.len()), ("2,95,95,70,0", 2));
+        assert_eq!(rows(&folder, "out/type3_daily.csv"), ["3,126,71,77"]);
+
+        let figures = folder.json(&run);
+        assert_right(&figures);
+        assert_eq!(figures["unanswered"], 3, "without --tolls");
+        assert_eq!(
+            folder.text("out/type3_daily.csv").as_deref(),
+            Some(""),
+            "a kind without answers is an empty file"
+        );
+    }
+    let ran = folder.run("bench lrb-full --input cars.csv");
+    assert!(ran.stdout.contains("\n  unanswered  3 requests\n"), "{ran:?}");
+}
+
+/// Within the bound, the order in which cars are heard changes nothing; the requests of a second are answered behind
+/// all its reports.
+#[test]
+fn the_order_of_lines_within_the_bound_does_not_matter() {
+    let folder = Folder::new("lrb_full_unsorted");
+    let mut lines = journey();
+    let sorted = lines.clone();
+    for pair in lines.chunks_exact_mut(2) {
+        pair.swap(0, 1);
+    }
+    folder.write("sorted.csv", sorted.join("\n"));
+    folder.write("unsorted.csv", lines.join("\n"));
+    assert_right(&folder.json("bench lrb-full --input sorted.csv --results sorted"));
+    let figures = folder.json("bench lrb-full --input unsorted.csv --out-of-order 120s --results unsorted");
+    assert_right(&figures);
+    assert_eq!(figures["late"], 0);
+    for name in ["type0_toll.csv", "type1_accident.csv", "type2_balance.csv"] {
+        assert_eq!(
+            rows(&folder, &format!("sorted/{name}")),
+            rows(&folder, &format!("unsorted/{name}")),
+            "{name}"
+        );
+    }
+}
+
+/// The reference has no watermarks, so it cannot say what is left without them.
+#[test]
+fn without_the_bound_late_records_are_counted() {
+    let folder = Folder::new("lrb_full_late");
+    let mut lines = journey();
+    let last = lines.pop().unwrap();
+    lines.insert(0, last);
+    folder.write("cars.csv", lines.join("\n"));
+    let figures = folder.json("bench lrb-full --input cars.csv");
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"conservation".into()), "{figures}");
+    assert_eq!((&figures["events_in"], &figures["late"]), (&67.into(), &62.into()), "{figures}");
+}
+
+#[test]
+fn an_empty_file_has_no_results() {
+    let folder = Folder::new("lrb_empty");
+    folder.write("cars.csv", "");
+    folder.write("tolls.csv", "");
+    for run in ["bench lrb", "bench lrb-full", "bench lrb-full --tolls tolls.csv"] {
+        let figures = folder.json(&format!("{run} --input cars.csv --results out"));
+        assert_right(&figures);
+        assert_eq!((&figures["events_in"], &figures["results_out"]), (&0.into(), &0.into()));
+    }
+    let names = ["lrb.csv", "type0_toll.csv", "type1_accident.csv", "type2_balance.csv", "type3_daily.csv"];
+    assert!(names.iter().all(|name| folder.text(&format!("out/{name}")).as_deref() == Some("")));
+}
+
+/// Rows out of their range and rows of another length, between good ones.
+#[test]
+fn bad_lines_are_counted_and_diverted() {
+    let folder = Folder::new("lrb_bad_lines");
+    let good = report(0, 1, 30, 1, 10);
+    let bad = [
+        good.replace(",10,55440,", ",10,5280,"),
+        good.replace(",30,", ",256,"),
+        good.replace("0,0,1,", "1,0,1,"),
+        good.rsplit_once(',').unwrap().0.to_owned(),
+        format!("{good},0"),
+        "\"".to_owned(),
+        String::new(),
+    ];
+    let lines: Vec<&str> = bad.iter().flat_map(|line| [line.as_str(), good.as_str()]).collect();
+    folder.write("cars.csv", lines.join("\n"));
+    let diverted = [
+        "1,\"field seg: \"\"10\"\" is not pos / 5280, rounded down\",",
+        "3,\"field speed: \"\"256\"\" is not whole miles per hour, from 0 to 255\",",
+        "5,\"field type: \"\"1\"\" is not 0, 2, 3 or 4\",",
+        "7,short: 14 of 15 fields,",
+        "9,long: more than 15 fields,",
+        "11,malformed: a quote is left open at the line end,",
+        "13,short: 0 of 15 fields,",
+    ];
+    for workload in ["lrb", "lrb-full"] {
+        for options in ["", "--on-bad skip", "--on-bad divert:bad.csv"] {
+            let figures = folder.json(&format!("bench {workload} --input cars.csv --results out {options}"));
+            assert_right(&figures);
+            assert_eq!((&figures["events_in"], &figures["bad"]), (&7.into(), &7.into()), "{figures}");
+        }
+        for file in [&format!("out/{workload}.bad.csv"), "bad.csv"] {
+            let text = folder.text(file).unwrap();
+            assert_eq!(text.lines().count(), diverted.len(), "{text}");
+            assert!(text.lines().zip(diverted).all(|(line, start)| line.starts_with(start)), "{text}");
+        }
+        let ran = folder.run(&format!("bench {workload} --input cars.csv --on-bad fail"));
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        assert!(ran.stderr.starts_with("error: BAD_LINE: "), "{ran:?}");
+        assert!(ran.stderr.contains("cars.csv, line 1 (byte 0): field seg: \"10\" is not"), "{ran:?}");
+    }
+}
+
+#[test]
+fn generated_traffic_gives_the_references_results() {
+    let folder = Folder::new("lrb_generated");
+    for workload in ["lrb", "lrb-full"] {
+        for options in ["--queries 2 --workers 2 --chain none", "--seed 7 --results out"] {
+            let figures = folder.json(&format!("bench {workload} --seconds 0.2 --warmup 0 {options}"));
+            assert_right(&figures);
+            assert!(figures["results_out"].as_u64().unwrap() > 0, "{figures}");
+        }
+    }
+    let rows: usize = ["type0_toll.csv", "type1_accident.csv", "type2_balance.csv", "type3_daily.csv"]
+        .map(|name| folder.text(&format!("out/{name}")).unwrap().lines().count())
+        .iter()
+        .sum();
+    assert!(rows > 1_000, "{rows}");
+    assert!(folder.text("out/lrb.csv").is_some());
+}
+
+/// Their results, and those of several queries, have names of their own.
+#[test]
+fn several_queries_write_their_own_files() {
+    let folder = Folder::new("lrb_queries");
+    let figures =
+        folder.json("bench lrb-full --queries 2 --seconds 0.1 --warmup 0 --rate 20000 --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["queries"], &figures["offered_per_s"]), (&2.into(), &40_000.into()));
+    let mut rows = 0;
+    for name in ["type0_toll", "type1_accident", "type2_balance", "type3_daily"] {
+        rows += (1..=2)
+            .map(|query| folder.text(&format!("out/{name}-{query}.csv")).unwrap().lines().count())
+            .sum::<usize>();
+        assert_eq!(folder.text(&format!("out/{name}.csv")), None);
+    }
+    assert_eq!(figures["results_out"], rows);
+}
+
+#[test]
+fn at_a_rate_latency_is_measured() {
+    let folder = Folder::new("lrb_rate");
+    for workload in ["lrb", "lrb-full"] {
+        let figures = folder.json(&format!("bench {workload} --seconds 0.3 --warmup 0.1 --rate 20000"));
+        assert_right(&figures);
+        assert!(figures["latency_us"]["count"].as_u64().unwrap() > 0, "{figures}");
+    }
+}
+
+#[test]
+fn the_loop_gives_the_same_results() {
+    let folder = Folder::new("lrb_loop");
+    let figures = folder.json("bench lrb --api loop-blocks --seconds 0.1 --warmup 0.05 --workers 2");
+    assert_right(&figures);
+    assert_eq!((&figures["workload"], &figures["api"]), (&"lrb".into(), &"loop-blocks".into()));
+}
