@@ -50,4 +50,4 @@ pub use named::Named;
 pub use own::Own;
 pub use process::{KeyedProcess, Process, ProcessContext};
 pub use sort::Sort;
-pub use window::{SessionAggregate, SlidingAggregate, TumblingAggregate};
+pub use window::{CountAggregate, SessionAggregate, SlidingAggregate, TumblingAggregate};

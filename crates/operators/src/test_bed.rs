@@ -11,8 +11,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::{
-    Allowance, Counts, Either, EventTime, Firing, Flow, Input, Lender, Mark, Operator, Output, Record,
-    StateReader, StateWriter, Windowed,
+    Allowance, Counted, Counts, Either, EventTime, Firing, Flow, Input, Lender, Mark, Operator, Output,
+    Record, StateReader, StateWriter, Windowed,
 };
 
 /// How an input is read from text.
@@ -57,6 +57,12 @@ impl<K: Display, V: Display> Show for Windowed<K, V> {
     fn show(&self) -> String {
         let update = if self.firing == Firing::Update { "!" } else { "" };
         format!("{}={}{update}", self.key, self.value)
+    }
+}
+
+impl<K: Display, V: Display> Show for Counted<K, V> {
+    fn show(&self) -> String {
+        format!("{}={}", self.key, self.value)
     }
 }
 

@@ -1,10 +1,13 @@
 //! Windows: spans of event time, each folded per key and emitted when the watermark has passed its end.
 //!
 //! [`sliding`] windows, of which [`tumbling`] ones are the plain case, lie where the clock has it; `store` is what they
-//! keep, `firing` how they fire. [`session`] windows lie where the records are. `lateness` says which records are late.
+//! keep, `firing` how they fire. [`session`] windows lie where the records are; [`count`] windows have so many of them.
+//! `lateness` says which records are late.
 
 mod accumulators;
+pub mod count;
 mod firing;
+mod held;
 mod lateness;
 mod pane_sum;
 pub mod session;
@@ -13,6 +16,7 @@ mod store;
 mod table_pool;
 pub mod tumbling;
 
+pub use count::CountAggregate;
 pub use session::SessionAggregate;
 pub use sliding::SlidingAggregate;
 pub use tumbling::TumblingAggregate;

@@ -1,25 +1,23 @@
-//! Accumulators by key, and the bytes that they hold: a [`KeyTable`] that knows what a [`Fold`] is.
-//!
-//! Bytes that accumulators hold beyond themselves are asked for when they are there: a fold allocates before anybody
-//! can tell how much. Folds that hold nothing ([`Fold::HOLDS`]) pay nothing for this.
+//! Accumulators by key, and what they hold: a [`KeyTable`] that knows what a [`Fold`] is.
 
 use std::cell::Cell;
 use std::hash::Hash;
 
 use thalweg_model::{Allowance, Fold};
 
+use super::held::Held;
 use crate::key_table::{KeyHash, KeyTable};
 
 /// Accumulators by key; or whatever else holds one.
 #[derive(Debug)]
 pub(crate) struct Accumulators<K, A> {
     table: KeyTable<K, A>,
-    held_bytes: usize,
+    held: Held,
 }
 
 impl<K: Eq + Hash, A> Accumulators<K, A> {
     pub(crate) fn new(hash: KeyHash, allowance: Allowance) -> Self {
-        Accumulators { table: KeyTable::new(hash, allowance), held_bytes: 0 }
+        Accumulators { table: KeyTable::new(hash, allowance), held: Held::default() }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -32,7 +30,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
 
     /// Bytes of the table, and of what its accumulators hold. What keys hold is not seen from here.
     pub(crate) fn bytes(&self) -> usize {
-        self.table.bytes() + self.held_bytes
+        self.table.bytes() + self.held.bytes()
     }
 
     /// Folds a value into the accumulator of its key.
@@ -79,11 +77,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
             let result = change(accumulator);
             (before, result, held(accumulator))
         });
-        self.held_bytes = self.held_bytes + after - before;
-        if after > before {
-            // Refused or not, it is there; the query of who is refused fails when the call returns.
-            let _is_granted = self.table.allowance().ask(after - before);
-        }
+        self.held.note(self.table.allowance(), before, after);
         result
     }
 
@@ -102,7 +96,8 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         let held_of = |accumulator: &A| held.map_or(0, |held| held(accumulator));
         let before = held_of(accumulator);
         let is_over = change(accumulator);
-        self.held_bytes = self.held_bytes + if is_over { 0 } else { held_of(accumulator) } - before;
+        let after = if is_over { 0 } else { held_of(accumulator) };
+        self.held.note(self.table.allowance(), before, after);
         if is_over {
             self.table.remove(key);
         }
@@ -112,7 +107,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
     pub(crate) fn drain_one(&mut self, held: Option<impl Fn(&A) -> usize>) -> Option<(K, A)> {
         let entry = self.table.drain_one();
         if let (Some(held), Some((_, accumulator))) = (held, &entry) {
-            self.held_bytes -= held(accumulator);
+            self.held.note(self.table.allowance(), held(accumulator), 0);
         }
         entry
     }
@@ -120,7 +115,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
     /// Drops every entry, and keeps the slots.
     pub(crate) fn clear(&mut self) {
         while self.table.drain_one().is_some() {}
-        self.held_bytes = 0;
+        self.held = Held::default();
     }
 
     /// The first entry at or behind a slot, as [`KeyTable::next_entry`] gives it.

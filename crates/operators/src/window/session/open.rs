@@ -18,6 +18,7 @@ use thalweg_model::{
 };
 
 use crate::key_table::{KeyHash, KeyTable};
+use crate::window::held::{Held, held};
 
 /// So many timers without a session are no reason to sweep.
 const STALE_TIMERS_MAX: usize = 64;
@@ -203,8 +204,7 @@ pub(super) struct OpenSessions<K, A> {
     timers: BinaryHeap<Timer<K>>,
     /// Sessions beside the latest of their key.
     beside_count: usize,
-    /// What accumulators hold.
-    held_bytes: usize,
+    held: Held,
     hash: KeyHash,
     allowance: Allowance,
 }
@@ -219,7 +219,7 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
             keys: KeyTable::new(hash.clone(), allowance.clone()),
             timers: BinaryHeap::new(),
             beside_count: 0,
-            held_bytes: 0,
+            held: Held::default(),
             hash,
             allowance,
         }
@@ -251,23 +251,15 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
             fold.fold(&mut latest.accumulator, value);
             gathered.held_after += held(fold, &latest.accumulator);
             self.beside_count -= gathered.count;
-            self.note_held(gathered.held_before, gathered.held_after);
+            self.held.note(&self.allowance, gathered.held_before, gathered.held_after);
             return;
         }
         let mut accumulator = fold.create();
         fold.fold(&mut accumulator, value);
-        let held = held(fold, &accumulator);
+        let held_bytes = held(fold, &accumulator);
         let &Reach { from, last, start } = reach;
         if self.begin(key, Session { from, last, start, timer: last, accumulator }) {
-            self.note_held(0, held);
-        }
-    }
-
-    fn note_held(&mut self, before: usize, after: usize) {
-        self.held_bytes = self.held_bytes + after - before;
-        if after > before {
-            // Refused or not, it is there; the query of who is refused fails when the call returns.
-            let _is_granted = self.allowance.ask(after - before);
+            self.held.note(&self.allowance, 0, held_bytes);
         }
     }
 
@@ -346,7 +338,7 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
         } else {
             self.keys.remove(&key)?.latest
         };
-        self.held_bytes -= held(fold, &session.accumulator);
+        self.held.note(&self.allowance, held(fold, &session.accumulator), 0);
         let window = Window { start: session.start, end: end_of(session.last) };
         Some(Ended { window, key, accumulator: session.accumulator })
     }
@@ -355,19 +347,13 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
     pub(super) fn bytes(&self) -> usize {
         let beside = self.beside_count * Sessions::<A>::BESIDE_BYTES;
         let timers = self.timers.capacity() * size_of::<Timer<K>>();
-        self.keys.bytes() + beside + timers + self.held_bytes
+        self.keys.bytes() + beside + timers + self.held.bytes()
     }
 }
 
 /// Where a session ends that has this last instant; at the end of time, it is that.
 fn end_of(last: EventTime) -> EventTime {
     last.plus(Span::from_micros(1))
-}
-
-/// What an accumulator holds.
-#[inline(always)]
-fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usize {
-    if F::HOLDS { fold.held_bytes(accumulator) } else { 0 }
 }
 
 impl<K: Clone + Eq + Hash + State, A: State> OpenSessions<K, A> {
@@ -389,9 +375,9 @@ impl<K: Clone + Eq + Hash + State, A: State> OpenSessions<K, A> {
         self.fund(&self.allowance.clone());
         for _ in 0..state.take::<usize>()? {
             let (key, from, last, start, accumulator): (K, _, _, _, A) = state.take()?;
-            let held = held(fold, &accumulator);
+            let held_bytes = held(fold, &accumulator);
             if self.begin(key, Session { from, last, start, timer: last, accumulator }) {
-                self.note_held(0, held);
+                self.held.note(&self.allowance, 0, held_bytes);
             }
         }
         Ok(())
