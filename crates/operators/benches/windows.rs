@@ -7,12 +7,16 @@
 //! `cargo bench -p thalweg-operators --bench windows`; under `cargo test` it runs once, small.
 
 use std::hint::black_box;
+use std::num::NonZeroU64;
 use std::time::Instant;
 
 use thalweg_model::{
-    EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, SlidingWindows, Span, TumblingWindows,
+    CountWindows, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, SessionGap, SlidingWindows,
+    Span, TumblingWindows,
 };
-use thalweg_operators::{Count, Max, SlidingAggregate, Sum, TumblingAggregate};
+use thalweg_operators::{
+    Count, CountAggregate, Max, SessionAggregate, SlidingAggregate, Sum, TumblingAggregate,
+};
 
 const KEYS: u64 = 1_000;
 const RECORDS_PER_MARK: usize = 1_000;
@@ -113,9 +117,20 @@ fn sliding<F: Fold<u64>>(runs: &Runs, slide_s: i64, fold: F) -> f64 {
     ns_per_record(SlidingAggregate::new("", windows, |key: &u64| *key, fold), runs)
 }
 
+/// Each key comes about three times a second, so that a session has thirty records, more or less.
+fn sessions(runs: &Runs) -> f64 {
+    let gap = SessionGap::new(Span::from_secs(1)).expect("above zero");
+    ns_per_record(SessionAggregate::new("", gap, |key: &u64| *key, Count), runs)
+}
+
+fn hundreds(runs: &Runs) -> f64 {
+    let windows = CountWindows::of_size(NonZeroU64::new(100).expect("above zero"));
+    ns_per_record(CountAggregate::new("", windows, |key: &u64| *key, Count), runs)
+}
+
 type Side = (&'static str, fn(&Runs) -> f64);
 
-const SIDES: [Side; 8] = [
+const SIDES: [Side; 10] = [
     ("tumbling 120 s, count", |runs| tumbling(runs, Count)),
     ("sliding 120 s by 30 s, count", |runs| sliding(runs, 30, Count)),
     ("sliding 120 s by 1 s, count", |runs| sliding(runs, 1, Count)),
@@ -124,6 +139,8 @@ const SIDES: [Side; 8] = [
     ("tumbling 120 s, greatest", |runs| tumbling(runs, Max)),
     ("sliding 120 s by 30 s, greatest", |runs| sliding(runs, 30, Max)),
     ("sliding 120 s by 5 s, greatest", |runs| sliding(runs, 5, Max)),
+    ("sessions 1 s apart, count", sessions),
+    ("hundreds, count", hundreds),
 ];
 
 fn main() {

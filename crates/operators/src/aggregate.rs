@@ -1,6 +1,6 @@
 //! Aggregates: what windows compute per key, as implementations of [`thalweg_model::Fold`].
 //!
-//! Each folds plain values: [`of`] takes them out of records, and a tuple of aggregates is one that computes them side by
+//! Each folds plain values: [`of()`] takes them out of records, and a tuple of aggregates is one that computes them side by
 //! side. So `(of(|trip: &Trip| trip.fare, Sum), Count)` is the sum of the fares and the number of the trips. Whoever
 //! needs all values of a window at once folds [`Values`], and a flat map behind the window makes of them what it likes.
 

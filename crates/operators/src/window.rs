@@ -1,8 +1,8 @@
 //! Windows: spans of event time, each folded per key and emitted when the watermark has passed its end.
 //!
-//! [`sliding`] windows, of which [`tumbling`] ones are the plain case, lie where the clock has it; `store` is what they
-//! keep, `firing` how they fire. [`session`] windows lie where the records are; [`count`] windows have so many of them.
-//! `lateness` says which records are late.
+//! [`sliding`] windows, of which [`tumbling`] ones are the plain case, lie at fixed spans of event time: `store.rs` tells
+//! what they keep, and `firing.rs` how they fire. [`session`] windows lie where the records are, and [`count`] windows
+//! have so many of them. `lateness.rs` says which records are late.
 
 mod accumulators;
 pub mod count;

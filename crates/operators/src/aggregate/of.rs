@@ -24,7 +24,7 @@ where
     Of { project, fold, projected: PhantomData }
 }
 
-/// What [`of`] makes.
+/// What [`of()`] makes.
 #[derive(Clone, Copy)]
 pub struct Of<U, P, F> {
     project: P,

@@ -140,7 +140,7 @@ struct Shape {
     between: u64,
     /// Panes of a window.
     window_panes: u64,
-    /// Panes from the start of a window to that of the next.
+    /// Panes from the start of a window to that of the next, if windows overlap.
     slide_panes: u64,
 }
 
@@ -151,8 +151,8 @@ impl Shape {
         while rest > 0 {
             (pane, rest) = (rest, pane % rest);
         }
-        let slide_panes = slide.min(size) / pane;
-        Shape { pane, between: slide.saturating_sub(size), window_panes: size / pane, slide_panes }
+        let (window_panes, slide_panes) = (size / pane, slide / pane);
+        Shape { pane, between: slide.saturating_sub(size), window_panes, slide_panes }
     }
 }
 

@@ -81,7 +81,9 @@ fn values_keep_their_order() {
 /// A key that has completed its window takes no place.
 #[test]
 fn state_is_that_of_windows_that_are_not_complete() {
-    let mut bed = Bed::new(CountAggregate::new("counted", windows(2, 2), |value: &i64| *value, Sum));
+    let all = CountAggregate::new("all", windows(2, 2), |value: &i64| *value, Values);
+    let lengths = Map::new("lengths", |result: Counted<i64, Vec<i64>>| result.value.len() as i64);
+    let mut bed = Bed::new(Then::new(all, lengths));
     let mut bytes = Vec::new();
     for round in 0..100i64 {
         let records: Vec<String> = (0..100).map(|n| format!("{0}@0 {0}@0", round * 100 + n)).collect();
@@ -105,6 +107,15 @@ fn what_panes_and_accumulators_hold_is_counted() {
         bed.run(&some);
         assert!(bed.state_bytes() <= bytes + 1_000, "{} bytes after {bytes}", bed.state_bytes());
     }
+}
+
+#[test]
+fn panes_are_counted() {
+    let mut bed = Bed::new(over(1_000, 1, Sum));
+    bed.run("1@0");
+    let little = bed.state_bytes();
+    bed.run(&["1@0"; 998].join(" "));
+    assert!(bed.state_bytes() >= little + 998 * 8, "{} bytes after {little}", bed.state_bytes());
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! The open sessions of all keys, and when they are over.
 //!
-//! A key has seldom more than one open session: the one that got the last record lies in the key's place in the table,
-//! others in a tree beside it. Sessions of a key never overlap; a record that overlaps several makes them one.
+//! A key has seldom more than one open session: one lies in the key's place in the table, others in a tree beside it. Sessions of a key never overlap; a record that overlaps several makes them one.
 //!
 //! Each session has a timer, which lies in a heap and is lazy: a record that extends the session leaves it where it is,
 //! and when it goes off, the session is over, or the timer is set to where the session ends by then. So the sessions come
@@ -77,12 +76,11 @@ impl<A> Session<A> {
     }
 }
 
-/// What became of sessions that were merged into another.
+/// Sessions that were merged into another.
 #[derive(Clone, Copy, Debug, Default)]
-struct Gathered {
-    /// How many there were.
+struct Merged {
     count: usize,
-    /// What accumulators held that were merged, and what they hold now.
+    /// What their accumulators held before, and hold now.
     held_before: usize,
     held_after: usize,
 }
@@ -90,8 +88,8 @@ struct Gathered {
 /// The open sessions of a key.
 #[derive(Debug)]
 struct Sessions<A> {
-    /// The one that got the last record.
-    latest: Session<A>,
+    /// One of them; of most keys the only one.
+    here: Session<A>,
     /// The others, by where they begin to meet records.
     beside: BTreeMap<EventTime, Session<A>>,
 }
@@ -101,7 +99,7 @@ impl<A> Sessions<A> {
     const BESIDE_BYTES: usize = 2 * size_of::<(EventTime, Session<A>)>();
 
     fn iter(&self) -> impl Iterator<Item = &Session<A>> {
-        std::iter::once(&self.latest).chain(self.beside.values())
+        std::iter::once(&self.here).chain(self.beside.values())
     }
 
     /// Where the last of the sessions beside begins that meets records from one instant to another.
@@ -110,50 +108,54 @@ impl<A> Sessions<A> {
         (from <= session.last).then_some(*begin)
     }
 
-    /// Makes all sessions that a record meets the latest one; `false` if it meets none.
+    /// The session that a record belongs to, which is made of all that it meets; none if it meets none.
     #[inline(always)]
-    fn gather<V, F>(&mut self, fold: &F, reach: &Reach, gathered: &mut Gathered) -> bool
+    fn gather<V, F>(&mut self, fold: &F, reach: &Reach, merged: &mut Merged) -> Option<&mut Session<A>>
     where
         F: Fold<V, Accumulator = A>,
     {
         if self.beside.is_empty() {
-            return self.latest.meets(reach);
+            return self.here.meets(reach).then_some(&mut self.here);
         }
-        self.gather_beside(fold, reach, gathered)
+        self.gather_beside(fold, reach, merged)
     }
 
     #[cold]
     #[inline(never)]
-    fn gather_beside<V, F>(&mut self, fold: &F, reach: &Reach, gathered: &mut Gathered) -> bool
+    fn gather_beside<V, F>(&mut self, fold: &F, reach: &Reach, merged: &mut Merged) -> Option<&mut Session<A>>
     where
         F: Fold<V, Accumulator = A>,
     {
-        if !self.latest.meets(reach) {
-            let met = self.met(reach.from, reach.last);
-            let Some(session) = met.and_then(|met| self.beside.remove(&met)) else { return false };
+        if !self.here.meets(reach) {
+            let met = self.met(reach.from, reach.last)?;
+            if met <= reach.from {
+                // The only one, for what lies before it ends before it begins; and its place is what it was.
+                return self.beside.get_mut(&met);
+            }
+            let session = self.beside.remove(&met)?;
             self.begin(session);
         }
         while let Some(met) = self.met(reach.from, reach.last)
             && let Some(session) = self.beside.remove(&met)
         {
-            gathered.count += 1;
-            gathered.held_before += held(fold, &self.latest.accumulator) + held(fold, &session.accumulator);
-            self.latest.absorb(fold, session);
-            gathered.held_after += held(fold, &self.latest.accumulator);
+            merged.count += 1;
+            merged.held_before += held(fold, &self.here.accumulator) + held(fold, &session.accumulator);
+            self.here.absorb(fold, session);
+            merged.held_after += held(fold, &self.here.accumulator);
         }
-        true
+        Some(&mut self.here)
     }
 
-    /// Makes a session the latest.
+    /// Puts a session in the place of the key.
     fn begin(&mut self, session: Session<A>) {
-        let previous = std::mem::replace(&mut self.latest, session);
+        let previous = std::mem::replace(&mut self.here, session);
         self.beside.insert(previous.from, previous);
     }
 
     /// The session whose timer was set to there.
     fn timed(&mut self, timer: EventTime) -> Option<&mut Session<A>> {
-        if self.latest.timer == timer {
-            return Some(&mut self.latest);
+        if self.here.timer == timer {
+            return Some(&mut self.here);
         }
         // It has the instant for which its timer was set.
         let begin = self.met(timer, timer)?;
@@ -202,7 +204,7 @@ pub(super) struct Ended<K, A> {
 pub(super) struct OpenSessions<K, A> {
     keys: KeyTable<K, Sessions<A>>,
     timers: BinaryHeap<Timer<K>>,
-    /// Sessions beside the latest of their key.
+    /// Sessions beside the one in the place of their key.
     beside_count: usize,
     held: Held,
     hash: KeyHash,
@@ -241,17 +243,16 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        let mut gathered = Gathered::default();
+        let mut merged = Merged::default();
         if let Some(sessions) = self.keys.get_mut(&key)
-            && sessions.gather(fold, reach, &mut gathered)
+            && let Some(session) = sessions.gather(fold, reach, &mut merged)
         {
-            let latest = &mut sessions.latest;
-            latest.extend(reach);
-            gathered.held_before += held(fold, &latest.accumulator);
-            fold.fold(&mut latest.accumulator, value);
-            gathered.held_after += held(fold, &latest.accumulator);
-            self.beside_count -= gathered.count;
-            self.held.note(&self.allowance, gathered.held_before, gathered.held_after);
+            session.extend(reach);
+            merged.held_before += held(fold, &session.accumulator);
+            fold.fold(&mut session.accumulator, value);
+            merged.held_after += held(fold, &session.accumulator);
+            self.beside_count -= merged.count;
+            self.held.note(&self.allowance, merged.held_before, merged.held_after);
             return;
         }
         let mut accumulator = fold.create();
@@ -279,7 +280,7 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
                 self.beside_count += 1;
                 sessions.begin(session);
             }
-            None => self.keys.update(key, || Sessions { latest: session, beside: BTreeMap::new() }, |_| ()),
+            None => self.keys.update(key, || Sessions { here: session, beside: BTreeMap::new() }, |_| ()),
         }
         self.timers.push(timer);
         true
@@ -328,15 +329,15 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
     {
         let Timer { last, key } = self.timers.pop()?;
         let sessions = self.keys.get_mut(&key)?;
-        let session = if sessions.latest.timer != last {
+        let session = if sessions.here.timer != last {
             let begin = sessions.met(last, last)?;
             self.beside_count -= 1;
             sessions.beside.remove(&begin)?
         } else if let Some((_, other)) = sessions.beside.pop_last() {
             self.beside_count -= 1;
-            std::mem::replace(&mut sessions.latest, other)
+            std::mem::replace(&mut sessions.here, other)
         } else {
-            self.keys.remove(&key)?.latest
+            self.keys.remove(&key)?.here
         };
         self.held.note(&self.allowance, held(fold, &session.accumulator), 0);
         let window = Window { start: session.start, end: end_of(session.last) };
