@@ -31,6 +31,8 @@ pub enum Feature {
     EmptySpans,
     /// Runs of records that lie windows behind those before them.
     LateBursts,
+    /// Single records that lie a window behind at most, and so are late for some of those that overlap.
+    Stragglers,
     /// A stamp centuries ahead, behind which everything in the present is late.
     FarFuture,
     /// Runs of records of one key, each a gap behind the one before it, or a microsecond more or less.
@@ -42,12 +44,13 @@ pub enum Feature {
 
 impl Feature {
     /// All of them.
-    pub const ALL: [Feature; 8] = [
+    pub const ALL: [Feature; 9] = [
         Feature::EqualStamps,
         Feature::NegativeTimes,
         Feature::HotKey,
         Feature::EmptySpans,
         Feature::LateBursts,
+        Feature::Stragglers,
         Feature::FarFuture,
         Feature::GapBorders,
         Feature::EmptyEpochs,
@@ -92,14 +95,15 @@ impl Hostile {
         let size_us = pick(entropy, &[1, 7, 10, 100, 1_000]);
         let windows = oracle::Windows { size_us, offset_us: entropy.below(40) as i64 - 20 };
         let promise = oracle::Promise {
-            bound_us: pick(entropy, &[0, 0, 1, 50, 1_000]),
+            bound_us: pick(entropy, &[0, 0, 1, 50, 1_000, size_us / 2, size_us]),
             step_us: pick(entropy, &[0, 1, 10, 1_000]),
         };
-        let spread_us = pick(entropy, &[1, 3, 20, 200]);
+        let spread_us = pick(entropy, &[1, 3, 20, 200, size_us as u64, 3 * size_us as u64]);
         let keys = pick(entropy, &[1, 3, 20, 200]);
         let least_slide_us = (size_us / 16).max(1);
-        let slides =
-            [size_us, size_us - 1, size_us / 2, size_us / 3, least_slide_us, size_us + 1 + size_us / 2];
+        // Halves and fifths cut windows into few panes, the others into many.
+        let longer = size_us + 1 + size_us / 2;
+        let slides = [size_us, size_us / 2, size_us / 5, size_us - 1, size_us / 3, least_slide_us, longer];
         let slide_us = pick(entropy, &slides).max(least_slide_us);
         let gap_us = pick(entropy, &[1, 2, 10, 100]);
         let allowed_us = pick(entropy, &[0, 1, size_us / 2, size_us, 3 * size_us + 1]);
@@ -152,8 +156,12 @@ impl Hostile {
             if has(Feature::FarFuture) && entropy.below(count as u64) == 0 {
                 at = at.max(STAMP_US_MAX / 2 + entropy.below(1 << 40) as i64);
             }
-            let behind =
-                if late_left > 0 { entropy.below(self.windows.size_us as u64 * 5 + 20) as i64 } else { 0 };
+            let size_us = self.windows.size_us as u64;
+            let behind = match () {
+                () if late_left > 0 => entropy.below(size_us * 5 + 20),
+                () if has(Feature::Stragglers) && entropy.below(3) == 0 => entropy.below(size_us + 2),
+                () => 0,
+            };
             let is_hot = has(Feature::HotKey) && entropy.below(10) > 0;
             let mut key = if is_hot { 0 } else { entropy.below(self.keys) };
             if has(Feature::GapBorders) && entropy.below(3) == 0 {
@@ -161,7 +169,7 @@ impl Hostile {
                 key = last_key;
             }
             last_key = key;
-            readings.push((at - behind, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
+            readings.push((at - behind as i64, Reading { key, amount: entropy.below(1_000) as i64 - 500 }));
             // Centuries ahead is an instant, not a new age: what follows is the present again, and late.
             if at > STAMP_US_MAX / 4 && entropy.below(2) == 0 {
                 at = entropy.below(10_000) as i64;
@@ -180,7 +188,9 @@ impl Hostile {
         for arrival in arrivals(readings, self.promise) {
             if self.has(Feature::EmptyEpochs) && entropy.below(8) == 0 {
                 for _ in 0..1 + entropy.below(3) {
-                    let more_us = 1 + entropy.below(2 * self.windows.size_us as u64) as i64;
+                    let more_max =
+                        pick(entropy, &[self.windows.size_us as u64 / 4, 2 * self.windows.size_us as u64]);
+                    let more_us = 1 + entropy.below(more_max) as i64;
                     last_us = last_us.map(|last| last + more_us);
                     made.extend(last_us.map(Arrival::Watermark));
                 }
@@ -188,6 +198,15 @@ impl Hostile {
             match arrival {
                 Arrival::Watermark(watermark_us) if Some(watermark_us) <= last_us => {}
                 Arrival::Watermark(watermark_us) => {
+                    // On the way there it may stop here and there.
+                    while let Some(last) = last_us.filter(|_| self.has(Feature::EmptyEpochs)) {
+                        let on_the_way = last + 1 + entropy.below((watermark_us - last) as u64) as i64;
+                        if on_the_way >= watermark_us || entropy.below(2) == 0 {
+                            break;
+                        }
+                        made.push(Arrival::Watermark(on_the_way));
+                        last_us = Some(on_the_way);
+                    }
                     made.push(arrival);
                     last_us = Some(watermark_us);
                 }
@@ -273,8 +292,8 @@ mod tests {
             for (feature, runs) in Feature::ALL.iter().zip(&mut runs_with) {
                 *runs += u32::from(hostile.features.contains(feature));
             }
-            let is_calm =
-                [Feature::LateBursts, Feature::FarFuture].iter().all(|it| !hostile.features.contains(it));
+            let unsorted = [Feature::LateBursts, Feature::Stragglers, Feature::FarFuture];
+            let is_calm = unsorted.iter().all(|it| !hostile.features.contains(it));
             assert!(!is_calm || stamps.is_sorted_by_key(|arrival| at(arrival)), "{hostile:?}");
             let is_watermark = |arrival: &Arrival<Reading>| matches!(arrival, Arrival::Watermark(_));
             let has_empty_epoch = arrivals.windows(2).any(|pair| pair.iter().all(is_watermark));

@@ -26,17 +26,20 @@ pub enum SideFeature {
     StartsLate,
     /// The odd side's watermarks are far behind its records.
     SlowWatermarks,
+    /// The odd side has the stamps and keys of its neighbour, to which another watermark applies.
+    Echo,
 }
 
 impl SideFeature {
     /// All of them.
-    pub const ALL: [SideFeature; 6] = [
+    pub const ALL: [SideFeature; 7] = [
         SideFeature::Empty,
         SideFeature::HotKey,
         SideFeature::LateBursts,
         SideFeature::EndsEarly,
         SideFeature::StartsLate,
         SideFeature::SlowWatermarks,
+        SideFeature::Echo,
     ];
 }
 
@@ -94,8 +97,15 @@ impl Sides {
         let mut readings = Vec::new();
         for (side, hostile) in self.sides.iter().enumerate() {
             let made = hostile.readings_from(start_us, count, entropy);
-            readings.push(if side == self.odd { self.cut(made) } else { made });
+            readings.push(made);
         }
+        if self.has(SideFeature::Echo) {
+            let echo = |(at_us, reading): &(i64, Reading)| {
+                (*at_us, Reading { amount: reading.amount + 1, ..*reading })
+            };
+            readings[self.odd] = readings[self.neighbour()].iter().map(echo).collect();
+        }
+        self.cut(&mut readings[self.odd]);
         readings
     }
 
@@ -107,7 +117,7 @@ impl Sides {
         let mut arrivals: Vec<Vec<Arrival<Reading>>> =
             self.sides.iter().zip(&readings).map(with_watermarks).collect();
         if self.has(SideFeature::Empty) && entropy.below(2) == 0 {
-            let other = &arrivals[(self.odd + 1) % arrivals.len()];
+            let other = &arrivals[self.neighbour()];
             let watermarks = other.iter().filter(|arrival| matches!(arrival, Arrival::Watermark(_)));
             arrivals[self.odd] = watermarks.cloned().collect();
         }
@@ -118,8 +128,13 @@ impl Sides {
         self.features.contains(&feature)
     }
 
-    /// What is left of the odd side.
-    fn cut<T>(&self, mut made: Vec<T>) -> Vec<T> {
+    /// The side beside the odd one; if there is but one, itself.
+    fn neighbour(&self) -> usize {
+        (self.odd + 1) % self.sides.len()
+    }
+
+    /// Leaves of the odd side what its features say.
+    fn cut<T>(&self, made: &mut Vec<T>) {
         let third = made.len() / 3;
         if self.has(SideFeature::Empty) {
             made.clear();
@@ -128,7 +143,6 @@ impl Sides {
         } else if self.has(SideFeature::EndsEarly) {
             made.truncate(third);
         }
-        made
     }
 }
 

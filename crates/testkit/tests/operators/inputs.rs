@@ -8,16 +8,21 @@ use thalweg_testkit::Seeds;
 use thalweg_testkit::arrival::Arrival;
 use thalweg_testkit::hostile::{Reading, Sides};
 use thalweg_testkit::operator_bed::{Bed, Manner, Restore};
-use thalweg_testkit::seed::{OnPanic, entropy_for};
+use thalweg_testkit::seed::entropy_for;
 
-/// Records of all inputs of a run, at most.
-const RECORDS_MAX: u64 = 400;
+/// Records of all inputs of a long run, at most.
+const LONG_RECORDS_MAX: u64 = 400;
+/// Short runs for each long one: they cost next to nothing, hold so little state that nothing else hides what is wrong,
+/// and are easily told.
+const SHORT_RUNS: u64 = 15;
+/// Records of all inputs of a short run, at most.
+const SHORT_RECORDS_MAX: u64 = 12;
 
 /// One to three streams of one type that come together.
 pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
-    let draw = |entropy: &mut SeededEntropy| {
+    let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1 + entropy.below(3) as usize, entropy);
-        let arrivals = sides.arrivals(record_count(entropy), entropy);
+        let arrivals = sides.arrivals(record_count, entropy);
         (sides, arrivals)
     };
     runs(draw, test);
@@ -25,9 +30,9 @@ pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
 
 /// One stream.
 pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
-    let draw = |entropy: &mut SeededEntropy| {
+    let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(1, entropy);
-        let arrivals = sides.arrivals(record_count(entropy), entropy);
+        let arrivals = sides.arrivals(record_count, entropy);
         (sides, arrivals)
     };
     runs(draw, test);
@@ -36,9 +41,9 @@ pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
 /// The two sides of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;
-    let draw = |entropy: &mut SeededEntropy| {
+    let draw = |record_count, entropy: &mut SeededEntropy| {
         let sides = Sides::draw(2, entropy);
-        let arrivals = sides.arrivals(record_count(entropy), entropy);
+        let arrivals = sides.arrivals(record_count, entropy);
         let of_side = |(arrivals, side): (Vec<Arrival<Reading>>, Side)| {
             arrivals.into_iter().map(|arrival| arrival.map(side)).collect()
         };
@@ -58,26 +63,39 @@ pub fn without_memory<P: Operator<Reading>>(make: impl Fn(&Sides) -> P) {
     assert!(starved.get() > 0, "nobody was refused");
 }
 
-/// Runs `test` on beds of hostile input, one for each seed and way to be restored.
-fn runs<S: Debug, In: Clone>(
-    draw: impl Fn(&mut SeededEntropy) -> (S, Vec<Vec<Arrival<In>>>),
+/// Runs `test` on beds of hostile input: for each seed a long one and some short ones, and each restored in every way.
+fn runs<S: Debug, In: Clone + Debug>(
+    draw: impl Fn(usize, &mut SeededEntropy) -> (S, Vec<Vec<Arrival<In>>>),
     test: impl Fn(&S, &Bed<In>),
 ) {
     Seeds::from_env("operators").each(|seed| {
-        for restore in Restore::ALL {
-            let mut entropy = entropy_for(seed, "operators");
-            let (setting, inputs) = draw(&mut entropy);
-            let manner = Manner::draw(restore, &mut entropy);
-            let _told = OnPanic(format!("seed {seed}: {manner:?}, {setting:?}"));
-            test(&setting, &Bed::new(inputs, manner, &mut entropy));
+        let mut entropy = entropy_for(seed, "operators");
+        for run in 0..=SHORT_RUNS {
+            let records_max = if run == 0 { LONG_RECORDS_MAX } else { SHORT_RECORDS_MAX };
+            let (setting, inputs) = draw(entropy.below(records_max + 1) as usize, &mut entropy);
+            for restore in Restore::ALL {
+                let manner = Manner::draw(restore, &mut entropy);
+                let bed = Bed::new(inputs.clone(), manner, &mut entropy);
+                let tell = || match run {
+                    0 => format!("the long run of seed {seed}: {manner:?}, {setting:?}"),
+                    _ => format!("short run {run} of seed {seed}: {bed:?}, {setting:?}"),
+                };
+                let _told = Told(&tell);
+                test(&setting, &bed);
+            }
         }
     });
 }
 
-/// Skewed, so that half of the inputs are short: what fails on one of them is easily told.
-fn record_count(entropy: &mut dyn Entropy) -> usize {
-    let longest = RECORDS_MAX >> entropy.below(9);
-    entropy.below(longest + 1) as usize
+/// Told if its scope ends in a panic; worked out only then.
+struct Told<'a>(&'a dyn Fn() -> String);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("{}", (self.0)());
+        }
+    }
 }
 
 pub fn key_of(reading: &Reading) -> u64 {
