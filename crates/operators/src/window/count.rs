@@ -12,6 +12,15 @@
 //! Source     Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
 //!            Record 34(1), 2005, section 3, with row numbers for times
 //!
+//! ```
+//! # use std::num::NonZeroU64;
+//! # use thalweg::{CountWindows, Counted, Mean, Segment, Stream, of};
+//! # fn f<C: Segment<(u32, f64)>>(readings: Stream<(u32, f64), C>) -> Stream<Counted<u32, f64>, impl Segment<Counted<u32, f64>>> {
+//! let ten = CountWindows::of_size(const { NonZeroU64::new(10).unwrap() });
+//! readings.key_by(|(sensor, _)| *sensor).count_windows(ten, of(|reading: &(u32, f64)| reading.1, Mean))
+//! # }
+//! ```
+//!
 //! Behind several inputs, which records share a window depends on how these interleave.
 //!
 //! With a slide above the size, the records between two windows are in none, and counted as filtered. Flink also drops

@@ -3,17 +3,19 @@
 //! ```text
 //!   KeyedStream<K, T>  --tumbling, sliding-->   WindowedStream<K, T>  --aggregate, apply-->  Stream<Windowed<K, R>>
 //!   KeyedStream<K, T>  --session-->   SessionStream<K, T>  --aggregate-->  Stream<Windowed<K, R>>
-//!   KeyedStream<K, T>  --process, distinct-->   Stream<U>
+//!   KeyedStream<K, T>  --count_windows, process, distinct-->   Stream<U>
 //!   KeyedStream<K, T>, KeyedStream<K, R>  --join-->  KeyedPair<K, T, R>
 //! ```
 
 use std::hash::Hash;
 use std::marker::PhantomData;
 
-use thalweg_model::{Fold, SessionGap, SlidingWindows, Span, State, TumblingWindows, Windowed};
+use thalweg_model::{
+    CountWindows, Counted, Fold, SessionGap, SlidingWindows, Span, State, TumblingWindows, Windowed,
+};
 use thalweg_operators::{
-    Distinct, DivertLate, DropLate, FlatMap, KeyedProcess, LateRule, Process, SessionAggregate,
-    SlidingAggregate, Values,
+    CountAggregate, Distinct, DivertLate, DropLate, FlatMap, KeyedProcess, LateRule, Process,
+    SessionAggregate, SlidingAggregate, Values,
 };
 
 use super::pair::KeyedPair;
@@ -119,6 +121,33 @@ where
     /// ```
     pub fn session(self, gap: SessionGap) -> SessionStream<K, T, C, KeyOf> {
         SessionStream { keyed: self, gap, late: PhantomData }
+    }
+
+    /// Puts so many values of each key, as they come, into one window, whatever their event times. Windows may overlap, or
+    /// leave values out in between.
+    ///
+    /// ```
+    /// # use std::num::NonZeroU64;
+    /// # use thalweg::{CountWindows, Counted, Mean, Segment, Stream, of};
+    /// # fn f<C: Segment<(u32, f64)>>(readings: Stream<(u32, f64), C>) -> Stream<Counted<u32, f64>, impl Segment<Counted<u32, f64>>> {
+    /// let ten = CountWindows::of_size(const { NonZeroU64::new(10).unwrap() });
+    /// readings.key_by(|(sensor, _)| *sensor).count_windows(ten, of(|reading: &(u32, f64)| reading.1, Mean))
+    /// # }
+    /// ```
+    ///
+    /// Results are stamped with the event time of the value that completes their window; a window that is not complete when
+    /// the stream ends has none. Where streams have come together, it is chance which values share a window.
+    pub fn count_windows<F: Fold<T>>(
+        self,
+        windows: CountWindows,
+        fold: F,
+    ) -> Stream<Counted<K, F::Result>, Stateful<C::BeforeState, T, CountAggregate<K, T, KeyOf, F>>>
+    where
+        K: Clone,
+    {
+        let KeyedStream { stream, key_of, .. } = self;
+        let operator = CountAggregate::new("", windows, key_of, fold);
+        stream.follow("count_windows", |head, label| stateful(head, operator, label))
     }
 
     /// For each key and window the first value makes one result, at once and stamped with the last instant of the
