@@ -68,6 +68,8 @@ pub struct Hostile {
     pub slide_us: i64,
     /// Of sessions.
     pub gap_us: i64,
+    /// Of windows of so many records.
+    pub counting: oracle::Counting,
     /// How late a record may be and still count.
     pub allowed_us: i64,
     /// What its source promises.
@@ -107,7 +109,9 @@ impl Hostile {
         let slide_us = pick(entropy, &slides).max(least_slide_us);
         let gap_us = pick(entropy, &[1, 2, 10, 100]);
         let allowed_us = pick(entropy, &[0, 1, size_us / 2, size_us, 3 * size_us + 1]);
-        Hostile { features, windows, slide_us, gap_us, allowed_us, promise, spread_us, keys }
+        let counting =
+            oracle::Counting { size: pick(entropy, &[1, 2, 5]), slide: pick(entropy, &[1, 2, 3, 5, 7]) };
+        Hostile { features, windows, slide_us, gap_us, counting, allowed_us, promise, spread_us, keys }
     }
 
     /// Makes `count` records, as stamps in microseconds and values.

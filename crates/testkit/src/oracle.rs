@@ -36,7 +36,8 @@ pub use stateless::{filter, flat_map, map, split};
 pub use static_join::{join, join_left};
 pub use window_join::{Joined, Keeps, co_group, window_join};
 pub use windows::{
-    Aggregated, Counted, Counts, Result, Sliding, Windows, count_windows, distinct, sliding, tumbling,
+    Aggregated, Counted, CountedAll, Counting, Result, Sliding, Windows, count_windows, distinct, sliding,
+    tumbling,
 };
 
 /// A record at its place in the stream.

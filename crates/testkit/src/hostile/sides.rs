@@ -95,9 +95,8 @@ impl Sides {
         let start_us = self.sides[0].start_us(entropy);
         let count = count / self.sides.len();
         let mut readings = Vec::new();
-        for (side, hostile) in self.sides.iter().enumerate() {
-            let made = hostile.readings_from(start_us, count, entropy);
-            readings.push(made);
+        for hostile in &self.sides {
+            readings.push(hostile.readings_from(start_us, count, entropy));
         }
         if self.has(SideFeature::Echo) {
             let echo = |(at_us, reading): &(i64, Reading)| {

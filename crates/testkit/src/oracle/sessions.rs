@@ -1,23 +1,12 @@
 //! Sessions: spans of one key that a gap closes.
 //!
-//! A row at `t` spans `[t, t + gap)`. It is late if `t + gap` lies at or below its watermark. Otherwise it melts, with
-//! its span, into one session with all sessions of its key that its span overlaps and whose end lies above its
-//! watermark. So a session spans from its first stamp to one gap behind its last, and two stamps that are a whole gap
-//! apart are in two sessions.
-//!
-//! Rows are taken in the order of arrival, which matters for several inputs alone, and only where one is ahead of
-//! another: a row does not melt into what has ended by its own watermark, but a row that comes behind it, with a lower
-//! watermark, may melt into both.
+//! A row at `t` alone is a session `[t, t + gap)`, and late if that has ended by its watermark. Two rows of a key that are
+//! not late belong together if their sessions overlap and neither had ended by the watermark of the other; and with them
+//! all who belong to either. So a session spans from its first stamp to one gap behind its last, two stamps that are a
+//! whole gap apart do not belong together, and it does not matter who came first.
 
 use super::Row;
 use super::windows::{Aggregated, result};
-
-/// What is known of a session: its span, and which rows it has.
-struct Session {
-    start_us: i128,
-    end_us: i128,
-    rows: Vec<usize>,
-}
 
 /// For each session of each key what `aggregate` makes of its values, in the order in which they came.
 pub fn sessions<T, K: Ord, A>(
@@ -26,42 +15,35 @@ pub fn sessions<T, K: Ord, A>(
     key_of: impl Fn(&T) -> K,
     aggregate: impl Fn(&[&T]) -> A,
 ) -> Aggregated<K, A> {
-    let mut late = 0;
-    let mut open: Vec<(K, Vec<Session>)> = Vec::new();
-    for (index, row) in rows.iter().enumerate() {
-        let (start_us, end_us) = (i128::from(row.at_us), i128::from(row.at_us) + i128::from(gap_us));
-        if !row.is_before(end_us) {
-            late += 1;
-            continue;
-        }
-        let key = key_of(&row.value);
-        let place = open.iter().position(|(other, _)| *other == key).unwrap_or_else(|| {
-            open.push((key, Vec::new()));
-            open.len() - 1
-        });
-        let of_key = &mut open[place].1;
-        let mut merged = Session { start_us, end_us, rows: vec![index] };
-        let mut apart = Vec::new();
-        for other in of_key.drain(..) {
-            if other.start_us < end_us && start_us < other.end_us && row.is_before(other.end_us) {
-                merged.start_us = merged.start_us.min(other.start_us);
-                merged.end_us = merged.end_us.max(other.end_us);
-                merged.rows.extend(other.rows);
-            } else {
-                apart.push(other);
+    let end_of = |row: &Row<T>| i128::from(row.at_us) + i128::from(gap_us);
+    let in_time: Vec<&Row<T>> = rows.iter().filter(|row| row.is_before(end_of(row))).collect();
+    let belong = |a: &Row<T>, b: &Row<T>| {
+        let overlap = i128::from(a.at_us) < end_of(b) && i128::from(b.at_us) < end_of(a);
+        let are_open = a.is_before(end_of(b)) && b.is_before(end_of(a));
+        overlap && are_open && key_of(&a.value) == key_of(&b.value)
+    };
+    // The number of each row's session: its own at first.
+    let mut numbers: Vec<usize> = (0..in_time.len()).collect();
+    for place in 0..in_time.len() {
+        for other in 0..place {
+            let (from, to) = (numbers[place], numbers[other]);
+            if from != to && belong(in_time[place], in_time[other]) {
+                numbers.iter_mut().filter(|number| **number == from).for_each(|number| *number = to);
             }
         }
-        apart.push(merged);
-        *of_key = apart;
     }
     let mut results = Vec::new();
-    for mut session in open.into_iter().flat_map(|(_, of_key)| of_key) {
-        session.rows.sort_unstable();
-        let rows: Vec<&Row<T>> = session.rows.iter().map(|&index| &rows[index]).collect();
-        results.push(result((session.start_us, session.end_us), &rows, &key_of, &aggregate));
+    for number in 0..in_time.len() {
+        let of_it = (0..in_time.len()).filter(|&place| numbers[place] == number);
+        let rows: Vec<&Row<T>> = of_it.map(|place| in_time[place]).collect();
+        let starts = rows.iter().map(|row| i128::from(row.at_us)).min();
+        let ends = rows.iter().map(|row| end_of(row)).max();
+        if let (Some(start_us), Some(end_us)) = (starts, ends) {
+            results.push(result((start_us, end_us), &rows, &key_of, &aggregate));
+        }
     }
     results.sort_by(|a, b| (a.start_us, a.end_us, &a.key).cmp(&(b.start_us, b.end_us, &b.key)));
-    Aggregated { results, late }
+    Aggregated { results, late: (rows.len() - in_time.len()) as u64 }
 }
 
 #[cfg(test)]
@@ -94,10 +76,12 @@ mod tests {
         check("a1@0 W10 a2@5 | a3@7", "0..17:a=a1+a2+a3 late 0");
     }
 
-    /// The one input is at 12, the other at 18: whose record comes first decides whether they meet.
+    /// The one input is at 12, the other at 18, where the session of the first has ended: they are apart, whoever comes
+    /// first. A third that belongs to both brings them together.
     #[test]
-    fn behind_several_inputs_the_order_of_arrival_matters() {
+    fn each_input_by_its_own_watermark() {
         check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");
-        check("W18 a2@9 | W12 a1@8", "8..19:a=a2+a1 late 0");
+        check("W18 a2@9 | W12 a1@8", "8..18:a=a1 9..19:a=a2 late 0");
+        check("W18 a2@9 | W12 a1@8 | a3@10", "8..20:a=a2+a1+a3 late 0");
     }
 }

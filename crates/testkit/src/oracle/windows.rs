@@ -145,49 +145,55 @@ pub(super) fn result<T, K, A>(
     Result { start_us, end_us, key: key_of(values[0]), value: aggregate(&values) }
 }
 
-/// What comes of so many records of one key.
+/// Windows of so many records of a key, one of which begins every so many; both above zero.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Counting {
+    /// Records of each.
+    pub size: usize,
+    /// From the start of one to that of the next.
+    pub slide: usize,
+}
+
+/// What comes of a count window. Sorts by key.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Counted<K, A> {
     /// The key.
     pub key: K,
-    /// The largest stamp of its records.
+    /// The stamp of its last record.
     pub at_us: i64,
-    /// What they make.
+    /// What its records make.
     pub value: A,
 }
 
 /// What comes of count windows.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Counts<K, A> {
-    /// By key, then in the order in which they were full.
-    pub full: Vec<Counted<K, A>>,
-    /// What is left of each key at the end.
-    pub rest: Vec<Counted<K, A>>,
+pub struct CountedAll<K, A> {
+    /// By key, then in the order in which they were full; what is not full at the end has no result.
+    pub results: Vec<Counted<K, A>>,
+    /// Records that lie between two windows, for which the slide is above the size.
+    pub outside: u64,
 }
 
-/// For each key: what `aggregate` makes of its first `size` values, the next, and so on. Depends on the order of
-/// arrival, in which the rows are given; none is late.
-///
-/// # Panics
-/// If `size` is zero.
+/// For each key: what `aggregate` makes of the values of each window, in the order in which they came. Depends on the
+/// order of arrival, in which the rows are given; none is late.
 pub fn count_windows<T, K: Ord, A>(
     rows: &[Row<T>],
-    size: usize,
+    Counting { size, slide }: Counting,
     key_of: impl Fn(&T) -> K,
     aggregate: impl Fn(&[&T]) -> A,
-) -> Counts<K, A> {
+) -> CountedAll<K, A> {
     let mut keyed: Vec<&Row<T>> = rows.iter().collect();
     keyed.sort_by_key(|row| key_of(&row.value));
-    let mut counts = Counts { full: Vec::new(), rest: Vec::new() };
+    let mut counted = CountedAll { results: Vec::new(), outside: 0 };
     for rows in keyed.chunk_by(|a, b| key_of(&a.value) == key_of(&b.value)) {
-        for window in rows.chunks(size) {
+        for window in (0..rows.len()).step_by(slide).filter_map(|start| rows.get(start..start + size)) {
             let values: Vec<&T> = window.iter().map(|row| &row.value).collect();
-            let at_us = window.iter().map(|row| row.at_us).max().expect("no chunk is empty");
-            let counted = Counted { key: key_of(values[0]), at_us, value: aggregate(&values) };
-            if window.len() == size { &mut counts.full } else { &mut counts.rest }.push(counted);
+            let at_us = window[size - 1].at_us;
+            counted.results.push(Counted { key: key_of(values[0]), at_us, value: aggregate(&values) });
         }
+        counted.outside += (0..rows.len()).filter(|place| place % slide >= size).count() as u64;
     }
-    counts
+    counted
 }
 
 #[cfg(test)]
@@ -219,13 +225,18 @@ mod tests {
         check(2, 5, 0, "W90 a@3 a@99 b@1 a@96", "95..97:a=a late 1");
     }
 
+    fn check_counts(size: usize, slide: usize, expected: &str) {
+        let rows = rows("a1@9 b1@1 a2@3 W99 b2@4 b3@5 a3@1 a4@0 a5@7");
+        let CountedAll { results, outside } = count_windows(&rows, Counting { size, slide }, key_of, all);
+        let show = |counted: &Counted<char, String>| format!("{}@{}", counted.value, counted.at_us);
+        let shown: Vec<String> = results.iter().map(show).collect();
+        assert_eq!(format!("{} outside {outside}", shown.join(" ")), expected, "{size} every {slide}");
+    }
+
     #[test]
     fn so_many_records_of_a_key_make_a_window() {
-        let counts = count_windows(&rows("a1@9 b1@1 a2@3 W99 b2@4 b3@5 a3@1 a4@0"), 2, key_of, all);
-        let show = |counted: &Counted<char, String>| format!("{}@{}", counted.value, counted.at_us);
-        let shown =
-            |counted: &[Counted<char, String>]| counted.iter().map(show).collect::<Vec<_>>().join(" ");
-        assert_eq!(shown(&counts.full), "a1+a2@9 a3+a4@1 b1+b2@4");
-        assert_eq!(shown(&counts.rest), "b3@5");
+        check_counts(2, 2, "a1+a2@3 a3+a4@0 b1+b2@4 outside 0");
+        check_counts(3, 1, "a1+a2+a3@1 a2+a3+a4@0 a3+a4+a5@7 b1+b2+b3@5 outside 0");
+        check_counts(1, 3, "a1@9 a4@0 b1@1 outside 5");
     }
 }

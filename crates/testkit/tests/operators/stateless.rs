@@ -1,7 +1,7 @@
 //! Operators that look at one record at a time: their rows come out in order, each still to be judged by the watermark of
 //! the input that it came in on.
 
-use thalweg_operators::{Filter, FilterMap, FlatMap, Map, Own, StaticJoin, Table};
+use thalweg_operators::{Filter, FilterMap, FlatMap, Map, Own, StaticJoin, StaticLeftJoin, Table};
 use thalweg_testkit::hostile::Reading;
 use thalweg_testkit::oracle;
 
@@ -84,6 +84,16 @@ fn static_join() {
             oracle::join(&ran.arrived, &factors(), key_of, |reading, factor| scaled(*reading, factor));
         ran.assert_rows(&expected);
         assert_eq!(ran.total(|counts| counts.filtered), (ran.arrived.len() - expected.len()) as u64);
+    });
+}
+
+#[test]
+fn static_left_join() {
+    let or_zero = |reading, factor: Option<&i64>| scaled(reading, factor.unwrap_or(&0));
+    union(|_, bed| {
+        let ran = bed.drive(|| StaticLeftJoin::new("join", table(), key_of, or_zero));
+        let combine = |reading: &Reading, factor: Option<&i64>| or_zero(*reading, factor);
+        ran.assert_rows(&oracle::join_left(&ran.arrived, &factors(), key_of, combine));
     });
 }
 

@@ -1,10 +1,14 @@
 //! Aggregates of windows.
 
 use std::collections::BTreeMap;
+use std::num::{NonZeroU64, NonZeroUsize};
 use std::sync::Arc;
 
-use thalweg_model::{Either, Firing, Operator, Span, Then, Windowed};
-use thalweg_operators::{Filter, Map, SlidingAggregate, StaticJoin, TumblingAggregate};
+use thalweg_model::{CountWindows, Counted, Either, Firing, Operator, SessionGap, Span, Then, Windowed};
+use thalweg_operators::{
+    CountAggregate, Filter, Map, SessionAggregate, SlidingAggregate, StaticJoin, Sum, TopN,
+    TumblingAggregate, Values, of,
+};
 use thalweg_testkit::case::{Tally, TallyResult, window_row};
 use thalweg_testkit::hostile::{self, Reading, Sides};
 use thalweg_testkit::operator_bed::Ran;
@@ -104,9 +108,70 @@ fn late_records_go_another_way() {
 }
 
 #[test]
+fn sessions() {
+    union(|sides, bed| {
+        let gap_us = sides.sides[0].gap_us;
+        let gap = SessionGap::new(Span::from_micros(gap_us)).expect("it is above zero");
+        let ran = bed.drive(|| SessionAggregate::new("window", gap, key_of, Tally(Arc::default())));
+        let expected = oracle::sessions(&ran.arrived, gap_us, key_of, TallyResult::of);
+        ran.assert_results(expected.results, |row| window_row(&row.value));
+        ran.assert_late(expected.late);
+        check_firing(&ran);
+    });
+}
+
+/// Which records of a key come first depends on how inputs mix, so it is told by the order of arrival.
+#[test]
+fn count_windows() {
+    union(|sides, bed| {
+        let counting = sides.sides[0].counting;
+        let [size, slide] =
+            [counting.size, counting.slide].map(|count| NonZeroU64::new(count as u64).unwrap());
+        let windows = CountWindows::of_size(size).every(slide);
+        let ran = bed.drive(|| CountAggregate::new("window", windows, key_of, Tally(Arc::default())));
+        let expected = oracle::count_windows(&ran.arrived, counting, key_of, TallyResult::of);
+        ran.assert_results(expected.results, |Row { at_us, value: Counted { key, value }, .. }| {
+            oracle::Counted { key: *key, at_us: *at_us, value: *value }
+        });
+        assert_eq!(ran.total(|counts| counts.filtered), expected.outside);
+    });
+}
+
+/// Panes of aggregates that take away what leaves, that keep what they aggregate, and that keep the best of it.
+#[test]
+fn aggregates_of_panes() {
+    union(|sides, bed| {
+        let windows = hostile::sliding(sides.sides[0].sliding());
+        let best = || TopN::new(NonZeroUsize::new(2).unwrap(), |reading: &Reading| reading.amount);
+        let make = || {
+            let amounts = of(|reading: &Reading| reading.amount, Sum);
+            SlidingAggregate::new("window", windows, key_of, (amounts, Values, best()))
+        };
+        let ran = bed.drive(make);
+        let aggregate = |values: &[&Reading]| {
+            let mut all: Vec<Reading> = values.iter().map(|reading| **reading).collect();
+            all.sort();
+            let sum = values.iter().map(|reading| i128::from(reading.amount)).sum::<i128>();
+            (sum, all, oracle::largest(values, 2, |a, b| (a.amount, a).cmp(&(b.amount, b))))
+        };
+        let expected = oracle::sliding(&ran.arrived, sides.sides[0].sliding(), key_of, aggregate);
+        ran.assert_results(expected.results, |row| {
+            let oracle::Result { start_us, end_us, key, value: (sum, mut all, best) } =
+                window_row(&row.value);
+            all.sort();
+            oracle::Result { start_us, end_us, key, value: (sum, all, best) }
+        });
+    });
+}
+
+#[test]
 fn windows_without_memory() {
     without_memory(tumbling);
     without_memory(|sides| sliding(sides).allow_lateness(Span::from_micros(sides.sides[0].allowed_us)));
+    let gap = SessionGap::new(Span::from_micros(10)).unwrap();
+    without_memory(|_| SessionAggregate::new("window", gap, key_of, Tally(Arc::default())));
+    let two = CountWindows::of_size(NonZeroU64::new(2).unwrap());
+    without_memory(|_| CountAggregate::new("window", two, key_of, Tally(Arc::default())));
 }
 
 /// A chain is one operator, whose records are late by the marks that reach its end.
