@@ -145,7 +145,7 @@ const SIDES: [Side; 10] = [
 
 fn main() {
     let is_bench = std::env::args().any(|argument| argument == "--bench");
-    let (rounds, count) = if is_bench { (11, 4_000_000) } else { (1, 10_000) };
+    let (rounds, count) = if is_bench { (11, 4_000_000) } else { (1, 150_000) };
     for (order, disorder) in [("in order", Span::ZERO), ("20 s of disorder", DISORDER)] {
         let runs = records(count, disorder);
         let mut figures = SIDES.map(|_| Vec::new());

@@ -158,7 +158,47 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
 
     /// Bytes of all tables. That in hand may have less than was noted of it.
     pub(super) fn bytes(&self) -> usize {
-        let noted_elsewhere = self.table_bytes - self.hand_bytes;
-        self.tables.capacity() * Self::BYTES + noted_elsewhere + self.hand.bytes()
+        let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
+        // It may have shrunk as well: a table that is given back stays in hand.
+        noted + self.hand.bytes() - self.hand_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::aggregate::Values;
+
+    proptest! {
+        /// Whatever is in hand, laid down, changed or given back: all bytes are those of all tables.
+        #[test]
+        fn bytes_are_counted_whatever_is_in_hand(steps in proptest::collection::vec((0..8u8, 0..40usize), 0..200)) {
+            let mut pool = TablePool::<u64, Vec<u64>>::new(KeyHash::new(0), Allowance::default());
+            let counted = |pool: &TablePool<u64, Vec<u64>>| {
+                let tables = pool.tables.iter().chain([&pool.hand]).map(Accumulators::bytes).sum::<usize>();
+                assert_eq!(pool.bytes(), pool.tables.capacity() * TablePool::<u64, Vec<u64>>::BYTES + tables);
+            };
+            let mut taken = Vec::new();
+            for (kind, place) in steps {
+                let table = taken.get(place % taken.len().max(1)).copied();
+                match (kind, table) {
+                    (0..3, _) => taken.extend(pool.take()),
+                    (3, Some(_)) => pool.give_back(taken.swap_remove(place % taken.len())),
+                    (4, Some(table)) => pool.take_in_hand(table),
+                    (5, Some(table)) => pool.change(table, |table| table.fold(&Values, place as u64, &7)),
+                    (6, Some(table)) => while pool.drain_one::<u64, _>(table, &Values).is_some() {},
+                    _ if taken.contains(&pool.in_hand) => pool.hand().fold(&Values, place as u64, &8),
+                    _ => {}
+                }
+                counted(&pool);
+            }
+            while let Some(table) = taken.pop() {
+                pool.give_back(table);
+                counted(&pool);
+            }
+            prop_assert!(pool.tables.len() <= IDLE_MAX, "a pool that has lent nothing begins anew");
+        }
     }
 }
