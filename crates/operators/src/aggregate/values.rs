@@ -8,6 +8,22 @@ use thalweg_model::{Fold, State};
 /// is not determined. Values that came late for some of a window's firings lie behind the others of their pane.
 ///
 /// Memory: all values of a key and window; what they hold on the heap themselves is not counted.
+///
+/// A function of whole windows, of any number of results: behind the window, a flat map of
+///
+/// ```
+/// use thalweg_model::Windowed;
+/// /// The key, and by how much each value differs from the median of its window.
+/// fn deviations(window: Windowed<String, Vec<i64>>) -> impl Iterator<Item = (String, i64)> {
+///     let Windowed { key, value: mut values, .. } = window;
+///     values.sort_unstable();
+///     let median = values[values.len() / 2];
+///     values.into_iter().map(move |value| (key.clone(), value - median))
+/// }
+/// # let window = thalweg_model::Window { start: thalweg_model::EventTime::MIN, end: thalweg_model::EventTime::MAX };
+/// # let all: Vec<_> = deviations(Windowed::on_time(window, "a".to_owned(), vec![3, 1, 7])).map(|(_, by)| by).collect();
+/// # assert_eq!(all, [-2, 0, 4]);
+/// ```
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Values;
 

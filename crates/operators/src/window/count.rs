@@ -108,10 +108,12 @@ where
     }
 
     fn fund(&mut self, allowance: &Allowance) {
+        debug_assert!(self.runs.keys.is_empty(), "only before the first record");
         self.runs = Runs::new(self.runs.shape, self.runs.hash.clone(), allowance.clone());
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
+        debug_assert!(self.runs.keys.is_empty(), "only before the first record");
         let hash = KeyHash::new(entropy.next_u64());
         self.runs = Runs::new(self.runs.shape, hash, self.runs.allowance.clone());
     }

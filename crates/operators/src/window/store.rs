@@ -210,11 +210,13 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
 
     /// Pays from `allowance` from now on; only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
+        debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, self.hash.clone(), allowance.clone());
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(crate) fn seed(&mut self, seed: u64) {
+        debug_assert!(self.panes.is_empty(), "only before the first record");
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
@@ -405,7 +407,8 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        self.fund(&self.allowance.clone());
+        let (hash, allowance) = (self.hash.clone(), self.allowance.clone());
+        *self = PaneStore::with(self.windows, self.lateness, hash, allowance);
         self.unfired_from = state.take()?;
         for _ in 0..state.take::<usize>()? {
             let (first, table_count): (EventTime, usize) = state.take()?;

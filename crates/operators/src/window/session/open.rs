@@ -229,11 +229,13 @@ impl<K: Clone + Eq + Hash, A> OpenSessions<K, A> {
 
     /// Pays from `allowance` from now on; only before the first record.
     pub(super) fn fund(&mut self, allowance: &Allowance) {
+        debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = OpenSessions::with(self.hash.clone(), allowance.clone());
     }
 
     /// Hashes with this seed from now on; only before the first record.
     pub(super) fn seed(&mut self, seed: u64) {
+        debug_assert!(self.keys.is_empty(), "only before the first record");
         *self = OpenSessions::with(KeyHash::new(seed), self.allowance.clone());
     }
 
@@ -373,7 +375,7 @@ impl<K: Clone + Eq + Hash + State, A: State> OpenSessions<K, A> {
     where
         F: Fold<V, Accumulator = A>,
     {
-        self.fund(&self.allowance.clone());
+        *self = OpenSessions::with(self.hash.clone(), self.allowance.clone());
         for _ in 0..state.take::<usize>()? {
             let (key, from, last, start, accumulator): (K, _, _, _, A) = state.take()?;
             let held_bytes = held(fold, &accumulator);

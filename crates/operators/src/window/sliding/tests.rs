@@ -221,6 +221,20 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(Bed::new(overflowing).panics(&format!("{most}@0 {most}@5 W20")), "broken");
 }
 
+/// Values of one pane lie in the order in which they came, and panes in the order of their time.
+#[test]
+fn values_lie_in_order() {
+    for lateness in [0, 7] {
+        let digits =
+            |result: Windowed<i64, Vec<i64>>| result.value.iter().fold(0, |shown, digit| shown * 10 + digit);
+        let windows = SlidingWindows::of_size(Span::from_micros(10)).every(Span::from_micros(5)).unwrap();
+        let all = SlidingAggregate::new("all", windows, |_: &i64| 0, Values);
+        let all = all.allow_lateness(Span::from_micros(lateness));
+        let mut bed = Bed::new(Then::new(all, Map::new("digits", digits)));
+        assert_eq!(bed.run("1@7 2@3 3@8 4@1 W30"), "24@4 2413@9 13@14 W30");
+    }
+}
+
 /// Scattered stamps: as many panes as records, each counted, none searched for among all others.
 #[test]
 fn a_hundred_thousand_panes() {
