@@ -7,6 +7,7 @@
 
 mod confluence;
 mod diamond;
+mod meeting;
 mod nyt;
 mod parcels;
 mod passing;
@@ -21,6 +22,7 @@ use thalweg::{Chaining, Graph, QueryReport};
 
 pub use confluence::Confluence;
 pub use diamond::Diamond;
+pub use meeting::Meeting;
 pub use nyt::{Nyt, NytSource, nyt_row};
 pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
