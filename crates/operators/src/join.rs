@@ -5,7 +5,7 @@
 //! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
 //! join, in a [`dense_table`] for each pane, with a [`chain`] for each side of a key; [`even_windows`] knows which
 //! windows there are. An [`interval_side`] keeps one side of an interval join, in buckets of time, with a [`timeline`] for
-//! each key; [`expiry`] knows when somebody is given up who met nobody. All of them: [`lateness`] knows who is late, a
+//! each key; [`expiry`] knows when somebody is given up who met nobody. All of them: a
 //! [`rack`] holds tables in the order of time, and [`funds`] pays.
 
 mod chain;
@@ -17,7 +17,6 @@ mod expiry;
 mod funds;
 pub mod interval;
 mod interval_side;
-mod lateness;
 mod pane_store;
 mod rack;
 pub mod static_table;

@@ -1,6 +1,6 @@
 //! Late records: what makes a record late, and what becomes of one that is.
 
-use thalweg_model::{Either, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{Either, EventTime, Mark, StateError, StateReader, StateWriter};
 
 /// The watermarks that records are judged by.
 ///
@@ -17,6 +17,15 @@ pub(crate) struct Lateness {
 impl Lateness {
     pub(crate) fn new() -> Self {
         Lateness { watermark: EventTime::MIN, input: EventTime::MIN }
+    }
+
+    /// Sees a mark, of whichever kind.
+    pub(crate) fn see(&mut self, mark: Mark) {
+        match mark {
+            Mark::Watermark(watermark) => self.on_watermark(watermark),
+            Mark::InputWatermark(watermark) => self.on_input_watermark(watermark),
+            Mark::Idle | Mark::Latency(_) | Mark::Barrier(_) | Mark::End => {}
+        }
     }
 
     pub(crate) fn on_watermark(&mut self, watermark: EventTime) {

@@ -2,13 +2,12 @@
 //!
 //! [`sliding`] windows, of which [`tumbling`] ones are the plain case, lie at fixed spans of event time: `store.rs` tells
 //! what they keep, and `firing.rs` how they fire. [`session`] windows lie where the records are, and [`count`] windows
-//! have so many of them. `lateness.rs` says which records are late.
+//! have so many of them.
 
 mod accumulators;
 pub mod count;
 mod firing;
 mod held;
-mod lateness;
 mod pane_sum;
 pub mod session;
 pub mod sliding;

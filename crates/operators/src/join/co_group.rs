@@ -32,8 +32,8 @@ use thalweg_model::{
 };
 
 use super::even_windows::EvenWindows;
-use super::lateness::Lateness;
 use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, PaneStore, key_of};
+use crate::late::Lateness;
 
 /// Calls a function for each key and window with all records of both sides.
 #[derive(Debug)]

@@ -38,10 +38,10 @@ use super::combine::{Combine, Fate};
 use super::dense_table::{NOWHERE, Tag};
 use super::funds::Funds;
 use super::interval_side::{NEAR_MAX, Near, Reach, Side};
-use super::lateness::Lateness;
 use super::pane_store::{BATCH_RECORDS, key_of};
 use super::timeline::{Place, Row, Timeline};
 use crate::key_table::KeyHash;
+use crate::late::Lateness;
 
 /// Where, as seen from a left record, right ones are met: from `lower` to `upper`, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -36,8 +36,8 @@ use thalweg_model::{
 use super::chain::{Chain, Link, START};
 use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
-use super::lateness::Lateness;
 use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, Pane, PaneStore, key_of};
+use crate::late::Lateness;
 
 /// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
 #[derive(Debug)]

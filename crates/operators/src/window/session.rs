@@ -44,7 +44,7 @@ use thalweg_model::{
     SessionGap, State, StateError, StateReader, StateWriter, Windowed,
 };
 
-use super::lateness::Progress;
+use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 use open::{Ended, OpenSessions, Reach};
 
@@ -56,7 +56,7 @@ pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     key_of: KeyOf,
     fold: F,
     open: OpenSessions<K, F::Accumulator>,
-    progress: Progress,
+    lateness: Lateness,
     read: u64,
     late: u64,
     blame: Blame,
@@ -76,9 +76,9 @@ where
 
     /// The same, but late records are handed on, beside the results.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
-        let SessionAggregate { name, gap, key_of, fold, open, progress, read, late, blame, .. } = self;
+        let SessionAggregate { name, gap, key_of, fold, open, lateness, read, late, blame, .. } = self;
         let late_records = PhantomData;
-        SessionAggregate { name, gap, key_of, fold, open, progress, read, late, blame, late_records }
+        SessionAggregate { name, gap, key_of, fold, open, lateness, read, late, blame, late_records }
     }
 }
 
@@ -96,7 +96,7 @@ where
             key_of,
             fold,
             open: OpenSessions::new(),
-            progress: Progress::new(),
+            lateness: Lateness::new(),
             read: 0,
             late: 0,
             blame: Blame::default(),
@@ -128,8 +128,8 @@ where
     }
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
-        let SessionAggregate { fold, open, progress, blame, .. } = self;
-        while blame.on(|| open.has_ended(progress.watermark())) {
+        let SessionAggregate { fold, open, lateness, blame, .. } = self;
+        while blame.on(|| open.has_ended(lateness.watermark())) {
             if output.room() == 0 {
                 return Flow::More;
             }
@@ -157,14 +157,14 @@ where
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
-        let (count, late_by) = (input.remaining(), self.progress.late_by());
+        let (count, late_by) = (input.remaining(), self.lateness.late_by());
         input.take_each(count, |record| self.fold_one(record, late_by, output));
         self.read += count as u64;
     }
 
     #[inline(always)]
     fn process_one<O: Output<Self::Out>>(&mut self, record: Record<V>, output: &mut O) {
-        self.fold_one(record, self.progress.late_by(), output);
+        self.fold_one(record, self.lateness.late_by(), output);
     }
 
     fn note_read(&mut self, count: u64) {
@@ -172,7 +172,7 @@ where
     }
 
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        self.progress.see(mark);
+        self.lateness.see(mark);
         match mark {
             Mark::Watermark(_) => self.emit(output),
             _ => Flow::Done,
@@ -210,12 +210,12 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.progress.save(state)?;
+        self.lateness.save(state)?;
         self.open.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.progress.load(state)?;
+        self.lateness.load(state)?;
         self.open.load(&self.fold, state)
     }
 }

@@ -38,8 +38,8 @@ use thalweg_model::{
 };
 
 use super::firing::Fired;
-use super::lateness::Progress;
 use super::store::{PaneStore, Place};
+use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 
 /// Folds each key's values per sliding window.
@@ -49,7 +49,7 @@ pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     key_of: KeyOf,
     fold: F,
     store: PaneStore<K, F::Accumulator>,
-    progress: Progress,
+    lateness: Lateness,
     read: u64,
     late: u64,
     outside: u64,
@@ -71,9 +71,9 @@ where
 
     /// The same, but late records are handed on, beside the results.
     pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
-        let SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, .. } = self;
+        let SlidingAggregate { name, key_of, fold, store, lateness, read, late, outside, blame, .. } = self;
         let late_records = PhantomData;
-        SlidingAggregate { name, key_of, fold, store, progress, read, late, outside, blame, late_records }
+        SlidingAggregate { name, key_of, fold, store, lateness, read, late, outside, blame, late_records }
     }
 }
 
@@ -95,7 +95,7 @@ where
             key_of,
             fold,
             store: PaneStore::new(windows.into()),
-            progress: Progress::new(),
+            lateness: Lateness::new(),
             read: 0,
             late: 0,
             outside: 0,
@@ -142,7 +142,7 @@ where
     #[inline(never)]
     fn place(&mut self, record: &Record<V>) -> Placed {
         let SlidingAggregate { key_of, fold, store, blame, .. } = self;
-        match store.find(record.event_time, self.progress.late_by()) {
+        match store.find(record.event_time, self.lateness.late_by()) {
             Place::Current => return Placed::Current,
             Place::Update(place) => {
                 blame.on(|| store.fold_update(fold, place, &key_of(&record.value), &record.value));
@@ -158,8 +158,8 @@ where
     }
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
-        let SlidingAggregate { fold, store, progress, blame, .. } = self;
-        while blame.on(|| store.advance(fold, progress.watermark())) {
+        let SlidingAggregate { fold, store, lateness, blame, .. } = self;
+        while blame.on(|| store.advance(fold, lateness.watermark())) {
             if output.room() == 0 {
                 return Flow::More;
             }
@@ -212,8 +212,8 @@ where
     }
 
     fn on_mark<O: Output<Self::Out>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        self.progress.see(mark);
-        self.store.note_late_by(self.progress.late_by());
+        self.lateness.see(mark);
+        self.store.note_late_by(self.lateness.late_by());
         match mark {
             Mark::Watermark(watermark) if self.store.is_due(watermark) => self.emit(output),
             _ => Flow::Done,
@@ -252,12 +252,12 @@ where
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        self.progress.save(state)?;
+        self.lateness.save(state)?;
         self.store.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.progress.load(state)?;
+        self.lateness.load(state)?;
         self.store.load(&self.fold, state)
     }
 }
