@@ -61,7 +61,8 @@ pub trait Deferred<In>: Send {
     /// Takes a record; only while it has room.
     fn take(&mut self, record: Record<In>);
 
-    /// Takes a mark, behind all records taken; only while it has room.
+    /// Takes a mark, behind all records taken; while it has room, and one more behind a watermark or the like that it took
+    /// in the last of it.
     fn mark(&mut self, mark: Mark);
 
     /// Hands on what may go: results, up to the next mark, as far as there is room.

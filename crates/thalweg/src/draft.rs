@@ -72,20 +72,19 @@ impl Draft {
     pub(crate) fn begin(&mut self, source: &str, strategy: WatermarkStrategy) -> (StreamIndex, Label) {
         let source = self.label(OperatorName::Given(source.to_owned()));
         self.sources.push((source, strategy));
-        (self.add_stream(source, 0), source)
+        (self.add_stream(source), source)
     }
 
-    /// Begins a stream that follows another, whose last operator is its own for now.
-    pub(crate) fn begin_behind(&mut self, StreamIndex(stream): StreamIndex) -> StreamIndex {
-        self.add_stream(self.streams[stream].last, 0)
+    /// Begins a stream where others have ended. It has no operator yet; whatever it will be called is of this kind.
+    pub(crate) fn begin_behind(&mut self, kind: &'static str) -> (StreamIndex, Label) {
+        let label = self.label(OperatorName::Kind(kind));
+        (self.add_stream(label), label)
     }
 
     /// Ends streams in a new one, which plans them.
-    pub(crate) fn unite(&mut self, streams: &[StreamIndex]) -> StreamIndex {
-        let boxes = streams.iter().map(|&StreamIndex(stream)| self.streams[stream].boxes).sum();
+    pub(crate) fn unite(&mut self, streams: &[StreamIndex], kind: &'static str) -> (StreamIndex, Label) {
         streams.iter().for_each(|&StreamIndex(stream)| self.streams[stream].end = End::InStream);
-        let last = streams.first().map_or(Label(0), |&StreamIndex(stream)| self.streams[stream].last);
-        self.add_stream(last, boxes)
+        self.begin_behind(kind)
     }
 
     /// Takes note of what is wrong, unless something else was wrong before.
@@ -98,8 +97,8 @@ impl Draft {
         &self.name
     }
 
-    fn add_stream(&mut self, last: Label, boxes: u64) -> StreamIndex {
-        self.streams.push(StreamDraft { last, boxes, end: End::Open });
+    fn add_stream(&mut self, last: Label) -> StreamIndex {
+        self.streams.push(StreamDraft { last, boxes: 0, end: End::Open });
         StreamIndex(self.streams.len() - 1)
     }
 

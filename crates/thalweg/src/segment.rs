@@ -134,7 +134,9 @@ impl Planner {
         X: ExitPlan<P::Out>,
     {
         let entry = segment.entry(self);
-        self.operator(tail_name, entry, tail, exit);
+        // What parts where nothing stands before it has no name of its own.
+        let name = if tail_name.is_empty() { "part" } else { tail_name };
+        self.operator(name, entry, tail, exit);
     }
 }
 

@@ -116,15 +116,17 @@ fn wrong_plans_are_refused() {
     assert_eq!(refused(&|query| drop(source(query).share())), PlanError::Unread { operator: "n".to_owned() });
     assert_eq!(
         refused(&|query| drop(source(query).share().branch())),
-        PlanError::Unread { operator: "n".to_owned() }
+        PlanError::Unread { operator: "branch".to_owned() }
     );
     let half = |query: &Query| {
         let (left, _right) = source(query).split(Either::<i64, i64>::Left);
         left.sink("left", Discard::default());
     };
-    assert_eq!(refused(&half), PlanError::Unread { operator: "split".to_owned() });
+    assert_eq!(refused(&half), PlanError::Unread { operator: "right part".to_owned() });
     let foreign = |query: &Query| {
         let other = Query::new("other");
+        // Its place in the other query is none of this one.
+        source(&other).name("first").sink("first sink", Discard::default());
         source(query).union(source(&other)).sink("found", Discard::default());
     };
     assert_eq!(refused(&foreign), PlanError::OtherQuery { other: "other".to_owned() });
@@ -133,4 +135,40 @@ fn wrong_plans_are_refused() {
         part(0).union_all((1..65).map(part)).sink("found", Discard::default());
     };
     assert_eq!(refused(&many).code(), "OUT_OF_RANGE");
+}
+
+/// Whatever stands before it, a stream of two kinds parts; and the two edges to one reader have names of their own.
+#[test]
+fn streams_part_wherever_they_come_from() {
+    let either = |n: i64| if n % 2 == 0 { Either::Left(n) } else { Either::Right(-n) };
+    let write = move |query: &Query, sink: Collect<i64>| {
+        let shared = query.source("n", numbers(0..100), WatermarkStrategy::ascending()).map(either).share();
+        let united = shared.branch().union(shared.branch()).isolate().boxed();
+        let (even, odd) = united.part();
+        let (more, none) = shared.branch().part();
+        none.sink("none", Discard::default());
+        even.union(odd).union(more).name("all").filter(|_| true).sink("found", sink);
+    };
+    let mut expected: Vec<i64> = (0..100).map(|n| if n % 2 == 0 { n } else { -n }).collect();
+    expected.extend(expected.clone());
+    expected.extend((0..100).filter(|n| n % 2 == 0));
+    expected.sort();
+    let report = check(write, &expected);
+    let mut names: Vec<&str> = report.edges.iter().map(|edge| &*edge.edge).collect();
+    let count = names.len();
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), count, "{names:?}");
+}
+
+/// A loop that unites and boxes is bounded by the tasks that it makes.
+#[test]
+fn a_loop_may_unite_many_streams() {
+    let write = |query: &Query, sink: Collect<i64>| {
+        let part =
+            |n: i64| query.source(&format!("n{n}"), numbers([n]), WatermarkStrategy::ascending()).boxed();
+        let all = (1..40).fold(part(0), |all, n| all.union(part(n)).boxed());
+        all.sink("found", sink);
+    };
+    check(write, &(0..40).collect::<Vec<_>>());
 }

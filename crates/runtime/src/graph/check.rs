@@ -70,9 +70,11 @@ fn names_of(graph: &Graph, edge: usize, names: &mut Vec<(ReaderOf, String)>) -> 
         names.push(match (writer, read_by) {
             (Some(writer), Some(reader)) => {
                 let name = format!("{} -> {}", writer.name, reader.name);
-                // A task may read an edge twice, to join a stream with itself.
-                let times =
-                    names.iter().filter(|(of, _)| of.edge == edge && reader.inputs.contains(of)).count();
+                // Two tasks may have several edges between them, and one may read an edge twice.
+                let is_same = |(_, known): &&(ReaderOf, String)| {
+                    known.strip_prefix(&name).is_some_and(|rest| rest.is_empty() || rest.starts_with(" #"))
+                };
+                let times = names.iter().filter(is_same).count();
                 (of, if times == 0 { name } else { format!("{name} #{}", times + 1) })
             }
             (Some(writer), None) => return Err(PlanError::Unread { operator: writer.name.clone() }),

@@ -154,6 +154,8 @@ where
                 Came::Nothing => merge.note_empty(port),
             }
         }
+        // What the last emission left in the chain is taken up when there is room, whoever else has something.
+        self.tail.settle(context, &self.probe)?;
         self.probe.set_full(self.deferred.room() == 0);
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         Ok(StepReport {

@@ -95,6 +95,7 @@ impl Merge {
     pub(crate) fn announce(&mut self, place: usize) -> Option<EventTime> {
         let input = &mut self.inputs[place];
         input.is_idle = false;
+        self.is_idle = false;
         let late_by = input.late_by.max(input.watermark).max(self.watermark);
         let is_news = late_by != self.late_by.max(self.watermark);
         self.late_by = late_by;
@@ -144,7 +145,9 @@ impl Merge {
 
     /// Hands the least watermark on, if it has advanced, and that all are idle, if that is new.
     fn advance(&mut self, emit: &mut impl FnMut(Mark)) {
-        let open = || self.inputs.iter().filter(|input| !input.is_over);
+        // The last watermark of an input says that it is over, as the end behind it does: the others are still to come.
+        let is_open = |input: &&InputState| !input.is_over && input.watermark < EventTime::MAX;
+        let open = || self.inputs.iter().filter(is_open);
         let least = match open().filter(|input| !input.is_idle).map(|input| input.watermark).min() {
             Some(least) => Some(least),
             // With none that moves, it stays where it is; the end comes with a watermark of its own.

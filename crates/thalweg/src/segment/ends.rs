@@ -14,6 +14,7 @@ use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EntryPlan, ExitPlan};
 
 use super::{Isolated, Planner, Segment};
+use crate::draft::Label;
 
 /// The edges that a piece begins with.
 pub trait Ends<T: Send + 'static>: Sized + 'static {
@@ -25,7 +26,11 @@ pub trait Ends<T: Send + 'static>: Sized + 'static {
 }
 
 /// A piece that begins at edges, and no operator yet.
-pub struct FromEnds<E>(pub(crate) E);
+pub struct FromEnds<E> {
+    pub(crate) ends: E,
+    /// What a task is called that holds nothing else.
+    pub(crate) label: Label,
+}
 
 impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     type BeforeState = Self;
@@ -43,15 +48,16 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     type Entry = E::Entry;
 
     fn entry(self, planner: &mut Planner) -> E::Entry {
-        self.0.entry(planner)
+        self.ends.entry(planner)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
-        self.fuse(planner, Identity, exit_name, exit);
+        let name = if exit_name.is_empty() { planner.name(self.label) } else { exit_name.to_owned() };
+        self.fuse(planner, Identity, &name, exit);
     }
 
     fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
-        self.fuse(planner, Identity, "union", exit);
+        self.close(planner, exit, "");
     }
 
     fn split(self, planner: &mut Planner, exit: EdgeExit<T>) {

@@ -20,7 +20,7 @@ use thalweg_operators::{
 
 use super::pair::KeyedPair;
 use super::{Stream, stateful};
-use crate::segment::{Chained, Erased, FromEnds, Segment, SidesOf, Stateful};
+use crate::segment::{Chained, Erased, Segment, SidesOf, Stateful};
 
 /// Values of type `T`, grouped by a key of type `K`.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
@@ -187,7 +187,7 @@ where
         D: Segment<R>,
     {
         KeyedPair {
-            stream: self.stream.meet(other.stream, |left, right| FromEnds(SidesOf::new(left, right))),
+            stream: self.stream.meet(other.stream, "join input", SidesOf::new),
             left_key: self.key_of,
             right_key: other.key_of,
             key: PhantomData,

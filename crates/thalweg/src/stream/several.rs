@@ -18,7 +18,7 @@ use thalweg_operators::{Identity, Map};
 use thalweg_runtime::{EitherExit, PlanError};
 
 use super::{Stream, chained};
-use crate::draft::{Draft, OperatorName, StreamIndex};
+use crate::draft::{Draft, OperatorName};
 use crate::segment::{BothOf, Branch, Chaining, FromEnds, Part, Planner, Segment, SeveralOf, Slot};
 
 /// The two streams that a stream was split into.
@@ -31,15 +31,14 @@ pub type Parts<A, B> = (Stream<A, FromEnds<Part<A>>>, Stream<B, FromEnds<Part<B>
 #[must_use = "a shared stream that nobody branches off from is refused when the query is planned"]
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {
     draft: Rc<RefCell<Draft>>,
-    index: StreamIndex,
     edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
     /// A stream of all the values, in their order.
     pub fn branch(&self) -> Stream<T, FromEnds<Branch<T>>> {
-        let index = self.draft.borrow_mut().begin_behind(self.index);
-        let segment = FromEnds(Branch(self.edge.clone()));
+        let (index, label) = self.draft.borrow_mut().begin_behind("branch");
+        let segment = FromEnds { ends: Branch(self.edge.clone()), label };
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 }
@@ -69,7 +68,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
             filled.fill(edge);
         };
         draft.borrow_mut().finish(index, Box::new(lower));
-        SharedStream { draft, index, edge }
+        SharedStream { draft, edge }
     }
 
     /// Splits the stream in two: each value goes to the one or to the other, as `choose` says, in its order and with its
@@ -107,7 +106,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// # }
     /// ```
     pub fn union<D: Segment<T>>(self, other: Stream<T, D>) -> Stream<T, FromEnds<BothOf<C, D>>> {
-        self.meet(other, |first, second| FromEnds(BothOf(first, second)))
+        self.meet(other, "union", BothOf)
     }
 
     /// Unites this stream with any number of others of the same make.
@@ -125,24 +124,32 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     ) -> Stream<T, FromEnds<SeveralOf<C>>> {
         let (mut indexes, mut segments) = (Vec::new(), Vec::new());
         for stream in streams {
-            check_same(&draft, &stream.draft);
-            indexes.push(stream.index);
+            if is_same(&draft, &stream.draft) {
+                indexes.push(stream.index);
+            }
             segments.push(stream.segment);
         }
-        let index = draft.borrow_mut().unite(&indexes);
-        Stream { draft, index, segment: FromEnds(SeveralOf(segments)), value: PhantomData }
+        let (index, label) = draft.borrow_mut().unite(&indexes, "union");
+        Stream { draft, index, segment: FromEnds { ends: SeveralOf(segments), label }, value: PhantomData }
     }
 
-    /// Brings two streams together in one that begins with both.
-    pub(crate) fn meet<R, U, D, E>(self, other: Stream<R, D>, by: impl FnOnce(C, D) -> E) -> Stream<U, E>
+    /// Brings two streams together in one that begins with both, whatever it will be called is of this kind.
+    pub(crate) fn meet<R, U, D, E>(
+        self,
+        other: Stream<R, D>,
+        kind: &'static str,
+        by: impl FnOnce(C, D) -> E,
+    ) -> Stream<U, FromEnds<E>>
     where
         R: Send + 'static,
         U: Send + 'static,
     {
         let Stream { draft, index, segment, .. } = self;
-        check_same(&draft, &other.draft);
-        let index = draft.borrow_mut().unite(&[index, other.index]);
-        Stream { draft, index, segment: by(segment, other.segment), value: PhantomData }
+        let both = [index, other.index];
+        let ours = if is_same(&draft, &other.draft) { &both[..] } else { &both[..1] };
+        let (index, label) = draft.borrow_mut().unite(ours, kind);
+        let segment = FromEnds { ends: by(segment, other.segment), label };
+        Stream { draft, index, segment, value: PhantomData }
     }
 }
 
@@ -170,18 +177,22 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
         };
         let mut drafting = draft.borrow_mut();
         drafting.finish(index, Box::new(lower));
-        let (left_index, right_index) = (drafting.begin_behind(index), drafting.begin_behind(index));
+        let ((left_index, left_label), (right_index, right_label)) =
+            (drafting.begin_behind("left part"), drafting.begin_behind("right part"));
         drop(drafting);
-        let (left, right) = (FromEnds(Part(left)), FromEnds(Part(right)));
+        let left = FromEnds { ends: Part(left), label: left_label };
+        let right = FromEnds { ends: Part(right), label: right_label };
         let left = Stream { draft: Rc::clone(&draft), index: left_index, segment: left, value: PhantomData };
         (left, Stream { draft, index: right_index, segment: right, value: PhantomData })
     }
 }
 
-/// Streams that meet must be of one query.
-fn check_same(draft: &Rc<RefCell<Draft>>, other: &Rc<RefCell<Draft>>) {
-    if !Rc::ptr_eq(draft, other) {
+/// Whether two streams are of one query, as those that meet must be; if not, that is noted.
+fn is_same(draft: &Rc<RefCell<Draft>>, other: &Rc<RefCell<Draft>>) -> bool {
+    let is_same = Rc::ptr_eq(draft, other);
+    if !is_same {
         let error = PlanError::OtherQuery { other: other.borrow().name().to_owned() };
         draft.borrow_mut().refuse(error);
     }
+    is_same
 }

@@ -67,6 +67,10 @@ fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a5 b2 a! b!", "W2 idle");
     check(2, "a! b! a3 b4", "idle W3");
     check(2, "a! a. b5 b.", "W5 Wmax end");
+    // One ends while the other is idle, which may come back for all that.
+    check(2, "b! a5 amax a. b7 br bmax b.", "W5 idle W7 r Wmax end");
+    // Records without a watermark end what was said of all.
+    check(2, "a! b! ar a!", "idle r idle");
 }
 
 #[test]
