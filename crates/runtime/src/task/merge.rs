@@ -8,7 +8,7 @@
 //! other. The one with the lowest watermark goes first: the other's records would only wait in state for it. But after
 //! [`TURNS_MAX`] runs the others are looked at, too.
 
-use thalweg_model::{EventTime, Mark};
+use thalweg_model::{EventTime, Mark, ProcessingTime};
 
 use crate::limits;
 
@@ -25,6 +25,8 @@ struct InputState {
     is_over: bool,
     /// It has seen a barrier that others have not, and waits for them.
     is_at_barrier: bool,
+    /// The last latency marker; none if it has had none.
+    marker: Option<ProcessingTime>,
 }
 
 /// How far the inputs of a task are.
@@ -36,6 +38,8 @@ pub(crate) struct Merge {
     /// By which records are late, as last handed on.
     late_by: EventTime,
     is_idle: bool,
+    /// The last latency marker that was handed on.
+    marker: ProcessingTime,
     /// Inputs found empty in this step: a bit each.
     empty: u64,
     /// Inputs that had their turns.
@@ -54,12 +58,14 @@ impl Merge {
             is_idle: false,
             is_over: false,
             is_at_barrier: false,
+            marker: None,
         };
         Merge {
             inputs: vec![start; count],
             watermark: EventTime::MIN,
             late_by: EventTime::MIN,
             is_idle: false,
+            marker: ProcessingTime::ZERO,
             empty: 0,
             tired: 0,
             turns: (0, 0),
@@ -105,7 +111,10 @@ impl Merge {
     /// Takes note of a mark of an input; what it means for all of them is handed to `emit`, in order.
     pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, mut emit: impl FnMut(Mark)) {
         match mark {
-            Mark::Latency(_) => emit(mark),
+            Mark::Latency(intended) => {
+                self.inputs[place].marker = Some(intended);
+                self.pass_marker(&mut emit);
+            }
             Mark::InputWatermark(late_by) => self.inputs[place].late_by = late_by,
             Mark::Watermark(watermark) => {
                 let input = &mut self.inputs[place];
@@ -163,6 +172,19 @@ impl Merge {
             emit(Mark::Idle);
         }
         self.is_idle = is_idle;
+    }
+
+    /// Hands on the oldest of the inputs' last latency markers, if it is a newer one than before. Of a marker that has gone
+    /// several ways since its source, the last copy goes on: so it counts once, and in full. Inputs that have had none, are
+    /// idle or over, are left out.
+    fn pass_marker(&mut self, emit: &mut impl FnMut(Mark)) {
+        let is_open =
+            |input: &&InputState| !input.is_over && !input.is_idle && input.watermark < EventTime::MAX;
+        let oldest = self.inputs.iter().filter(is_open).filter_map(|input| input.marker).min();
+        if let Some(oldest) = oldest.filter(|&oldest| oldest > self.marker) {
+            self.marker = oldest;
+            emit(Mark::Latency(oldest));
+        }
     }
 
     /// Inputs that have seen a barrier wait for the others, and then all go on. Those that are over wait for nobody.

@@ -5,7 +5,7 @@ use thalweg_model::ProcessingTime;
 use super::*;
 
 /// Words `<input><what>`: `a5` a watermark, `a!` idle, `a.` the end, `ar` records, `a|` a barrier, `ai7` an
-/// `InputWatermark`, `al` a latency marker. Shows what is handed on: `W5`, `I7`, `idle`, `end`, `barrier`, `latency`,
+/// `InputWatermark`, `al3` a latency marker of 3 ns. Shows what is handed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
 /// `r`.
 fn check(inputs: usize, words: &str, expected: &str) {
     let mut merge = Merge::new(inputs);
@@ -23,11 +23,11 @@ fn check(inputs: usize, words: &str, expected: &str) {
             "!" => Mark::Idle,
             "." => Mark::End,
             "|" => Mark::Barrier(1),
-            "l" => Mark::Latency(ProcessingTime::ZERO),
             "max" => Mark::Watermark(EventTime::MAX),
-            stamp => match stamp.strip_prefix('i') {
-                Some(stamp) => Mark::InputWatermark(EventTime::from_micros(stamp.parse().unwrap())),
-                None => Mark::Watermark(EventTime::from_micros(stamp.parse().unwrap())),
+            stamp => match stamp.split_at(1) {
+                ("i", stamp) => Mark::InputWatermark(EventTime::from_micros(stamp.parse().unwrap())),
+                ("l", nanos) => Mark::Latency(ProcessingTime::from_nanos(nanos.parse().unwrap())),
+                _ => Mark::Watermark(EventTime::from_micros(stamp.parse().unwrap())),
             },
         };
         merge.note_mark(place, mark, |mark| {
@@ -37,7 +37,7 @@ fn check(inputs: usize, words: &str, expected: &str) {
                 Mark::InputWatermark(watermark) => format!("I{}", watermark.as_micros()),
                 Mark::Idle => "idle".to_owned(),
                 Mark::Barrier(_) => "barrier".to_owned(),
-                Mark::Latency(_) => "latency".to_owned(),
+                Mark::Latency(intended) => format!("L{}", intended.as_nanos()),
                 Mark::End => "end".to_owned(),
             });
         });
@@ -77,7 +77,17 @@ fn idle_inputs_are_left_out_until_they_come_back() {
 fn a_barrier_passes_when_all_have_seen_it() {
     check(2, "a| b|", "barrier");
     check(2, "a. b| a|", "barrier");
-    check(2, "al bl", "latency latency");
+}
+
+/// Of the copies of one marker the last goes on, and of two streams of markers the older.
+#[test]
+fn a_latency_marker_counts_once() {
+    check(1, "al3 al5", "L3 L5");
+    check(2, "al3 bl3 al5 al7 bl5 bl7", "L3 L5 L7");
+    check(2, "al3 al5 bl4 bl9 al8", "L3 L5 L8");
+    check(2, "al3 bl2 amax a. bl4", "L3 L4");
+    check(2, "al3 bl3 b! al5", "L3 L5");
+    check(2, "al3 al5 bl4 amax a. bl6", "L3 L5 L6");
 }
 
 /// Which input is looked at next, of three at watermarks 5, 3 and 4: `none`, or its letter; `-a` says that it was
