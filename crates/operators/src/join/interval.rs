@@ -128,6 +128,7 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     meeting: Option<Either<Meeting<K, L, C::LeftFate>, Meeting<K, R, C::RightFate>>>,
     /// Of the rows whose time is up, where the emission goes on.
     giving_up: Option<Place>,
+    /// As many as a batch has at most.
     ahead: Vec<Seen>,
     /// Keys of the records that were looked at; kept for its memory.
     keys: Vec<K>,
@@ -149,8 +150,9 @@ struct Meeting<K, V, N> {
     place: Option<Place>,
 }
 
-/// What was seen of a record ahead of its turn.
-#[derive(Clone, Copy, Debug)]
+/// What was seen of a record ahead of its turn. Written in place and never copied: what is read as a whole just after it
+/// was written in parts, the processor waits for.
+#[derive(Debug)]
 struct Seen {
     is_left: bool,
     is_late: bool,
@@ -193,7 +195,7 @@ where
             lateness: Lateness::new(),
             meeting: None,
             giving_up: None,
-            ahead: Vec::with_capacity(BATCH_RECORDS),
+            ahead: std::iter::repeat_with(Seen::nothing).take(BATCH_RECORDS).collect(),
             keys: Vec::with_capacity(BATCH_RECORDS),
             hash: KeyHash::new(0),
             funds: Funds::default(),
@@ -209,17 +211,16 @@ where
     fn look_ahead<I: Input<Either<L, R>>>(&mut self, input: &I, count: usize) -> Vec<K> {
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
-        self.ahead.clear();
         for offset in 0..count {
             let (time, is_left, key) = input.inspect(offset, |record| {
                 let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
                 (record.event_time, matches!(record.value, Either::Left(_)), key)
             });
-            let seen = self.look_at(time, is_left, &key);
-            self.ahead.push(seen);
+            self.look_at(offset, time, is_left, &key);
             keys.push(key);
         }
         let IntervalJoin { left, right, ahead, .. } = self;
+        let ahead = &mut ahead[..count];
         for seen in ahead.iter_mut() {
             if seen.is_left { seen.peek(left, right) } else { seen.peek(right, left) }
         }
@@ -232,30 +233,23 @@ where
         keys
     }
 
-    /// Looks at one record.
+    /// Looks at the record at `offset`.
     #[inline(always)]
-    fn look_at(&mut self, time: EventTime, is_left: bool, key: &K) -> Seen {
-        let IntervalJoin { left, right, lateness, funds, .. } = self;
-        let late_by = lateness.late_by();
-        let watermark = lateness.watermark();
-        let mut seen = Seen {
-            is_left,
-            // Behind the watermark of the end nobody meets anybody.
-            is_late: time < late_by || late_by == EventTime::MAX,
-            tag: Tag::of(&self.hash, key),
-            own_place: NOWHERE,
-            own_entry: NOWHERE,
-            own_word: 0,
-            near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
-            near_entries: [NOWHERE; NEAR_MAX],
-            near_words: [0; NEAR_MAX],
-        };
+    fn look_at(&mut self, offset: usize, time: EventTime, is_left: bool, key: &K) {
+        let IntervalJoin { left, right, lateness, ahead, hash, funds, .. } = self;
+        let (late_by, watermark) = (lateness.late_by(), lateness.watermark());
+        let seen = &mut ahead[offset];
+        seen.is_left = is_left;
+        // Behind the watermark of the end nobody meets anybody.
+        seen.is_late = time < late_by || late_by == EventTime::MAX;
+        seen.tag = Tag::of(hash, key);
+        seen.own_place = NOWHERE;
+        seen.near.count = 0;
         if !seen.is_late && is_left {
             seen.look(time, watermark, left, right, funds);
         } else if !seen.is_late {
             seen.look(time, watermark, right, left, funds);
         }
-        seen
     }
 
     /// A record meets those who are there.
@@ -273,7 +267,7 @@ where
         }
         let IntervalJoin { combine, left, right, lateness, funds, blame, .. } = self;
         let (time, fresh) = (record.event_time, Fresh { seen, key, watermark: lateness.watermark(), funds });
-        self.meeting = match record.value {
+        let rest = match record.value {
             Either::Left(value) => {
                 let row = Row { time, value, fate: C::LeftFate::default() };
                 let pair = |left: &L, right: &R| blame.on(|| combine.both(left, right));
@@ -287,6 +281,9 @@ where
                 arrive_at(right, left, row, fresh, pair, alone, output).map(Either::Right)
             }
         };
+        if rest.is_some() {
+            self.meeting = rest;
+        }
     }
 
     /// Goes on with a record that has not met everybody.
@@ -336,6 +333,20 @@ where
 }
 
 impl Seen {
+    fn nothing() -> Self {
+        Seen {
+            is_left: false,
+            is_late: false,
+            tag: Tag::default(),
+            own_place: NOWHERE,
+            own_entry: NOWHERE,
+            own_word: 0,
+            near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
+            near_entries: [NOWHERE; NEAR_MAX],
+            near_words: [0; NEAR_MAX],
+        }
+    }
+
     /// Finds out which buckets matter, and opens that of the record, if anybody may come for it.
     #[inline(always)]
     fn look<K: Eq + Hash, V, N: Fate, W, M: Fate>(
@@ -347,11 +358,17 @@ impl Seen {
         funds: &mut Funds,
     ) {
         if let Some((first, last)) = own.reach().of(time) {
-            self.near = theirs.near(first, last);
+            theirs.near(first, last, &mut self.near);
         }
         if !is_over(own, time, watermark) {
             self.own_place = own.open(time, funds).unwrap_or(NOWHERE);
         }
+    }
+
+    /// Nothing was found at first sight.
+    fn forget_entries(&mut self) {
+        self.own_entry = NOWHERE;
+        self.near_entries = [NOWHERE; NEAR_MAX];
     }
 
     /// Loads what the indexes say at the homes of the key.
@@ -391,7 +408,7 @@ impl Seen {
     fn touch<K: Eq + Hash, W, M: Fate>(&mut self, theirs: &Side<K, W, M>) {
         let near = self.near_entries.iter().zip(&self.near.places[..self.near.count]);
         for (word, (&entry, &place)) in self.near_words.iter_mut().zip(near) {
-            if entry != NOWHERE {
+            if place != NOWHERE && entry != NOWHERE {
                 // Kept only so that it is loaded.
                 *word = u64::from(theirs.bucket(place).table.value(entry).touch());
             }
@@ -431,23 +448,25 @@ where
     O: Output<U>,
 {
     let Fresh { seen, key, watermark, funds } = fresh;
-    let Near { first, count, places } = seen.near;
-    let reach = own.reach().of(row.time).unwrap_or((row.time, row.time));
-    for (bucket, (place, entry)) in (first..).zip(places[..count].iter().zip(seen.near_entries)) {
-        let entry = match (*place, entry) {
+    let Near { count, places, .. } = &seen.near;
+    let (first, last) = own.reach().of(row.time).unwrap_or((row.time, row.time));
+    for (index, &place) in places[..*count].iter().enumerate() {
+        let entry = match (place, seen.near_entries[index]) {
             (NOWHERE, _) => continue,
-            (place, NOWHERE) => theirs.bucket(place).table.find(seen.tag, &key),
+            (_, NOWHERE) => theirs.bucket(place).table.find(seen.tag, &key),
             (_, known) => Some(known),
         };
         let Some(entry) = entry else { continue };
-        let timeline = theirs.timeline(*place, entry);
-        let mut place = timeline.seek(reach.0);
-        if meet_rows(timeline, &mut place, reach.1, &mut row, &pair, output) == Flow::More {
+        let timeline = theirs.timeline(place, entry);
+        let mut place = timeline.seek(first);
+        if meet_rows(timeline, &mut place, last, &mut row, &pair, output) == Flow::More {
+            let bucket = seen.near.first + index as i64;
             return Some(Meeting { row, tag: seen.tag, key, bucket, place: Some(place) });
         }
     }
     if is_over(own, row.time, watermark) {
-        let bucket = first.saturating_add_unsigned(count as u64);
+        // Behind all of them.
+        let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
         let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
         return part(meeting, alone, output);
     }
@@ -615,8 +634,13 @@ where
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
         let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
-        let seen = self.look_at(record.event_time, matches!(record.value, Either::Left(_)), &key);
+        let is_left = matches!(record.value, Either::Left(_));
+        self.look_at(0, record.event_time, is_left, &key);
+        let mut seen = Seen::nothing();
+        std::mem::swap(&mut seen, &mut self.ahead[0]);
+        seen.forget_entries();
         self.arrive(record, key, &seen, output);
+        self.ahead[0] = seen;
     }
 
     fn note_read(&mut self, count: u64) {

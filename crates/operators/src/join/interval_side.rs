@@ -89,7 +89,7 @@ impl<K, V, N> Reused for Bucket<K, V, N> {
 }
 
 /// Places of the buckets that some instants lie in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub(crate) struct Near {
     /// Number of the first bucket.
     pub(crate) first: i64,
@@ -109,7 +109,8 @@ pub(crate) struct Side<K, V, N> {
     /// The bucket of the last record.
     current: Option<(i64, u32)>,
     /// Where a record of the other side looked last.
-    near: Option<Near>,
+    near: Near,
+    is_near_known: bool,
     /// Whoever has met nobody so far, if that is noted.
     waiting: Expiry,
 }
@@ -123,7 +124,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
             width: i64::try_from(width).expect("clamped into the range of i64"),
             reach,
             current: None,
-            near: None,
+            near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
+            is_near_known: false,
             waiting: Expiry::new(),
         }
     }
@@ -171,31 +173,32 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         let place = self.buckets.open(number, funds)?;
         self.current = Some((number, place));
         if self.buckets.len() > open {
-            self.near = None;
+            self.is_near_known = false;
         }
         Some(place)
     }
 
     /// The buckets with instants from `first` to `last`, which an interval spans.
     #[inline(always)]
-    pub(crate) fn near(&mut self, first: EventTime, last: EventTime) -> Near {
+    pub(crate) fn near(&mut self, first: EventTime, last: EventTime, near: &mut Near) {
         let (first, last) = (self.number_of(first), self.number_of(last));
         let count = last.abs_diff(first) as usize + 1;
-        match &self.near {
-            Some(near) if near.first == first && near.count == count => *near,
-            _ => self.look_around(first, count),
+        if !(self.is_near_known && self.near.first == first && self.near.count == count) {
+            self.look_around(first, count);
         }
+        near.first = first;
+        near.count = count;
+        near.places = self.near.places;
     }
 
     #[cold]
     #[inline(never)]
-    fn look_around(&mut self, first: i64, count: usize) -> Near {
-        let mut near = Near { first, count, places: [NOWHERE; NEAR_MAX] };
-        for (place, number) in near.places[..count].iter_mut().zip(first..) {
-            *place = self.place_of(number).unwrap_or(NOWHERE);
+    fn look_around(&mut self, first: i64, count: usize) {
+        self.near = Near { first, count, places: [NOWHERE; NEAR_MAX] };
+        for (index, number) in (first..).take(count).enumerate() {
+            self.near.places[index] = self.place_of(number).unwrap_or(NOWHERE);
         }
-        self.near = Some(near);
-        near
+        self.is_near_known = true;
     }
 
     /// The entry of `key` in the bucket at `place`; none if there is no memory for it.
@@ -247,7 +250,8 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
             && (i128::from(number) + 1) * i128::from(self.width) <= horizon
         {
             self.buckets.close(&number, funds);
-            (self.current, self.near) = (None, None);
+            self.current = None;
+            self.is_near_known = false;
         }
     }
 }
@@ -332,7 +336,9 @@ mod tests {
             let mut side = Side::<i64, i64, ()>::new(Reach { first, last });
             for time in [i64::MIN, -1, 0, 99_999, 123_456, i64::MAX] {
                 if let Some((from, to)) = (Reach { first, last }).of(at(time)) {
-                    assert!(side.near(from, to).count <= NEAR_MAX, "{first} {last} {time}");
+                    let mut near = Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] };
+                    side.near(from, to, &mut near);
+                    assert!(near.count <= NEAR_MAX, "{first} {last} {time}");
                 }
             }
         }
