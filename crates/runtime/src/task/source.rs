@@ -31,24 +31,14 @@ pub(crate) struct SourceTask<S, W, C, E> {
 struct Silence {
     /// When it counts as idle; never, if it does not.
     idle_after_ns: Option<u64>,
-    /// Since when it was asked again and again and made nothing.
+    /// When it last made something, or was asked for the first time.
     since: Option<ProcessingTime>,
-    /// When it was last asked. Time in which it is not, because its query is paused or has no room, is no silence.
-    asked: Option<ProcessingTime>,
     is_idle: bool,
     /// How often it fell silent.
     idled: u64,
 }
 
 impl Silence {
-    /// Takes note that it is asked.
-    fn ask(&mut self, now: ProcessingTime) {
-        let asked = self.asked.replace(now).unwrap_or(now);
-        if self.idle_after_ns.is_some_and(|after_ns| now.nanos_since(asked) > after_ns) && !self.is_idle {
-            self.since = Some(now);
-        }
-    }
-
     /// Takes note that it has made something.
     fn break_at(&mut self, now: ProcessingTime) {
         (self.since, self.is_idle) = (Some(now), false);
@@ -82,7 +72,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
         SourceTask {
             source,
             tracker: watermarks.tracker(),
-            silence: Silence { idle_after_ns, since: None, asked: None, is_idle: false, idled: 0 },
+            silence: Silence { idle_after_ns, since: None, is_idle: false, idled: 0 },
             tail: Tail::new(chain, exit),
             probe,
             is_over: false,
@@ -178,7 +168,6 @@ where
             };
             self.tail.exit.check()?;
             made += passed;
-            self.silence.ask(context.now);
             if passed > 0 {
                 self.silence.break_at(context.now);
             } else if self.silence.falls_idle(context.now) {
