@@ -157,17 +157,16 @@ impl Merge {
         // The last watermark of an input says that it is over, as the end behind it does: the others are still to come.
         let is_open = |input: &&InputState| !input.is_over && input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
-        let least = match open().filter(|input| !input.is_idle).map(|input| input.watermark).min() {
-            Some(least) => Some(least),
-            // With none that moves, it stays where it is; the end comes with a watermark of its own.
-            None if open().next().is_some() => None,
-            None => Some(EventTime::MAX),
-        };
-        if let Some(least) = least.filter(|&least| least > self.watermark) {
+        let of_moving = open().filter(|input| !input.is_idle).map(|input| input.watermark).min();
+        let is_idle = of_moving.is_none() && open().next().is_some();
+        // When the last one falls silent it must not matter which did so first: then the farthest of them counts, as it
+        // would had it been the last (so does Flink). With none open, all has ended.
+        let farthest = || open().map(|input| input.watermark).max();
+        let least = of_moving.or_else(farthest).unwrap_or(EventTime::MAX);
+        if least > self.watermark {
             self.watermark = least;
             emit(Mark::Watermark(least));
         }
-        let is_idle = least.is_none();
         if is_idle && !self.is_idle {
             emit(Mark::Idle);
         }

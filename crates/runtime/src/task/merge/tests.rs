@@ -64,7 +64,8 @@ fn lateness_goes_by_the_input() {
 #[test]
 fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a5 b! a7 br b3 b8 a9", "W5 W7 r W8");
-    check(2, "a5 b2 a! b!", "W2 idle");
+    check(2, "a5 b2 a! b!", "W2 W5 idle");
+    check(2, "a5 b2 b! a!", "W2 W5 idle");
     check(2, "a! b! a3 b4", "idle W3");
     check(2, "a! a. b5 b.", "W5 Wmax end");
     // One ends while the other is idle, which may come back for all that.
