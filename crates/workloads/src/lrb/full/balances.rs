@@ -47,11 +47,13 @@ pub struct Balance {
     pub balance: u64,
 }
 
-/// What is known of a car's money.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+/// What is known of a car's money. A car that owes nothing and of which nothing waits is not known: most cars never pay,
+/// and their accounts would outnumber the cars on the road.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub struct Account {
     balance: u64,
-    announced: Option<u64>,
+    /// Zero if nothing is, which is charged alike.
+    announced: u64,
     /// Not taken yet.
     waiting: Vec<(EventTime, BalanceEvent)>,
 }
@@ -92,15 +94,18 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
             let account = context.state();
             match event {
                 BalanceEvent::Entered { begins, toll, .. } => {
-                    let charged = account.announced.take().filter(|_| !begins);
-                    account.balance = account.balance.saturating_add(charged.unwrap_or(0));
-                    account.announced = toll;
+                    let charged = if begins { 0 } else { account.announced };
+                    account.balance = account.balance.saturating_add(charged);
+                    account.announced = toll.unwrap_or(0);
                 }
                 BalanceEvent::Asked { query, .. } => {
                     let balance = account.balance;
                     context.emit_at(time, Balance { query, balance });
                 }
             }
+        }
+        if *context.state() == Account::default() {
+            context.clear();
         }
     }
 
@@ -114,3 +119,6 @@ impl KeyedProcess<u32, BalanceEvent> for Balances {
 fn second_of(at: EventTime) -> i64 {
     at.as_micros().div_euclid(1_000_000)
 }
+
+#[cfg(test)]
+mod tests;
