@@ -40,6 +40,6 @@ pub use collect::Collect;
 pub use csv::{CsvError, CsvOptions, CsvSink, CsvSource, Header, OnBad, Row, RowError, RowWriter};
 pub use discard::Discard;
 pub use disk::RealDisk;
-pub use paced::{Pace, PaceError, Paced};
+pub use paced::{Disorder, Pace, PaceError, Paced};
 pub use sink_error::SinkError;
 pub use stdout::LinesSink;

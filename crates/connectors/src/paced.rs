@@ -11,9 +11,14 @@
 //! Speed: a poll makes one stretch of records; each costs a multiplication for its event time and what the
 //! generator needs for its value, and is made where its reader looks at it. `paced/schedule.rs` holds the arithmetic.
 //!
+//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself. Drained, they are
+//! those that come without it. At a rate their event times lie before the instants at which they are to be sent, by up to
+//! twice the disorder's bound: records that were held up, not records from the future.
+//!
 //! The generator's cache is shared by all queries of a run, which counts it once
 //! ([`Generate::cache_bytes`]); a paced source holds nothing of its own.
 
+mod disorder;
 mod schedule;
 
 use std::fmt;
@@ -21,9 +26,10 @@ use std::sync::Arc;
 
 use thalweg_model::{
     Coded, EventTime, Fault, Generate, Input, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
-    StateError, StateReader, StateWriter,
+    Span, StateError, StateReader, StateWriter,
 };
 
+pub use disorder::{Disorder, Indexes};
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 
 /// How fast records come, and what their time stamps are.
@@ -67,6 +73,9 @@ impl Pace {
 /// A [`Pace`] that can be saved: whether it is a rate, records per second, and the bits of its start.
 type WrittenPace = (bool, u64, u64);
 
+/// A [`Disorder`] that can be saved.
+type WrittenDisorder = Option<(u64, u64)>;
+
 /// A source of a generator's values at a pace.
 ///
 /// # Example
@@ -94,6 +103,7 @@ pub struct Paced<G> {
     generator: Arc<G>,
     pace: Pace,
     event_times: EventTimes,
+    disorder: Option<Disorder>,
     /// Only at a rate.
     send_times: Option<SendTimes>,
     next_index: u64,
@@ -114,6 +124,21 @@ impl<G: Generate> Paced<G> {
             return Err(PaceError::RateOutOfBounds { rate_per_s });
         }
         Ok(Self::from(generator, pace, 0))
+    }
+
+    /// The same source, whose records come in disorder: behind the latest before them by up to `bound`.
+    pub fn with_disorder(self, bound: Span, seed: u64) -> Self {
+        let disorder = Disorder::new(bound, self.pace.rate_per_s(), seed);
+        self.shuffled((1 < disorder.run_records()).then_some(disorder))
+    }
+
+    fn shuffled(self, disorder: Option<Disorder>) -> Self {
+        let in_order = EventTimes::new(self.pace);
+        let event_times = match (self.pace, &disorder) {
+            (Pace::Rate { .. }, Some(disorder)) => in_order.earlier(disorder.bound()),
+            _ => in_order,
+        };
+        Paced { event_times, disorder, ..self }
     }
 
     /// The same source, ended after `records`.
@@ -142,6 +167,7 @@ impl<G: Generate> Paced<G> {
             generator,
             pace,
             event_times: EventTimes::new(pace),
+            disorder: None,
             send_times,
             next_index,
             marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
@@ -159,6 +185,9 @@ impl<G: Generate> Paced<G> {
         if count == 0 {
             return;
         }
+        if let Some(disorder) = self.disorder {
+            return self.make_shuffled(&disorder, count, output);
+        }
         let mut input = PacedInput {
             generator: &*self.generator,
             times: self.event_times.stretch(self.next_index),
@@ -168,6 +197,19 @@ impl<G: Generate> Paced<G> {
         };
         output.push_all(&mut input);
         self.next_index += input.taken as u64;
+    }
+
+    /// The same in disorder, one by one. Not inlined, so that the loop of records in order stays as it is.
+    #[inline(never)]
+    fn make_shuffled<O: Output<G::Item>>(&mut self, disorder: &Disorder, count: usize, output: &mut O) {
+        for index in disorder.indexes_from(self.next_index).take(count) {
+            if output.room() == 0 {
+                return;
+            }
+            let event_time = self.event_times.at(index);
+            output.push(Record::new(event_time, self.generator.value(index, event_time)));
+            self.next_index += 1;
+        }
     }
 }
 
@@ -215,18 +257,19 @@ impl<G: Generate> Source for Paced<G> {
         }
     }
 
-    /// The pace and the next index.
+    /// The pace, the disorder and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.pace.written_down(), self.next_index))
+        let disorder: WrittenDisorder = self.disorder.map(|disorder| disorder.written_down());
+        state.put(&(self.pace.written_down(), disorder, self.next_index))
     }
 
     /// Goes on behind the last record made. At a rate the saved start is kept, so the time that passed in between
     /// is caught up with and seen as latency.
     ///
     /// # Errors
-    /// If the bytes are no position, the pace is another, or the position lies behind the limit.
+    /// If the bytes are no position, the pace or the disorder is another, or the position lies behind the limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (saved, next_index): (WrittenPace, u64) = state.take()?;
+        let (saved, saved_disorder, next_index): (WrittenPace, WrittenDisorder, u64) = state.take()?;
         let refused = |reason| Err(StateError::Read { offset: 0, reason });
         let mut pace = self.pace;
         if let Pace::Rate { start, .. } = &mut pace {
@@ -235,6 +278,9 @@ impl<G: Generate> Source for Paced<G> {
         if pace.written_down() != saved {
             return refused(format!("the generator was saved at another pace than {:?}", self.pace));
         }
+        if self.disorder.map(|disorder| disorder.written_down()) != saved_disorder {
+            return refused(format!("the generator was saved in another disorder than {:?}", self.disorder));
+        }
         if self.end_index < next_index {
             return refused(format!(
                 "position {next_index} lies behind the limit of {} records",
@@ -242,7 +288,8 @@ impl<G: Generate> Source for Paced<G> {
             ));
         }
         let (end_index, stop_at) = (self.end_index, self.stop_at);
-        *self = Paced { end_index, stop_at, ..Self::from(Arc::clone(&self.generator), pace, next_index) };
+        let loaded = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(self.disorder);
+        *self = Paced { end_index, stop_at, ..loaded };
         Ok(())
     }
 }

@@ -212,6 +212,47 @@ fn positions_of_another_pace_are_refused() {
     assert!(drain(5).with_limit(7).load(&mut StateReader::new(&bytes)).is_ok());
 }
 
+/// Three records lie within 2 us, four runs of them are drained: each record as it would be without, and none too late.
+#[test]
+fn disorder_shuffles_the_same_records() {
+    let mut source = drain(1_000_000).with_disorder(Span::from_micros(2), 7).with_limit(12);
+    let (first, _) = poll(&mut source, Poll { now_ns: 0, limit: 9, room: 5 });
+    let (rest, polled) = poll(&mut source, Poll { now_ns: 0, limit: 9, room: 9 });
+    assert_eq!((first.len(), rest.len(), polled.status), (5, 7, SourceStatus::Ended));
+    let mut found = [first, rest].concat();
+    assert!(!found.is_sorted_by_key(|record| record.event_time));
+    found.chunks_mut(3).for_each(|run| run.sort_by_key(|record| record.event_time));
+    let in_order = poll(&mut drain(1_000_000), Poll { now_ns: 0, limit: 12, room: 12 }).0;
+    assert_eq!(found, in_order);
+}
+
+/// Sent when it would be without, stamped with what happened before: by 2 us for the disorder, and up to as much again.
+#[test]
+fn disorder_at_a_rate_is_no_news_from_the_future() {
+    let mut source = rate(1_000_000).with_disorder(Span::from_micros(2), 7);
+    let (records, polled) = poll(&mut source, Poll { now_ns: 10 * SECOND + 5_000, limit: 99, room: 99 });
+    assert_eq!(polled.status, SourceStatus::IdleUntil(ProcessingTime::from_nanos(10 * SECOND + 6_000)));
+    let behind: Vec<i64> = (10_000_000..)
+        .zip(&records)
+        .map(|(sent_us, record)| sent_us - record.event_time.as_micros())
+        .collect();
+    assert_eq!(behind.len(), 6);
+    assert!(behind.iter().all(|behind| (0..=4).contains(behind)), "{behind:?}");
+}
+
+#[test]
+fn a_position_keeps_its_disorder() {
+    let shuffled = |seed| drain(1_000_000).with_disorder(Span::from_micros(9), seed);
+    let mut first = shuffled(1);
+    poll(&mut first, Poll { now_ns: 0, limit: 13, room: 99 });
+    let mut second = shuffled(1);
+    second.load(&mut StateReader::new(&saved(&first))).unwrap();
+    assert_eq!(shown(&mut second, 0, 30), shown(&mut first, 0, 30));
+    for other in [&mut shuffled(2), &mut drain(1_000_000)] {
+        assert!(other.load(&mut StateReader::new(&saved(&first))).is_err());
+    }
+}
+
 proptest! {
     /// However it is polled: all records in order, none before its time, each marker behind the record it is for.
     #[test]

@@ -21,6 +21,7 @@ fn multiplying_is_dividing() {
     for rate in RATES {
         for first in [0, 1, rate - 1, rate, 1 << 20, (1 << 43) - 1, 6_148_914_691_236] {
             let stretch = drained(rate, -5).stretch(first);
+            assert_eq!(drained(rate, -5).at(first), stretch.at(0), "{rate}/s, {first}");
             for offset in 0..=STRETCH_RECORDS_MAX {
                 let expected = exact(first + offset as u64, rate, MICROS_PER_S) as i128 - 5;
                 assert_eq!(
@@ -46,6 +47,8 @@ fn the_end_of_time_is_the_last_instant() {
     }
     assert_eq!(last, EventTime::MAX);
     assert_eq!(drained(1, 0).stretch(u64::MAX).at(4_096), EventTime::MAX);
+    assert_eq!(drained(1, 0).at(u64::MAX), EventTime::MAX);
+    assert_eq!(drained(1, i64::MAX - 5).at(6), EventTime::MAX);
 }
 
 /// Above 10,000 records/s: the first record at or past every 50 ms, found by counting.

@@ -1,0 +1,188 @@
+//! Disorder made on purpose: a generator's records, shuffled within a span of event time.
+//!
+//! ```text
+//!   place    0 1 2 3 4 | 5 6 7 8 9 | ...      in which order records come
+//!   index    3 1 4 2 0 | 7 5 8 6 9 | ...      which record of the generator it is, and by that its event time
+//! ```
+//!
+//! The sequence is cut into runs of as many records as lie within the span, and each run is shuffled by itself. So a
+//! record lies behind the latest before it by at most the span, by half of it on average, and never by more; and what
+//! has come after a whole number of runs is what comes without disorder, in another order.
+//!
+//! The shuffle (ours): the record at place `p` of a run of `n` is `(start + p * step) mod n`, where `step` and `n` have no
+//! common divisor, so that every record comes once, and `start` is drawn anew for every run. With `step` near `n`
+//! divided by the golden ratio, neighbours come from all over the run (Knuth, "The Art of Computer Programming",
+//! volume 3, section 6.4, theorem S). One record after the other costs an addition.
+
+use thalweg_model::{Entropy, SeededEntropy, Span};
+
+/// The fractional part of the golden ratio, in units of 2^-64.
+const GOLDEN: u128 = 0x9e37_79b9_7f4a_7c15;
+
+/// How a generator's records are shuffled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Disorder {
+    bound: Span,
+    seed: u64,
+    run_records: u64,
+    step: u64,
+}
+
+impl Disorder {
+    /// Records that come `rate_per_s` to a second of event time, shuffled as far as `bound`; below zero is zero.
+    pub fn new(bound: Span, rate_per_s: u64, seed: u64) -> Self {
+        let bound = bound.max(Span::ZERO);
+        let apart = bound.as_micros().cast_unsigned() as u128 * u128::from(rate_per_s) / 1_000_000;
+        // Two places together are below 2^64.
+        let run_records = u64::try_from(apart + 1).unwrap_or(u64::MAX).min(1 << 62);
+        let near_golden = (u128::from(run_records) * GOLDEN) >> 64;
+        let mut step = u64::try_from(near_golden).expect("a fraction of 64 bits fits 64 bits").max(1);
+        while greatest_common_divisor(step, run_records) != 1 {
+            step += 1;
+        }
+        Disorder { bound, seed, run_records, step }
+    }
+
+    /// How far a record may lie behind the latest before it.
+    pub fn bound(&self) -> Span {
+        self.bound
+    }
+
+    /// How many records are shuffled among themselves; one if they come in order.
+    pub fn run_records(&self) -> u64 {
+        self.run_records
+    }
+
+    /// The indexes of the records from `place` on, in the order in which they come.
+    pub fn indexes_from(&self, place: u64) -> Indexes {
+        let (first, within) = (place - place % self.run_records, place % self.run_records);
+        let walked = u128::from(within) * u128::from(self.step) % u128::from(self.run_records);
+        let walked = u64::try_from(walked).expect("a remainder is below the run's records");
+        let mut indexes =
+            Indexes { disorder: *self, first, at: self.start_of_run(first), left: self.run_records - within };
+        indexes.advance(walked);
+        indexes
+    }
+
+    /// The index within the run that begins at `first` of the record that comes first.
+    fn start_of_run(&self, first: u64) -> u64 {
+        let run = first / self.run_records;
+        SeededEntropy::new(self.seed ^ run.wrapping_mul(0xd134_2543_de82_ef95)).below(self.run_records)
+    }
+
+    /// All that it was made of, to be saved.
+    pub(super) fn written_down(&self) -> (u64, u64) {
+        (self.run_records, self.seed)
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Indexes of records in the order in which they come, without end.
+#[derive(Clone, Debug)]
+pub struct Indexes {
+    disorder: Disorder,
+    /// Of the run at hand.
+    first: u64,
+    /// Within the run: of the next record.
+    at: u64,
+    /// Of the run, the next one included; not zero.
+    left: u64,
+}
+
+impl Indexes {
+    fn advance(&mut self, by: u64) {
+        let run_records = self.disorder.run_records;
+        self.at += by;
+        if run_records <= self.at {
+            self.at -= run_records;
+        }
+    }
+}
+
+impl Iterator for Indexes {
+    type Item = u64;
+
+    fn next(&mut self) -> Option<u64> {
+        let index = self.first.saturating_add(self.at);
+        self.left -= 1;
+        if self.left == 0 {
+            let Disorder { run_records, .. } = self.disorder;
+            self.first = self.first.saturating_add(run_records);
+            (self.at, self.left) = (self.disorder.start_of_run(self.first), run_records);
+        } else {
+            self.advance(self.disorder.step);
+        }
+        Some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn indexes(disorder: &Disorder, places: usize) -> Vec<u64> {
+        disorder.indexes_from(0).take(places).collect()
+    }
+
+    #[test]
+    fn without_a_span_records_come_in_order() {
+        for bound in [Span::ZERO, Span::from_micros(-5), Span::from_micros(999)] {
+            assert_eq!(indexes(&Disorder::new(bound, 1_000, 3), 5), [0, 1, 2, 3, 4], "{bound}");
+        }
+    }
+
+    /// A thousandth of a second holds two of 1,000 records/s, its end included.
+    #[test]
+    fn a_run_is_what_lies_within_the_span() {
+        let records = |micros, rate| Disorder::new(Span::from_micros(micros), rate, 0).run_records();
+        assert_eq!((records(1_000, 1_000), records(1_999, 1_000), records(2_000, 1_000)), (2, 2, 3));
+        assert_eq!(records(6_000_000, 5_000), 30_001);
+        assert_eq!(records(i64::MAX, 1_000_000_000), 1 << 62);
+        assert!(
+            Disorder::new(Span::from_micros(i64::MAX), 1_000_000_000, 0)
+                .indexes_from(u64::MAX)
+                .nth(9)
+                .is_some()
+        );
+    }
+
+    proptest! {
+        /// Every record of a run comes once, none lies behind another by more than the span, and some by half of it.
+        #[test]
+        fn each_run_is_shuffled_by_itself(micros in 0..2_000_000i64, rate in 1..3_000u64, seed: u64) {
+            let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
+            let run = disorder.run_records() as usize;
+            let found = indexes(&disorder, 3 * run);
+            let event_time = |index: u64| (index * 1_000_000 / rate) as i64;
+            let (mut latest, mut most) = (0, 0);
+            for &index in &found {
+                latest = latest.max(event_time(index));
+                most = most.max(latest - event_time(index));
+            }
+            prop_assert!(most <= micros, "{most} us behind");
+            prop_assert!(run < 4 || micros / 4 < most, "{most} us behind");
+            for run in found.chunks(run) {
+                let mut sorted = run.to_vec();
+                sorted.sort_unstable();
+                prop_assert!(sorted.is_sorted_by(|a, b| a + 1 == *b));
+            }
+            prop_assert_eq!(found.iter().max(), Some(&(3 * run as u64 - 1)));
+        }
+
+        /// Wherever one begins.
+        #[test]
+        fn the_rest_is_the_rest(micros in 0..2_000_000i64, rate in 1..100u64, seed: u64, place in 0..1_000usize) {
+            let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
+            let rest: Vec<u64> = disorder.indexes_from(place as u64).take(500).collect();
+            prop_assert_eq!(&indexes(&disorder, place + 500)[place..], rest);
+        }
+    }
+}
