@@ -2,8 +2,8 @@
 //!
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
-//! check what comes out, from generated input or from [`recorded`], of which [`plain_lines`] are given to the reference;
-//! [`linear_road`] is what the last two share. [`drive`] runs them for a while, [`by_hand`] the loops that they are
+//! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
+//! the reference; [`linear_road`] is what the last two share. [`drive`] runs them for a while, [`by_hand`] the loops that they are
 //! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
 
 mod args;
@@ -16,6 +16,7 @@ mod linear_road;
 mod lrb;
 mod lrb_full;
 mod nyt;
+mod offered;
 mod plain_lines;
 mod recorded;
 mod report;
@@ -28,7 +29,6 @@ use std::io::{self, IsTerminal};
 use anyhow::{Context, Result};
 use clap::ArgMatches;
 use thalweg::{Engine, Generate};
-use thalweg_connectors::Pace;
 use thalweg_memory::Reservation;
 
 pub use args::BenchArgs;
@@ -74,12 +74,4 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
 fn reserve_cache(engine: &Engine, generator: &impl Generate) -> Result<Reservation> {
     let reserved = engine.budget().reserve(generator.cache_bytes());
     reserved.context("BUDGET_TOO_SMALL: the generator's cache does not fit into --memory-budget")
-}
-
-/// Records per second and the first record's event time in microseconds: from these every stamp follows.
-fn stamps_of(pace: Pace) -> (u64, i64) {
-    match pace {
-        Pace::Drain { nominal_rate_per_s, start } => (nominal_rate_per_s, start.as_micros()),
-        Pace::Rate { rate_per_s, start } => (rate_per_s, (start.as_nanos() / 1_000).cast_signed()),
-    }
 }

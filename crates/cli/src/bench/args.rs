@@ -59,13 +59,13 @@ pub struct BenchArgs {
     #[arg(value_parser = options::within(&limits::QUERIES), default_value_t = 1)]
     pub queries: u64,
     /// Offered records per second and query, such as 20000 or 2.5M; or `max` to drain the generator as fast as can be.
-    #[arg(long, allow_negative_numbers = true, value_parser = options::rate, default_value = "max")]
+    #[arg(long, allow_hyphen_values = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
     /// How long to measure a generated workload, in seconds.
-    #[arg(long, allow_negative_numbers = true, value_parser = options::measured_seconds, default_value = "5")]
+    #[arg(long, allow_hyphen_values = true, value_parser = options::measured_seconds, default_value = "5")]
     pub seconds: f64,
     /// How long to run before measuring, in seconds.
-    #[arg(long, value_name = "SECONDS", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SECONDS", allow_hyphen_values = true)]
     #[arg(value_parser = options::seconds, default_value = "0.5")]
     pub warmup: f64,
     /// Run so many times; one line of output each.
@@ -73,10 +73,10 @@ pub struct BenchArgs {
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt].
-    #[arg(long, value_name = "SPAN", allow_negative_numbers = true, value_parser = options::span)]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
     /// From the start of one window to that of the next, at most their size (ysb, nyt) [default: their size].
-    #[arg(long, value_name = "SPAN", allow_negative_numbers = true, value_parser = options::span)]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
     /// without a header (lrb, lrb-full).
@@ -94,12 +94,12 @@ pub struct BenchArgs {
     /// [default: divert to WORKLOAD.bad.csv in the results' folder, or here].
     #[arg(long, value_name = "CHOICE", value_parser = options::on_bad)]
     pub on_bad: Option<OnBadOption>,
-    /// How far a record may lie behind the latest before it.
-    #[arg(long, value_name = "SPAN", allow_negative_numbers = true)]
+    /// How far a record may lie behind the latest before it. Generated records are shuffled as far, at most 1h.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub out_of_order: Span,
     /// The least advance between two watermarks.
-    #[arg(long, value_name = "SPAN", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "1ms")]
     pub watermark_step: Span,
     /// Where random numbers start.
@@ -118,7 +118,7 @@ pub struct BenchArgs {
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
     /// Memory that edges, state and buffers may hold, such as 256MiB.
-    #[arg(long, value_name = "BYTES", allow_negative_numbers = true)]
+    #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES), default_value = "256MiB")]
     pub memory_budget: u64,
     /// How to write the figures.
@@ -197,21 +197,17 @@ impl BenchArgs {
         Ok(builder.edges(edges).policy(policy))
     }
 
-    /// The pace of each query of a generated workload, and its rate if it has one. Asked for once for all queries of a
-    /// run, so that the first records of all are to be sent at the same instant.
-    pub fn pace(&self) -> (Pace, Option<u64>) {
+    /// The pace of each query of a generated workload, from now on.
+    pub fn pace(&self) -> Pace {
         match self.rate {
             Rate::Max => {
                 let nominal_rate_per_s = self.workload.facts().nominal_rate_per_s;
-                (Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }, None)
+                Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
             }
             Rate::PerSecond(rate_per_s) => {
                 // A whole microsecond, so that event times have a closed form.
                 let now_us = SystemClock::default().now().as_nanos() / 1_000;
-                (
-                    Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) },
-                    Some(rate_per_s),
-                )
+                Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) }
             }
         }
     }
@@ -230,6 +226,10 @@ impl BenchArgs {
         }
         std::fs::create_dir_all(folder)
             .with_context(|| format!("--results: the folder {} cannot be made", folder.display()))?;
-        Ok(Some(folder.join(name)))
+        let file = folder.join(name);
+        if file.is_dir() {
+            bail!("--results: {} is a folder, but a file of that name is to be written", file.display());
+        }
+        Ok(Some(file))
     }
 }

@@ -15,6 +15,10 @@ use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
 use crate::options::Rate;
 
+/// How far generated records are shuffled at most: farther than any run needs, and near enough that the numbers that
+/// generators make of an index stay in range.
+const DISORDER_MAX: Span = Span::from_secs(3_600);
+
 /// Refuses options that do not fit the workload or each other.
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
@@ -72,6 +76,12 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     if args.cyclic && !facts.has_cycle {
         let others = Workload::names_of(|facts| facts.has_cycle);
         return Some(format!("--cyclic is for {others}: leave it away for {name}"));
+    }
+    if args.input.is_none() && DISORDER_MAX < args.out_of_order {
+        let span = args.out_of_order;
+        return Some(format!(
+            "--out-of-order is {span}, but generated records are shuffled over at most {DISORDER_MAX}"
+        ));
     }
     match (args.rate, facts.rate_per_s_max) {
         (Rate::PerSecond(rate_per_s), Some(max)) if max < rate_per_s => {

@@ -1,7 +1,6 @@
 //! What both Linear Road workloads share: generated and recorded traffic, for the engine and for the references.
 
 use std::num::NonZeroU64;
-use std::ops::Range;
 
 use thalweg::{EventTime, Generate, Record};
 use thalweg_connectors::{Header, Row, RowError};
@@ -29,20 +28,12 @@ pub fn generator(args: &BenchArgs) -> LrbGenerator {
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
 }
 
-/// Records of the generator as a query is given them that begins at the first of these indexes, at so many per second of
-/// event time from this first one on, in microseconds.
+/// The generator's records at these indexes, with these event times.
 pub fn generated(
     generator: &LrbGenerator,
-    indexes: Range<u64>,
-    (rate_per_s, start_us): (u64, i64),
+    records: impl Iterator<Item = (u64, EventTime)>,
 ) -> impl Iterator<Item = Record<LrbRecord>> {
-    indexes.clone().map(move |index| {
-        // In 64 bits up to 18 million million records.
-        let offset_us =
-            (index - indexes.start).checked_mul(1_000_000).expect("no run has so many") / rate_per_s;
-        let event_time = EventTime::from_micros(start_us + offset_us.cast_signed());
-        Record::new(event_time, generator.value(index, event_time))
-    })
+    records.map(|(index, event_time)| Record::new(event_time, generator.value(index, event_time)))
 }
 
 /// A record of recorded traffic.

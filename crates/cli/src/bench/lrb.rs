@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use anyhow::Result;
 use thalweg::{EventTime, Graph, Query, QueryReport, Record, Source, Windowed};
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::loops::{self, LoopOptions};
 use thalweg_workloads::lrb::{LrbRecord, Segment, SegmentReport, check, query};
@@ -15,10 +15,11 @@ use thalweg_workloads::reference::lrb_full::LrbColumns;
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::{Until, drive};
+use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::{linear_road, reserve_cache, stamps_of};
+use super::{linear_road, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
@@ -35,24 +36,23 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(linear_road::generator(args));
     let _cache = reserve_cache(&engine, &*generator)?;
-    let (pace, offered) = args.pace();
+    let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        let source = Paced::new(Arc::clone(&generator), pace);
-        planned.push(plan(args, &name, source.map_err(|error| failure::of_connector(&error))?)?);
+        planned.push(plan(args, &name, offered.source(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let records = linear_road::generated(&generator, 0..report.events_in, stamps_of(pace));
+            let records = linear_road::generated(&generator, offered.records(report.events_in));
             let answer = lrb_rows(records.map(|record| check::input_of(&record)));
             difference(&answer, &kept[index].take(), report)
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered, checked))
+    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
 fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -92,8 +92,9 @@ fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {
         |stop| loops::run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, start, generator });
     by_hand::figures(args, kind, run, |worker| {
         let first = worker.first_event as u64;
-        let stamps = (nominal_rate_per_s.get(), start.as_micros());
-        let records = linear_road::generated(generator, first..first + worker.events, stamps);
+        let stamp = |index| offered::stamp(nominal_rate_per_s.get(), start.as_micros(), index);
+        let records = (0..worker.events).map(|index| (first + index, stamp(index)));
+        let records = linear_road::generated(generator, records);
         let answer = lrb_rows(records.map(|record| check::input_of(&record)));
         let found: Vec<LrbRow> = worker.results.iter().map(check::row_of).collect();
         rows::difference(&answer.rows, &found)

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{Engine, Graph, Query, QueryReport, Record, Source};
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg::{Engine, EventTime, Graph, Query, QueryReport, Record, Source};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::lrb::LrbRecord;
 use thalweg_workloads::lrb::csv;
 use thalweg_workloads::lrb::full::{self, Announcement, Balance, Daily, FullSinks, Notice};
@@ -18,10 +18,11 @@ use thalweg_workloads::reference::lrb_full::{
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
+use super::offered::Offered;
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::{files, linear_road, reserve_cache, stamps_of};
+use super::{files, linear_road, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 use tolls::Tolls;
@@ -57,18 +58,20 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     let tolls = Tolls::of(args, engine)?;
     let generator = Arc::new(linear_road::generator(args));
     let _cache = reserve_cache(engine, &*generator)?;
-    let (pace, offered) = args.pace();
+    let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in names {
-        let source = Paced::new(Arc::clone(&generator), pace);
-        planned.push(plan(args, &name, source.map_err(|error| failure::of_connector(&error))?, &tolls)?);
+        planned.push(plan(args, &name, offered.source(args, &generator)?, &tolls)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(GENERATED_RECORDS_MAX) && kept.iter().all(KeptRows::are_whole) {
         let tolls = tolls.for_the_reference()?;
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let records = linear_road::generated(&generator, 0..report.events_in, stamps_of(pace));
+            // Rising: the reference takes rows of one second as they come, the query in the order of their event times.
+            let mut records: Vec<(u64, EventTime)> = offered.records(report.events_in).collect();
+            records.sort_unstable();
+            let records = linear_road::generated(&generator, records.into_iter());
             let answer = lrb_full(records.map(|record| csv::columns_of(&record)), &tolls);
             kept[index].difference(&answer, report)
         }))
@@ -77,7 +80,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     };
     Ok(Figures {
         unanswered: Some(driven.total(unanswered)),
-        ..Figures::of_engine(args, &driven, offered, checked)
+        ..Figures::of_engine(args, &driven, offered.at_rate, checked)
     })
 }
 

@@ -5,16 +5,17 @@ mod recorded;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record, Source, Windowed};
-use thalweg_connectors::{Paced, RowWriter};
+use thalweg::{Generate, Graph, Query, QueryReport, Record, Source, Windowed};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
 use super::args::BenchArgs;
 use super::drive::drive;
+use super::offered::Offered;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
-use super::{fit, reserve_cache, stamps_of};
+use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
@@ -34,22 +35,18 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(NytGenerator::new(args.seed));
     let _cache = reserve_cache(&engine, &*generator)?;
-    let (pace, offered) = args.pace();
+    let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        let source = Paced::new(Arc::clone(&generator), pace);
-        planned.push(plan(args, &name, source.map_err(|error| failure::of_connector(&error))?)?);
+        planned.push(plan(args, &name, offered.source(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_TRIPS_MAX) && kept.iter().all(Kept::is_whole) {
-        let (rate_per_s, start_us) = stamps_of(pace);
-        let stamp = |index: u64| start_us + (u128::from(index) * 1_000_000 / u128::from(rate_per_s)) as i64;
-        let trip = |index: u64| {
-            let event_time_us = stamp(index);
-            let trip = generator.value(index, EventTime::from_micros(event_time_us));
+        let trip = |(index, event_time)| {
+            let trip = generator.value(index, event_time);
             NytInput {
-                event_time_us,
+                event_time_us: event_time.as_micros(),
                 vendor: vendor_id(trip.vendor),
                 distance: trip.distance_miles,
                 longitude: trip.pickup.longitude,
@@ -57,13 +54,13 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
             }
         };
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let answer = nyt_rows((0..report.events_in).map(trip), fit::reference_windows(args));
+            let answer = nyt_rows(offered.records(report.events_in).map(trip), fit::reference_windows(args));
             difference(&answer, &kept[index].take(), report)
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered, checked))
+    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<NytRow>)>

@@ -1,21 +1,23 @@
 //! `bench ysb`: the query, or one of the loops it is measured against, from generated events.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Graph, Query, Record, Windowed};
-use thalweg_connectors::{Pace, Paced, RowWriter};
+use thalweg::{EventTime, Generate, Graph, Query, Record, Windowed};
+use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
-use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, ysb_counts_of_drain};
+use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_drain};
 use thalweg_workloads::ysb::loops::{self, LoopOptions};
 use thalweg_workloads::ysb::{YsbGenerator, YsbOptions, event, query};
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::drive;
+use super::offered::Offered;
 use super::report::{Checked, Figures};
 use super::rows::{Kept, Rows, difference};
-use super::{fit, reserve_cache, stamps_of};
+use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
@@ -36,40 +38,60 @@ fn run_engine(
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let _cache = reserve_cache(&engine, &**generator)?;
-    let (pace, offered) = args.pace();
+    let offered = Offered::of(args);
     let names = args.query_names();
-    let planned: Result<Vec<_>> = names.iter().map(|name| plan(args, name, generator, pace)).collect();
+    let planned: Result<Vec<_>> = names.iter().map(|name| plan(args, name, generator, &offered)).collect();
     let (graphs, kept): (Vec<_>, Vec<_>) = planned?.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
 
-    let (rate_per_s, start_us) = stamps_of(pace);
+    let (rate_per_s, start_us) = offered.stamps();
     let period: Vec<(u64, u64)> =
         generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
     let windows = fit::reference_windows(args);
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let events = report.events_in;
+            let events = offered.whole(report.events_in);
             let run = YsbDrain { period: &period, events, rate_per_s, start_us, windows };
-            difference(&ysb_counts_of_drain(run), &kept[index].take())
+            let rest = offered.records_from(events, report.events_in);
+            let rest = rest.map(|(index, event_time)| input(generator, index, event_time));
+            difference(&sum(ysb_counts_of_drain(run), ysb_counts(rest, windows)), &kept[index].take())
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered, checked))
+    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
 fn plan(
     args: &BenchArgs,
     name: &str,
     generator: &Arc<YsbGenerator>,
-    pace: Pace,
+    offered: &Offered,
 ) -> Result<(Graph, Kept<YsbCount>)> {
-    let source = Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))?;
+    let source = offered.source(args, generator)?;
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     query::views_per_campaign(&query, source, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+}
+
+fn input(generator: &YsbGenerator, index: u64, event_time: EventTime) -> YsbInput {
+    let event = generator.value(index, event_time);
+    YsbInput { event_time_us: event_time.as_micros(), event_type: event.event_type, ad_id: event.ad_id }
+}
+
+/// The counts of two parts of a run, of which each window and campaign may have some in both.
+fn sum(first: Vec<YsbCount>, second: Vec<YsbCount>) -> Vec<YsbCount> {
+    if second.is_empty() {
+        return first;
+    }
+    let mut counts: BTreeMap<(i64, u64), u64> = BTreeMap::new();
+    for YsbCount { window_start_ms, campaign, count } in first.into_iter().chain(second) {
+        *counts.entry((window_start_ms, campaign)).or_default() += count;
+    }
+    let row = |((window_start_ms, campaign), count)| YsbCount { window_start_ms, campaign, count };
+    counts.into_iter().map(row).collect()
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figures {

@@ -61,6 +61,18 @@ fn generated_events_give_the_reference_s_results() {
 
     let figures = folder.json("bench nyt --seconds 0.1 --warmup 0");
     assert!(figures["ok"].as_bool().unwrap(), "{figures}");
+
+    // In disorder, and at a rate; several runs of it, and a part of one.
+    for run in
+        ["ysb", "ysb --window 500ms --slide 100ms", "nyt", "nyt --rate 50k", "ysb --rate 50k --workers 2"]
+    {
+        for bound in ["7ms", "20s"] {
+            let run = format!("bench {run} --out-of-order {bound} --seconds 0.1 --warmup 0");
+            let figures = folder.json(&run);
+            assert_right(&figures);
+            assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{run}: {figures}");
+        }
+    }
 }
 
 #[test]

@@ -98,15 +98,3 @@ fn a_segment_that_is_not_that_of_the_position_is_no_row() {
     assert_eq!(row(&with(REPORT, 7, "75")), None);
     assert_eq!(row(&with(REPORT, 8, "396000")), None);
 }
-
-/// Of a stretch of a generator, the first record has the first stamp.
-#[test]
-fn generated_records_have_the_stamps_of_a_run() {
-    let rate_per_s = NonZeroU64::new(3_000).unwrap();
-    let generator = LrbGenerator::new(LrbOptions { seed: 1, rate_per_s });
-    let stamps = |from: u64| {
-        let records = generated(&generator, from..from + 4, (3_000, 5));
-        records.map(|record| record.event_time.as_micros()).collect::<Vec<_>>()
-    };
-    assert_eq!((stamps(0), stamps(90_000)), (vec![5, 338, 671, 1_005], vec![5, 338, 671, 1_005]));
-}
