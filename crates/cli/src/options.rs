@@ -41,9 +41,14 @@ pub enum OnBadOption {
 fn number_and_unit(text: &str) -> Result<(f64, &str), String> {
     let split = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
-    let number = number.parse().map_err(|_| match text.strip_prefix('-') {
-        Some(_) => format!("{text} is below zero"),
-        None => format!("`{text}` does not start with a number"),
+    let is_below_zero =
+        || text.strip_prefix('-').is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()));
+    let number = number.parse().map_err(|_| {
+        if is_below_zero() {
+            format!("{text} is below zero")
+        } else {
+            format!("`{text}` does not start with a number")
+        }
     })?;
     Ok((number, unit))
 }

@@ -20,6 +20,10 @@ fn wrong_values() {
         "bench taxi",
         "bench ysb --window 60",
         "bench ysb --window 5days",
+        "bench ysb --window -5s",
+        "bench ysb --window --cyclic",
+        "bench ysb --rate -5k",
+        "bench ysb --memory-budget -1MiB",
         "bench ysb --rate 0",
         "bench ysb --rate 2G",
         "bench ysb --seconds 0",
@@ -73,6 +77,7 @@ fn options_that_do_not_fit() {
         "bench nyt --window 3s --slide 1500ms",
         "bench nyt --slide 0s",
         "bench lrb --cyclic",
+        "bench lrb --out-of-order 2h",
         "bench nyt --tolls tolls.csv",
         "bench lrb --tolls tolls.csv",
         "bench lrb --rate 65536001",
@@ -100,7 +105,7 @@ fn wrong_tolls() {
     folder.write("long.csv", "1,5,0,20\n2,5,0,21,22\n");
     folder.write("range.csv", "1,5,0,20\n2,256,0,21\n");
     folder.write("below_zero.csv", "1,5,0,-20\n");
-    folder.write("twice.csv", "1,5,0,20\n2,5,0,21\n1,5,0,20\n");
+    folder.write("twice.csv", "1,5,0,20\n2,5,0,21\n1,5,0,19\n1,5,0,20\n");
     folder.write("no.csv.gz", "this is no gzip stream");
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.write("folder/type3_daily.csv", "1,5,0,20\n");
@@ -138,6 +143,7 @@ fn wrong_files() {
     std::fs::create_dir(folder.path("folder")).unwrap();
     folder.write("folder/nyt.csv", HEADER);
     folder.write("folder/lrb.csv", "");
+    std::fs::create_dir_all(folder.path("taken/nyt.csv")).unwrap();
     let lines = [
         "bench nyt --input missing.csv",
         "bench nyt --input debs.csv",
@@ -153,6 +159,7 @@ fn wrong_files() {
         "bench lrb --input trips.csv --on-bad fail",
         "bench lrb --input folder/lrb.csv --results folder",
         "bench lrb --input trips.csv --results out --on-bad divert:out/lrb.csv",
+        "bench nyt --input trips.csv --results taken",
         "bench nyt --input trips.csv --results empty.csv",
         "bench nyt --input trips.csv --results empty.csv/out",
         "bench ysb --seconds 0.1 --warmup 0 --results empty.csv",

@@ -35,12 +35,17 @@ impl<'a> Tolls<'a> {
         let rows = read(path)?;
         let reserved = engine.budget().reserve(rows.len() * TOLL_BYTES);
         let reserved = reserved.context("BUDGET_TOO_SMALL: --tolls does not fit into --memory-budget")?;
-        let table = Table::new(rows.iter().copied()).map_err(|duplicate| {
-            let ((vehicle, day, xway), _) = rows[duplicate.row_index];
-            // All lines are rows, and are counted from 1.
-            let line = duplicate.row_index + 1;
+        // With its line: all lines are rows, and are counted from 1. One that stands there twice says nothing new.
+        let mut distinct: Vec<(TollRow, usize)> = rows.into_iter().zip(1..).collect();
+        distinct.sort_unstable();
+        distinct.dedup_by_key(|(row, _)| *row);
+        let table = Table::new(distinct.iter().map(|(row, _)| *row)).map_err(|duplicate| {
+            let [(_, line), (((vehicle, day, xway), _), other)] = distinct[duplicate.row_index - 1..][..2] else {
+                unreachable!("a duplicate stands behind what it duplicates");
+            };
+            let line = line.max(other);
             anyhow!(
-                "--tolls: {}, line {line}: there is a toll of vehicle {vehicle}, day {day}, xway {xway} already; \
+                "--tolls: {}, line {line}: there is another toll of vehicle {vehicle}, day {day}, xway {xway} already; \
                  leave one of them",
                 path.display()
             )
