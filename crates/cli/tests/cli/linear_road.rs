@@ -130,6 +130,23 @@ fn the_order_of_lines_within_the_bound_does_not_matter() {
     }
 }
 
+/// No car reports so often, but a file may say so: it passes through three segments in one second, and is told of each, but
+/// charged for the second alone.
+#[test]
+fn reports_of_one_second_are_taken_as_they_come() {
+    let folder = Folder::new("lrb_full_one_second");
+    let mut lines = crowd();
+    lines.extend([9, 10, 11].map(|segment| report(95, 100, 35, 1, segment)));
+    lines.extend([10, 9].map(|segment| report(100, 200, 35, 1, segment)));
+    lines.extend([request(2, 95, 100, 70, -1), request(2, 125, 200, 71, -1)]);
+    folder.write("cars.csv", lines.join("\n"));
+    for options in ["", "--workers 2 --chain none --block-records 1"] {
+        let figures = folder.json(&format!("bench lrb-full --input cars.csv --results out {options}"));
+        assert_right(&figures);
+        assert_eq!(rows(&folder, "out/type2_balance.csv"), ["2,125,125,71,2", "2,95,95,70,2"]);
+    }
+}
+
 /// The reference has no watermarks, so it cannot say what is left without them.
 #[test]
 fn without_the_bound_late_records_are_counted() {

@@ -15,6 +15,9 @@ pub enum BalanceEvent {
     Entered {
         /// The car.
         vehicle: u32,
+        /// How many entries of this car at the same instant come before: the first field in which those differ, so they
+        /// sort by it.
+        nth_at_once: u16,
         /// Whether a journey begins, which forgets what was announced on another.
         begins: bool,
         /// What is announced now, unless it leaves.

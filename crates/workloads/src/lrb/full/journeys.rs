@@ -46,6 +46,8 @@ pub struct Entry {
     pub begins: bool,
     /// Whether it leaves the road, by the exit lane.
     pub leaves: bool,
+    /// How many entries of this car at the same instant come before: by that they are put in order again.
+    pub nth_at_once: u16,
 }
 
 /// A car has stopped at a place, or has moved on.
@@ -67,6 +69,8 @@ pub struct Car {
     /// Reports in a row from that place; more than [`STOPPED_REPORTS`] are not told apart.
     reports_there: u8,
     is_off_road: bool,
+    /// Entries at the instant of that report.
+    entries_then: u16,
 }
 
 /// Follows each car; keyed by vehicle, its reports in the order of their times.
@@ -100,15 +104,18 @@ impl KeyedProcess<u32, PositionReport> for Journeys {
         car.reports_there =
             if stays { car.reports_there.saturating_add(1).min(STOPPED_REPORTS + 1) } else { 1 };
         let stops = car.reports_there == STOPPED_REPORTS;
+        let nth_at_once = if car.last.is_some_and(|(last, _)| last == now) { car.entries_then } else { 0 };
         (car.last, car.is_off_road) = (Some((now, place)), leaves);
 
         let segment = report.segment();
+        let enters = begins || before.is_none_or(|before| before.segment() != segment);
+        car.entries_then = nth_at_once.saturating_add(enters.into());
         if let Some(place) = before.filter(|_| had_stopped && !stays) {
             context.emit(CarEvent::Stop(StopChange { vehicle, place, is_stopped: false }));
         }
         context.emit(CarEvent::Seen(Sighting { vehicle, segment, speed_mph: report.speed_mph }));
-        if begins || before.is_none_or(|before| before.segment() != segment) {
-            context.emit(CarEvent::Entered(Entry { vehicle, segment, begins, leaves }));
+        if enters {
+            context.emit(CarEvent::Entered(Entry { vehicle, segment, begins, leaves, nth_at_once }));
         }
         if stops {
             context.emit(CarEvent::Stop(StopChange { vehicle, place, is_stopped: true }));

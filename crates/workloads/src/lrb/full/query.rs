@@ -141,6 +141,7 @@ where
 
     let charges = announcements.branch().map(|Announcement { entry, toll, .. }| BalanceEvent::Entered {
         vehicle: entry.vehicle,
+        nth_at_once: entry.nth_at_once,
         begins: entry.begins,
         toll: (!entry.leaves).then_some(toll),
     });

@@ -8,18 +8,24 @@ use super::*;
 
 /// One after the other, each car enters two segments that cost `toll`, and asks. What came of it in this much memory.
 fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
-    let enters = |vehicle, begins| BalanceEvent::Entered { vehicle, begins, toll: Some(toll) };
+    let enters =
+        |vehicle, begins| BalanceEvent::Entered { vehicle, nth_at_once: 0, begins, toll: Some(toll) };
     let events = (0..cars).flat_map(|vehicle| {
         let asks = BalanceEvent::Asked { vehicle, query: vehicle };
         let second = move |after: i64| EventTime::from_secs(3 * i64::from(vehicle) + after);
         let events = [enters(vehicle, true), enters(vehicle, false), asks];
         (0..).zip(events).map(move |(after, event)| Record::new(second(after), event))
     });
-    let collect = Collect::new(cars as usize);
+    balances(events.collect(), memory_budget_bytes)
+}
+
+/// The answers to these events.
+fn balances(events: Vec<Record<BalanceEvent>>, memory_budget_bytes: u64) -> Result<Vec<u64>, String> {
+    let collect = Collect::new(events.len());
     let found = collect.records();
     let query = Query::new("balances");
     query
-        .source("events", Given::new(events.collect()), WatermarkStrategy::ascending())
+        .source("events", Given::new(events), WatermarkStrategy::ascending())
         .key_by(BalanceEvent::vehicle)
         .process(Balances)
         .sink("sink", collect);
@@ -33,6 +39,21 @@ fn answers(cars: u32, toll: u64, memory_budget_bytes: u64) -> Result<Vec<u64>, S
 fn what_was_charged_is_answered() {
     assert_eq!(answers(3, 7, 64 << 20), Ok(vec![7; 3]));
     assert_eq!(answers(3, 0, 64 << 20), Ok(vec![0; 3]));
+}
+
+/// Entries of one instant come by way of several segments, in any order.
+#[test]
+fn entries_of_one_instant_are_put_in_order() {
+    let entries = [(0, 7), (1, 5), (2, 0)].map(|(nth_at_once, toll)| {
+        let toll = Some(toll);
+        BalanceEvent::Entered { vehicle: 1, nth_at_once, begins: nth_at_once == 0, toll }
+    });
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let asks = BalanceEvent::Asked { vehicle: 1, query: 0 };
+        let events = [asks].into_iter().chain(order.map(|place| entries[place]));
+        let events = events.map(|event| Record::new(EventTime::from_secs(1), event)).collect();
+        assert_eq!(balances(events, 64 << 20), Ok(vec![12]), "{order:?}");
+    }
 }
 
 /// A hundred thousand accounts would take 13 MB, and as much again while their table grows.
