@@ -8,12 +8,13 @@
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex};
 
 use thalweg_model::{
-    Allowance, Counted, Counts, Either, EventTime, Firing, Flow, Input, Lender, Mark, Operator, Output,
-    Record, StateReader, StateWriter, Windowed,
+    Allowance, Counted, Counts, Either, EventTime, Firing, Flow, Input, Mark, Operator, Output, Record,
+    StateReader, StateWriter, Windowed,
 };
+
+use crate::purse::Purse;
 
 /// How an input is read from text.
 pub(crate) trait Parse: Sized {
@@ -276,8 +277,8 @@ where
     }
 
     /// Pays the operator's state from `purse`.
-    pub(crate) fn funded_by(mut self, purse: &Arc<Purse>) -> Self {
-        self.operator.fund(&Allowance::new(Arc::clone(purse) as Arc<dyn Lender>));
+    pub(crate) fn funded_by(mut self, purse: &Purse) -> Self {
+        self.operator.fund(&purse.allowance());
         self
     }
 
@@ -384,32 +385,6 @@ pub(crate) fn together(inputs: &[Vec<Event>; 2], turns: impl IntoIterator<Item =
 pub(crate) enum Event {
     Record { value: i64, stamp: i64 },
     Watermark(i64),
-}
-
-/// Lends up to so many bytes, and counts what it has lent.
-#[derive(Debug)]
-pub(crate) struct Purse {
-    left: Mutex<usize>,
-    full: usize,
-}
-
-impl Purse {
-    pub(crate) fn of(bytes: usize) -> Arc<Self> {
-        Arc::new(Purse { left: Mutex::new(bytes), full: bytes })
-    }
-
-    pub(crate) fn lent(&self) -> usize {
-        self.full - *self.left.lock().unwrap()
-    }
-}
-
-impl Lender for Purse {
-    fn lend(&self, bytes: usize) -> bool {
-        let mut left = self.left.lock().unwrap();
-        let is_enough = bytes <= *left;
-        *left -= if is_enough { bytes } else { 0 };
-        is_enough
-    }
 }
 
 /// A fold that sums, for windows under test.

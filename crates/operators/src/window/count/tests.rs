@@ -10,7 +10,8 @@ use thalweg_model::Then;
 use super::*;
 use crate::aggregate::{Count, Values};
 use crate::map::Map;
-use crate::test_bed::{Bed, Purse, Sum};
+use crate::purse::Purse;
+use crate::test_bed::{Bed, Sum};
 
 fn windows(size: u64, slide: u64) -> CountWindows {
     let [size, slide] = [size, slide].map(|count| NonZeroU64::new(count).unwrap());
@@ -102,7 +103,7 @@ fn what_panes_and_accumulators_hold_is_counted() {
     let some = ["7@0"; 999].join(" ");
     assert_eq!(bed.run(&some), "");
     let bytes = bed.state_bytes();
-    assert!((999 * 8 + 100 * 24..=purse.lent()).contains(&bytes), "{bytes} bytes of {}", purse.lent());
+    assert!((999 * 8 + 100 * 24..=purse.granted()).contains(&bytes), "{bytes} bytes of {}", purse.granted());
     for _ in 0..20 {
         bed.run(&some);
         assert!(bed.state_bytes() <= bytes + 1_000, "{} bytes after {bytes}", bed.state_bytes());
@@ -127,7 +128,7 @@ fn state_stays_within_its_allowance() {
             let records: Vec<String> = (0..40).map(|n| format!("{}@0", n * round)).collect();
             bed.run(&records.join(" "));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
+            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
         }
     }
 }

@@ -10,7 +10,8 @@ use thalweg_model::{Span, Then};
 use super::*;
 use crate::aggregate::Values;
 use crate::map::Map;
-use crate::test_bed::{Bed, Event, Purse, Sum, together};
+use crate::purse::Purse;
+use crate::test_bed::{Bed, Event, Sum, together};
 
 type Summed = SessionAggregate<i64, i64, fn(&i64) -> i64, Sum>;
 
@@ -142,7 +143,7 @@ fn a_hundred_thousand_sessions_of_one_key() {
     bed.run(&records.join(" "));
     let bytes = bed.state_bytes();
     assert!(bytes >= before + 100_000 * 64, "{bytes} bytes in 100,000 sessions");
-    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
     let between: Vec<String> = (0..99_999i64).map(|n| format!("1@{}", n * 15 + 8)).collect();
     assert_eq!(bed.run(&between.join(" ")), "");
     assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
@@ -175,7 +176,7 @@ fn state_stays_within_its_allowance() {
             let records: Vec<String> = (0..40).map(|n| format!("{n}@{}", round * 20 + n * 7 % 33)).collect();
             bed.run(&format!("{} W{}", records.join(" "), round * 20));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
+            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
         }
         bed.run("END");
     }
@@ -193,7 +194,7 @@ fn what_accumulators_hold_is_counted() {
     // Two sessions, which become one.
     bed.run(&format!("{} {} 1@8", ["1@0"; 1_000].join(" "), ["1@16"; 1_000].join(" ")));
     let much = bed.state_bytes();
-    assert!((little + 2_001 * 8..=purse.lent()).contains(&much), "{much} bytes after {little}");
+    assert!((little + 2_001 * 8..=purse.granted()).contains(&much), "{much} bytes after {little}");
     assert_eq!(bed.run("W50"), "2001@25 W50");
     assert!(bed.state_bytes() < little + 1_000, "{} bytes after {little}", bed.state_bytes());
 }

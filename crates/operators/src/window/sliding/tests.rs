@@ -9,7 +9,8 @@ use thalweg_model::{Then, TumblingWindows};
 use super::*;
 use crate::aggregate::Values;
 use crate::map::Map;
-use crate::test_bed::{Bed, Event, Purse, Sum, together};
+use crate::purse::Purse;
+use crate::test_bed::{Bed, Event, Sum, together};
 
 /// A sum that takes away what leaves a window.
 #[derive(Clone, Copy, Debug)]
@@ -246,7 +247,7 @@ fn a_hundred_thousand_panes() {
     bed.run(&records.join(" "));
     let bytes = bed.state_bytes();
     assert!(bytes >= before + 100_000 * 16 * 16, "{bytes} bytes in 100,000 panes");
-    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
     assert_eq!(bed.run("END").matches("1=1@").count(), 200_000);
     assert!(bed.state_bytes() <= 4 * 1_024, "{} bytes when all is over", bed.state_bytes());
 }
@@ -262,7 +263,7 @@ fn state_stays_within_its_allowance() {
             let records: Vec<String> = (0..20).map(|n| format!("{n}@{}", round * 3 - n)).collect();
             bed.run(&format!("I{} {} W{}", round * 4, records.join(" "), round * 2));
             let bytes = bed.state_bytes();
-            assert!(bytes <= purse.lent(), "limit {limit}: {bytes} bytes of {}", purse.lent());
+            assert!(bytes <= purse.granted(), "limit {limit}: {bytes} bytes of {}", purse.granted());
         }
         bed.run("END");
         assert!(bed.state_bytes() <= 8 * 1_024, "{} bytes when all is over", bed.state_bytes());
@@ -282,7 +283,7 @@ fn what_accumulators_hold_is_counted() {
         bed.run(&long);
         let much = bed.state_bytes();
         assert!(much >= little + 1_000 * 8, "{much} bytes after {little}");
-        assert!(much <= purse.lent(), "{much} bytes, and {} were asked for", purse.lent());
+        assert!(much <= purse.granted(), "{much} bytes, and {} were asked for", purse.granted());
         bed.run("W5 1@1 W9 1@1 W10 W40");
         let rest = bed.state_bytes();
         assert!(rest < little + 2_000, "{rest} bytes after {much}");
@@ -297,7 +298,7 @@ fn what_a_table_in_hand_gives_back_is_counted() {
     let mut bed = Bed::new(Then::new(sums(TEN_BY_FIVE, Values), lengths)).funded_by(&purse);
     bed.run("1@0 1@7 1@0 W10");
     let bytes = bed.state_bytes();
-    assert!(bytes <= purse.lent(), "{bytes} bytes, and {} were asked for", purse.lent());
+    assert!(bytes <= purse.granted(), "{bytes} bytes, and {} were asked for", purse.granted());
 }
 
 /// What happens to an operator.
