@@ -31,7 +31,7 @@ pub use alarm::{Alarm, Alarms, alarms};
 pub use interval_join::{Interval, Matched, Matches, interval_join};
 pub use lateness::{Lenient, Leniently, lenient, too_late};
 pub use order::{largest, late, sorted};
-pub use sessions::sessions;
+pub use sessions::{lenient_sessions, sessions, too_late_for_sessions};
 pub use stateless::{filter, flat_map, map, split};
 pub use static_join::{join, join_left};
 pub use window_join::{Joined, Keeps, co_group, window_join};

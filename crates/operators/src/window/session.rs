@@ -3,14 +3,17 @@
 //! Input      `Record<V>` in any order, a key of each by a function
 //! Output     `Record<Windowed<K, R>>`, one per session, stamped with its last instant; with [`DivertLate`]
 //!            `Record<Either<Windowed<K, R>, V>>`, in which late records keep their time
-//! State      one accumulator per open session, and its timer
+//! State      one accumulator per open session, and its timer; with allowed lateness, sessions that have fired are kept
+//!            that long behind their ends, and as long as an open session meets them
 //! Emits      when the watermark reaches the session's end, a gap behind its last record. Sessions in the order of
-//!            their ends, those that end together in no promised order
-//! Late       the session that it would be alone has ended, by its own edge's watermark: counted in `late`, merged into
-//!            nothing. No lateness is allowed beyond that: a record that joins two sessions that have been emitted would
-//!            have to take back one of them
-//! Watermark  forwarded unchanged, after all that it fires
-//! Cost       one hash look-up per record; per session one heap operation or two, none for a record that extends one
+//!            their ends, those that end together in no promised order; updates at the next watermark, one per session
+//!            that late records have changed, behind what has ended on time
+//! Late       the session that it would be alone has ended, and the allowed lateness has passed, by its own edge's
+//!            watermark: counted in `late`, merged into nothing. Within the allowed lateness it makes an update. Where it
+//!            joins sessions that have been emitted, one update tells of them all, and **none of them is taken back**
+//! Watermark  forwarded unchanged, after all that it fires; updates lie behind it, and are late for windows further on
+//! Cost       one hash look-up per record; per session one heap operation or two, none for a record that extends one; with
+//!            allowed lateness, one more of each per session that fires, and a copy of its accumulator
 //! Source     Akidau et al., "The Dataflow Model", VLDB 2015, section 2.2.2 "Window Merging"
 //!
 //! ```
@@ -30,23 +33,38 @@
 //! the same in whatever order they come. With one input, it is the rule that a record joins the sessions that it overlaps
 //! and that have not ended.
 //!
+//! With allowed lateness `a`, what ended before `w - a` is over for a record whose own session has ended by `w`: it stands
+//! for `[max(t, w - a), t + gap)`, beside the sessions that have fired, and never changes what is open. All that overlaps
+//! one with the next then makes an update, when the last of it has ended. So what fires on time is the same with allowed
+//! lateness and without. For one input all updates are determined; behind several, the last one of what belongs together.
+//!
+//! An update has the window and the value of all that belongs together by now. Its start and end may be others than those
+//! of what it replaces: every result of its key that was emitted before and whose window lies in its own is out of date,
+//! and nothing else says so. Flink does the same: its merged session fires anew, and what fired before is not withdrawn.
+//!
 //! Flink lets sessions that touch merge, and so depends on order: a record exactly a gap behind another joins it if it
 //! comes before the watermark does. It also judges lateness by the merged session; here a record that would be late
-//! alone is late.
+//! alone is late, and changes no session that is open. And there a record in time joins a session that has fired, within
+//! the allowed lateness; here only late records bring the two together.
 
-mod open;
+mod kept;
+mod of_key;
+mod timed;
+mod timers;
 
 use std::hash::Hash;
 use std::marker::PhantomData;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record,
-    SessionGap, State, StateError, StateReader, StateWriter, Windowed,
+    Allowance, Blame, Counts, Entropy, EventTime, Firing, Flow, Fold, Input, Mark, Operator, Output, Record,
+    SessionGap, Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
 use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
-use open::{Ended, OpenSessions, Reach};
+use kept::KeptSessions;
+use of_key::{Folded, Reach};
+use timed::TimedSessions;
 
 /// Folds each key's values per session.
 #[derive(Debug)]
@@ -55,7 +73,9 @@ pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     gap: SessionGap,
     key_of: KeyOf,
     fold: F,
-    open: OpenSessions<K, F::Accumulator>,
+    open: TimedSessions<K, F::Accumulator>,
+    /// Those that have fired, if they take updates.
+    kept: KeptSessions<K, F::Accumulator>,
     lateness: Lateness,
     read: u64,
     late: u64,
@@ -76,9 +96,9 @@ where
 
     /// The same, but late records are handed on, beside the results.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
-        let SessionAggregate { name, gap, key_of, fold, open, lateness, read, late, blame, .. } = self;
+        let SessionAggregate { name, gap, key_of, fold, open, kept, lateness, read, late, blame, .. } = self;
         let late_records = PhantomData;
-        SessionAggregate { name, gap, key_of, fold, open, lateness, read, late, blame, late_records }
+        SessionAggregate { name, gap, key_of, fold, open, kept, lateness, read, late, blame, late_records }
     }
 }
 
@@ -95,7 +115,8 @@ where
             gap,
             key_of,
             fold,
-            open: OpenSessions::new(),
+            open: TimedSessions::new(),
+            kept: KeptSessions::new(),
             lateness: Lateness::new(),
             read: 0,
             late: 0,
@@ -112,36 +133,90 @@ where
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
+    /// Lets sessions take late records until so long after their ends, and update their results: the sessions that a late
+    /// record joins are emitted as one, and what was emitted of them is not taken back. A span below zero counts as none.
+    pub fn allow_lateness(mut self, lateness: Span) -> Self {
+        self.kept.allow(lateness.max(Span::ZERO));
+        self
+    }
+
     #[inline(always)]
     fn fold_one<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
-        let alone = self.gap.window_of(record.event_time);
-        if alone.end <= late_by {
-            self.late += 1;
-            if let Some(late) = L::late(record.value) {
-                output.push(Record::new(record.event_time, late));
-            }
-            return;
+        if self.gap.window_of(record.event_time).end <= late_by {
+            return self.fold_late(record, late_by, output);
         }
         let reach = Reach::of(self.gap, record.event_time, late_by);
         let SessionAggregate { key_of, fold, open, blame, .. } = self;
         blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
     }
 
+    /// A record whose own session has ended.
+    #[cold]
+    #[inline(never)]
+    fn fold_late<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
+        let SessionAggregate { gap, key_of, fold, kept, blame, .. } = self;
+        let lateness = kept.lateness();
+        if late_by < gap.window_of(record.event_time).end.plus(lateness) {
+            let reach = Reach::of(*gap, record.event_time, late_by.minus(lateness));
+            blame.on(|| kept.fold(fold, key_of(&record.value), &reach, &record.value));
+            return;
+        }
+        self.late += 1;
+        if let Some(late) = L::late(record.value) {
+            output.push(Record::new(record.event_time, late));
+        }
+    }
+
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
-        let SessionAggregate { fold, open, lateness, blame, .. } = self;
-        while blame.on(|| open.has_ended(lateness.watermark())) {
+        let watermark = self.lateness.watermark();
+        while let Some(firing) = self.next_firing(watermark) {
             if output.room() == 0 {
                 return Flow::More;
             }
-            let result = blame.on(|| {
-                let Ended { window, key, accumulator } = open.take(fold)?;
-                Some(Windowed::on_time(window, key, fold.finish(accumulator)))
-            });
-            if let Some(result) = result {
+            if let Some(result) = self.fire(firing) {
                 output.push(Record::new(result.window.last_instant(), L::result(result)));
             }
         }
+        let SessionAggregate { fold, open, kept, blame, .. } = self;
+        blame.on(|| kept.forget(fold, watermark, open));
         Flow::Done
+    }
+
+    /// What fires next: all that has ended on time, and then updates.
+    fn next_firing(&mut self, watermark: EventTime) -> Option<Firing> {
+        let SessionAggregate { open, kept, blame, .. } = self;
+        blame.on(|| {
+            if open.has_ended(watermark, Span::ZERO) {
+                Some(Firing::OnTime)
+            } else {
+                kept.has_update(watermark, open).then_some(Firing::Update)
+            }
+        })
+    }
+
+    /// Fires it.
+    fn fire(&mut self, firing: Firing) -> Option<Windowed<K, F::Result>> {
+        let SessionAggregate { fold, open, kept, blame, .. } = self;
+        blame.on(|| {
+            let (key, window, accumulator) = match firing {
+                Firing::Update => {
+                    let (key, session) = kept.take_update()?;
+                    (key, session.window(), session.content)
+                }
+                Firing::OnTime => {
+                    let (key, session) = open.take(&Folded::<V, F>::by(fold))?;
+                    let window = session.window();
+                    if kept.lateness() > Span::ZERO {
+                        let accumulator = session.content.clone();
+                        kept.keep(fold, key.clone(), session);
+                        (key, window, accumulator)
+                    } else {
+                        (key, window, session.content)
+                    }
+                }
+            };
+            Some(Windowed { window, firing, key, value: fold.finish(accumulator) })
+        })
     }
 }
 
@@ -190,10 +265,12 @@ where
 
     fn fund(&mut self, allowance: &Allowance) {
         self.open.fund(allowance);
+        self.kept.fund(allowance);
     }
 
     fn seed(&mut self, entropy: &mut dyn Entropy) {
         self.open.seed(entropy.next_u64());
+        self.kept.seed(entropy.next_u64());
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
@@ -202,7 +279,7 @@ where
     }
 
     fn state_bytes(&self) -> usize {
-        self.open.bytes()
+        self.open.bytes() + self.kept.bytes()
     }
 
     fn faulted(&self) -> Option<&str> {
@@ -211,12 +288,14 @@ where
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         self.lateness.save(state)?;
-        self.open.save(state)
+        self.open.save(state)?;
+        self.kept.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.lateness.load(state)?;
-        self.open.load(&self.fold, state)
+        self.open.load(&Folded::<V, F>::by(&self.fold), state)?;
+        self.kept.load(&self.fold, state)
     }
 }
 

@@ -4,9 +4,15 @@
 //! not late belong together if their sessions overlap and neither had ended by the watermark of the other; and with them
 //! all who belong to either. So a session spans from its first stamp to one gap behind its last, two stamps that are a
 //! whole gap apart do not belong together, and it does not matter who came first.
+//!
+//! With allowed lateness `a`, a row is too late only if its session had ended `a` before its watermark or earlier; and to
+//! one that is late, but not too late, another row may belong whose session had ended less than `a` before. What belongs
+//! together by way of late rows is an update, as soon as all of it has ended. The sessions of the rows in time are what
+//! they are without.
 
 use super::Row;
-use super::windows::{Aggregated, result};
+use super::lateness::Leniently;
+use super::windows::{Aggregated, Span, result};
 
 /// For each session of each key what `aggregate` makes of its values, in the order in which they came.
 pub fn sessions<T, K: Ord, A>(
@@ -15,35 +21,119 @@ pub fn sessions<T, K: Ord, A>(
     key_of: impl Fn(&T) -> K,
     aggregate: impl Fn(&[&T]) -> A,
 ) -> Aggregated<K, A> {
-    let end_of = |row: &Row<T>| i128::from(row.at_us) + i128::from(gap_us);
-    let in_time: Vec<&Row<T>> = rows.iter().filter(|row| row.is_before(end_of(row))).collect();
-    let belong = |a: &Row<T>, b: &Row<T>| {
-        let overlap = i128::from(a.at_us) < end_of(b) && i128::from(b.at_us) < end_of(a);
-        let are_open = a.is_before(end_of(b)) && b.is_before(end_of(a));
-        overlap && are_open && key_of(&a.value) == key_of(&b.value)
-    };
-    // The number of each row's session: its own at first.
-    let mut numbers: Vec<usize> = (0..in_time.len()).collect();
+    let gaps = Gaps { gap_us: gap_us.into(), allowed_us: 0 };
+    let in_time: Vec<&Row<T>> = rows.iter().filter(|row| !gaps.is_late(row)).collect();
+    let mut numbers = Vec::new();
     for place in 0..in_time.len() {
-        for other in 0..place {
-            let (from, to) = (numbers[place], numbers[other]);
-            if from != to && belong(in_time[place], in_time[other]) {
-                numbers.iter_mut().filter(|number| **number == from).for_each(|number| *number = to);
+        add(&mut numbers, |other| gaps.belong(in_time[place], in_time[other], &key_of));
+    }
+    let of = |rows: &[&Row<T>]| result(gaps.span(rows), rows, &key_of, &aggregate);
+    let mut results: Vec<_> = groups(&in_time, &numbers).iter().map(|rows| of(rows)).collect();
+    results.sort_by(|a, b| (a.start_us, a.end_us, &a.key).cmp(&(b.start_us, b.end_us, &b.key)));
+    Aggregated { results, late: (rows.len() - in_time.len()) as u64 }
+}
+
+/// The same with allowed lateness: on time, and what late rows change. The last updates are all that belongs together in
+/// the end by way of late rows; those of one input are told in the order in which they come.
+pub fn lenient_sessions<T, K: Ord, A>(
+    rows: &[Row<T>],
+    gap_us: i64,
+    allowed_us: i64,
+    key_of: impl Fn(&T) -> K,
+    aggregate: impl Fn(&[&T]) -> A,
+) -> Leniently<K, A> {
+    let gaps = Gaps { gap_us: gap_us.into(), allowed_us: allowed_us.into() };
+    let on_time = sessions(rows, gap_us, &key_of, &aggregate).results;
+    let mut found = Leniently { on_time, last: Vec::new(), updates: Vec::new(), late: 0 };
+    let of = |rows: &[&Row<T>]| result(gaps.span(rows), rows, &key_of, &aggregate);
+    let (mut counted, mut numbers): (Vec<&Row<T>>, _) = (Vec::new(), Vec::new());
+    // Groups are told apart by their sizes and first rows: they never shrink.
+    let mut emitted: Vec<(*const Row<T>, usize)> = Vec::new();
+    for (place, row) in rows.iter().enumerate() {
+        if gaps.is_too_late(row) {
+            found.late += 1;
+        } else {
+            counted.push(row);
+            add(&mut numbers, |other| gaps.belong(row, counted[other], &key_of));
+        }
+        // Behind the last row, the end of the input closes all.
+        let next = rows.get(place + 1).map_or(Some(i128::MAX), |next| next.watermark_us);
+        if next > row.watermark_us {
+            for rows in groups(&counted, &numbers) {
+                let mark = (std::ptr::from_ref(rows[0]), rows.len());
+                let has_ended = next.is_some_and(|next| gaps.span(&rows).1 <= next);
+                if has_ended && rows.iter().any(|row| gaps.is_late(row)) && !emitted.contains(&mark) {
+                    emitted.push(mark);
+                    found.updates.push(of(&rows));
+                }
             }
         }
     }
-    let mut results = Vec::new();
-    for number in 0..in_time.len() {
-        let of_it = (0..in_time.len()).filter(|&place| numbers[place] == number);
-        let rows: Vec<&Row<T>> = of_it.map(|place| in_time[place]).collect();
-        let starts = rows.iter().map(|row| i128::from(row.at_us)).min();
-        let ends = rows.iter().map(|row| end_of(row)).max();
-        if let (Some(start_us), Some(end_us)) = (starts, ends) {
-            results.push(result((start_us, end_us), &rows, &key_of, &aggregate));
+    let groups = groups(&counted, &numbers);
+    found.last =
+        groups.iter().filter(|rows| rows.iter().any(|row| gaps.is_late(row))).map(|rows| of(rows)).collect();
+    found
+}
+
+/// The rows that come too late: what a side output for late records has.
+pub fn too_late_for_sessions<T: Clone>(rows: &[Row<T>], gap_us: i64, allowed_us: i64) -> Vec<Row<T>> {
+    let gaps = Gaps { gap_us: gap_us.into(), allowed_us: allowed_us.into() };
+    rows.iter().filter(|row| gaps.is_too_late(row)).cloned().collect()
+}
+
+/// What closes sessions, and how long they may change behind their end.
+#[derive(Clone, Copy)]
+struct Gaps {
+    gap_us: i128,
+    allowed_us: i128,
+}
+
+impl Gaps {
+    fn end_of<T>(self, row: &Row<T>) -> i128 {
+        i128::from(row.at_us) + self.gap_us
+    }
+
+    fn is_late<T>(self, row: &Row<T>) -> bool {
+        !row.is_before(self.end_of(row))
+    }
+
+    fn is_too_late<T>(self, row: &Row<T>) -> bool {
+        !row.is_before(self.end_of(row) + self.allowed_us)
+    }
+
+    fn belong<T, K: Ord>(self, a: &Row<T>, b: &Row<T>, key_of: impl Fn(&T) -> K) -> bool {
+        let (a_end, b_end) = (self.end_of(a), self.end_of(b));
+        let overlap = i128::from(a.at_us) < b_end && i128::from(b.at_us) < a_end;
+        let allowed_us = |row: &Row<T>| if self.is_late(row) { self.allowed_us } else { 0 };
+        let are_open = a.is_before(b_end + allowed_us(a)) && b.is_before(a_end + allowed_us(b));
+        overlap && are_open && key_of(&a.value) == key_of(&b.value)
+    }
+
+    /// From the first stamp to one gap behind the last.
+    fn span<T>(self, rows: &[&Row<T>]) -> Span {
+        let starts = rows.iter().map(|row| i128::from(row.at_us));
+        let ends = rows.iter().map(|row| self.end_of(row));
+        (starts.min().expect("a group has rows"), ends.max().expect("a group has rows"))
+    }
+}
+
+/// Adds a row behind those that have a number: its own, and then one for all that belong together with it.
+fn add(numbers: &mut Vec<usize>, belongs: impl Fn(usize) -> bool) {
+    let to = numbers.len();
+    for other in 0..to {
+        let from = numbers[other];
+        if from != to && belongs(other) {
+            numbers.iter_mut().filter(|number| **number == from).for_each(|number| *number = to);
         }
     }
-    results.sort_by(|a, b| (a.start_us, a.end_us, &a.key).cmp(&(b.start_us, b.end_us, &b.key)));
-    Aggregated { results, late: (rows.len() - in_time.len()) as u64 }
+    numbers.push(to);
+}
+
+/// The rows of each number, in the order in which they came.
+fn groups<'a, T>(rows: &[&'a Row<T>], numbers: &[usize]) -> Vec<Vec<&'a Row<T>>> {
+    let of = |number: usize| (0..rows.len()).filter(move |&place| numbers[place] == number);
+    let groups = (0..rows.len()).map(|number| of(number).map(|place| rows[place]).collect::<Vec<_>>());
+    groups.filter(|group| !group.is_empty()).collect()
 }
 
 #[cfg(test)]
@@ -83,5 +173,41 @@ mod tests {
         check("W12 a1@8 | W18 a2@9", "8..18:a=a1 9..19:a=a2 late 0");
         check("W18 a2@9 | W12 a1@8", "8..18:a=a1 9..19:a=a2 late 0");
         check("W18 a2@9 | W12 a1@8 | a3@10", "8..20:a=a2+a1+a3 late 0");
+    }
+
+    fn check_lenient(allowed_us: i64, input: &str, expected: [&str; 3], late: u64) {
+        let found = lenient_sessions(&rows(input), 10, allowed_us, key_of, all);
+        assert_eq!([shown(&found.on_time), shown(&found.last), shown(&found.updates)], expected, "{input}");
+        assert_eq!(found.late, late, "{input}");
+        assert_eq!(too_late_for_sessions(&rows(input), 10, allowed_us).len() as u64, late, "{input}");
+    }
+
+    #[test]
+    fn what_comes_late_updates_what_it_joins_until_it_is_too_late() {
+        let input = "a1@0 W10 a2@0 a3@-4 W14 a4@1 W15 a5@0";
+        let updates = "-4..10:a=a1+a2+a3 -4..11:a=a1+a2+a3+a4";
+        check_lenient(5, input, ["0..10:a=a1", "-4..11:a=a1+a2+a3+a4", updates], 1);
+        check_lenient(0, input, ["0..10:a=a1", "", ""], 4);
+    }
+
+    /// The late row joins a session that has fired and one that is open, which fires as if it had not come.
+    #[test]
+    fn an_update_waits_for_what_is_open() {
+        let joined = "0..25:a=a1+a2+a3";
+        check_lenient(
+            20,
+            "a1@0 W10 a2@15 W18 a3@8 W25 b@90",
+            ["0..10:a=a1 15..25:a=a2 90..100:b=b", joined, joined],
+            0,
+        );
+    }
+
+    /// What is over for a row in time is not for one that is late.
+    #[test]
+    fn rows_in_time_join_what_has_ended_only_by_way_of_late_ones() {
+        check_lenient(20, "a1@0 W10 a2@5", ["0..10:a=a1 5..15:a=a2", "", ""], 0);
+        let joined = "0..15:a=a1+a2+a3";
+        check_lenient(20, "a1@0 W10 a2@5 W12 a3@1", ["0..10:a=a1 5..15:a=a2", joined, joined], 0);
+        check_lenient(2, "a1@0 W10 a2@5 W11 a3@1 W12 a4@0", ["0..10:a=a1 5..15:a=a2", joined, joined], 1);
     }
 }

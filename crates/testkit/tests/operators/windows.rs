@@ -10,7 +10,7 @@ use thalweg_operators::{
     TumblingAggregate, Values, of,
 };
 use thalweg_testkit::case::{Tally, TallyResult, window_row};
-use thalweg_testkit::hostile::{self, Reading, Sides};
+use thalweg_testkit::hostile::{self, Hostile, Reading, Sides};
 use thalweg_testkit::operator_bed::Ran;
 use thalweg_testkit::oracle::{self, Row};
 
@@ -23,6 +23,23 @@ fn tumbling(sides: &Sides) -> impl Operator<Reading, Out = Windowed<u64, TallyRe
 
 fn sliding(sides: &Sides) -> SlidingAggregate<u64, Reading, impl Fn(&Reading) -> u64 + Send + use<>, Tally> {
     SlidingAggregate::new("window", hostile::sliding(sides.sides[0].sliding()), key_of, Tally(Arc::default()))
+}
+
+type Sessions<KeyOf> = SessionAggregate<u64, Reading, KeyOf, Tally>;
+
+fn lenient_sessions(sides: &Sides) -> Sessions<impl Fn(&Reading) -> u64 + Send + use<>> {
+    let Hostile { gap_us, allowed_us, .. } = sides.sides[0];
+    let gap = SessionGap::new(Span::from_micros(gap_us)).expect("it is above zero");
+    let sessions = SessionAggregate::new("window", gap, key_of, Tally(Arc::default()));
+    sessions.allow_lateness(Span::from_micros(allowed_us))
+}
+
+fn expected_of_lenient_sessions<Out>(
+    sides: &Sides,
+    ran: &Ran<Reading, Out>,
+) -> oracle::Leniently<u64, TallyResult> {
+    let Hostile { gap_us, allowed_us, .. } = sides.sides[0];
+    oracle::lenient_sessions(&ran.arrived, gap_us, allowed_us, key_of, TallyResult::of)
 }
 
 /// Results fire with their windows, behind nothing that was promised, and are stamped with the last instant of theirs.
@@ -120,6 +137,56 @@ fn sessions() {
     });
 }
 
+/// What fires on time is what fires without allowed lateness. Behind several inputs, updates in between depend on how far
+/// the others are; the last one of what belongs together does not, and the others lie within it.
+#[test]
+fn allowed_lateness_of_sessions() {
+    union(|sides, bed| {
+        let ran = bed.drive(|| lenient_sessions(sides));
+        let expected = expected_of_lenient_sessions(sides, &ran);
+        ran.assert_late(expected.late);
+        let mut last = BTreeMap::new();
+        for Row { value, .. } in ran.emitted_rows() {
+            let row = window_row(&value);
+            if value.firing == Firing::Update {
+                let within = |of: &oracle::Result<u64, _>| {
+                    (of.key, true) == (row.key, of.start_us <= row.start_us && row.end_us <= of.end_us)
+                };
+                assert!(expected.last.iter().any(within), "{row:?}");
+                last.insert((row.key, row.end_us), row);
+            }
+        }
+        let expected_of = |row: &oracle::Result<u64, _>| last.get(&(row.key, row.end_us)).cloned();
+        let last: Vec<_> = expected.last.iter().filter_map(expected_of).collect();
+        assert_eq!(last, expected.last);
+        let on_time = ran.only(|row| row.value.firing == Firing::OnTime);
+        on_time.assert_results(expected.on_time, |row| window_row(&row.value));
+        check_firing(&on_time);
+    });
+}
+
+/// Of one input every update is determined.
+#[test]
+fn allowed_lateness_of_sessions_of_one_input() {
+    one_input(|sides, bed| {
+        let ran = bed.drive(|| lenient_sessions(sides)).only(|row| row.value.firing == Firing::Update);
+        let expected = expected_of_lenient_sessions(sides, &ran);
+        ran.assert_results(expected.updates, |row| window_row(&row.value));
+    });
+}
+
+#[test]
+fn records_that_are_late_for_sessions_go_another_way() {
+    union(|sides, bed| {
+        let ran = bed.drive(|| lenient_sessions(sides).divert_late());
+        let ran = ran.only(|row| matches!(row.value, Either::Right(_)));
+        let Hostile { gap_us, allowed_us, .. } = sides.sides[0];
+        let expected = oracle::too_late_for_sessions(&ran.arrived, gap_us, allowed_us);
+        let expected: Vec<_> = expected.iter().map(|row| (row.at_us, Either::Right(row.value))).collect();
+        ran.assert_sequence(&expected, |row| (row.at_us, row.value));
+    });
+}
+
 /// Which records of a key come first depends on how inputs mix, so it is told by the order of arrival.
 #[test]
 fn count_windows() {
@@ -170,6 +237,7 @@ fn windows_without_memory() {
     without_memory(|sides| sliding(sides).allow_lateness(Span::from_micros(sides.sides[0].allowed_us)));
     let gap = SessionGap::new(Span::from_micros(10)).unwrap();
     without_memory(|_| SessionAggregate::new("window", gap, key_of, Tally(Arc::default())));
+    without_memory(lenient_sessions);
     let two = CountWindows::of_size(NonZeroU64::new(2).unwrap());
     without_memory(|_| CountAggregate::new("window", two, key_of, Tally(Arc::default())));
 }

@@ -120,7 +120,7 @@ where
     /// # }
     /// ```
     pub fn session(self, gap: SessionGap) -> SessionStream<K, T, C, KeyOf> {
-        SessionStream { keyed: self, gap, late: PhantomData }
+        SessionStream { keyed: self, gap, allowed: Span::ZERO, late: PhantomData }
     }
 
     /// Puts so many values of each key, as they come, into one window, whatever their event times. Windows may overlap, or
@@ -317,6 +317,7 @@ where
 pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
     gap: SessionGap,
+    allowed: Span,
     late: PhantomData<fn() -> Late>,
 }
 
@@ -331,8 +332,8 @@ where
     /// Hands late values on instead of dropping them: what follows is a stream of results and late values, which
     /// [`part`](Stream::part) tells apart. They are counted as late all the same.
     pub fn divert_late(self) -> SessionStream<K, T, C, KeyOf, DivertLate> {
-        let SessionStream { keyed, gap, .. } = self;
-        SessionStream { keyed, gap, late: PhantomData }
+        let SessionStream { keyed, gap, allowed, .. } = self;
+        SessionStream { keyed, gap, allowed, late: PhantomData }
     }
 }
 
@@ -343,10 +344,30 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
+    /// Lets sessions take late values until the watermark is so far behind their end. At the next watermark, each session
+    /// that has changed has one more result, marked as an [update](thalweg_model::Firing::Update); what fires on time is
+    /// what fires without.
+    ///
+    /// A late value may join sessions that have been emitted, or move the start or the end of one. The update then has the
+    /// window of all together, and **nothing takes back what it replaces**: all earlier results of its key whose windows
+    /// lie within its own.
+    ///
+    /// ```
+    /// # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
+    /// # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
+    /// let half_an_hour = SessionGap::new(Span::from_secs(30 * 60))?;
+    /// Ok(clicks.key_by(|user| *user).session(half_an_hour).allow_lateness(Span::from_secs(60)).aggregate(Count))
+    /// # }
+    /// ```
+    pub fn allow_lateness(self, allowed: Span) -> Self {
+        SessionStream { allowed, ..self }
+    }
+
     /// Folds the values of each session into one result, stamped with the last instant of the session, when the watermark
     /// reaches its end.
     ///
-    /// Memory: an accumulator per open session, counted in the engine's budget.
+    /// Memory: an accumulator per open session, and with allowed lateness per session that takes updates, counted in the
+    /// engine's budget.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
@@ -354,8 +375,8 @@ where
     where
         Late: LateRule<Windowed<K, F::Result>, T, Out: Send + 'static>,
     {
-        let SessionStream { keyed: KeyedStream { stream, key_of, .. }, gap, .. } = self;
-        let operator = SessionAggregate::with_rule("", gap, key_of, fold);
+        let SessionStream { keyed: KeyedStream { stream, key_of, .. }, gap, allowed, .. } = self;
+        let operator = SessionAggregate::with_rule("", gap, key_of, fold).allow_lateness(allowed);
         stream.follow("sessions", |head, label| stateful(head, operator, label))
     }
 }

@@ -2,6 +2,8 @@
 //! sessions, and under interleavings of two inputs. Values are keyed by their last digit and summed; `key=sum@stamp` is a
 //! result, stamped with the last instant of its session.
 
+mod allowed_lateness;
+
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
@@ -147,6 +149,21 @@ fn a_hundred_thousand_sessions_of_one_key() {
     let between: Vec<String> = (0..99_999i64).map(|n| format!("1@{}", n * 15 + 8)).collect();
     assert_eq!(bed.run(&between.join(" ")), "");
     assert_eq!(bed.run("END"), format!("1=199999@{} END", 99_999 * 15 + 9));
+}
+
+/// A tree of one session takes a node, which has room for eleven.
+#[test]
+fn second_sessions_of_many_keys_are_counted() {
+    let gap = SessionGap::new(Span::from_micros(10)).unwrap();
+    let mut bed = Bed::new(SessionAggregate::new("sums", gap, |value: &i64| *value, Sum));
+    let at = |stamp: i64| (0..1_000).map(|key| format!("{key}@{stamp}")).collect::<Vec<_>>().join(" ");
+    bed.run(&at(0));
+    let one_each = bed.state_bytes();
+    bed.run(&at(100));
+    let two_each = bed.state_bytes();
+    assert!(two_each >= one_each + 1_000 * 11 * 48, "{two_each} bytes after {one_each}");
+    bed.run("W50");
+    assert!(bed.state_bytes() <= two_each - 1_000 * 11 * 48, "{} bytes of {two_each}", bed.state_bytes());
 }
 
 /// Sessions come and are merged for ever, far ahead of the watermark: memory does not grow.

@@ -1,0 +1,231 @@
+//! Sessions that have fired, and the late values that change them, until they take no more updates.
+//!
+//! ```text
+//!   open sessions --end--> on time --copy--+--> kept: |---- session ----|  |-- session --|    until end + lateness
+//!                                          |                      |-- late --|                both, and what joins them:
+//!   late values ---------------------------+                                                  one update
+//! ```
+//!
+//! Late values never touch an open session, so what fires on time is the same whatever comes late. They join the kept
+//! sessions that they meet, or make one of their own. If an open session meets what they have changed, the update waits
+//! for it: that session joins the kept ones when it fires, and the update comes behind it. For such a session, what it
+//! meets is kept beyond its time.
+//!
+//! As with open sessions, what belongs together does not depend on the order of arrival: spans are merged, and one that
+//! an open session or a record to come may still meet is there.
+
+use std::collections::binary_heap::PeekMut;
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, EventTime, Fold, Span, State, StateError, StateReader, StateWriter};
+
+use super::of_key::{Folded, Melt, Reach, Session, end_of};
+use super::timed::TimedSessions;
+use super::timers::{Timer, Timers};
+
+/// What a kept session holds: its accumulator, and, if it has changed since it was emitted, the instant that its update
+/// was asked for with. An instant without such a timer is none: an open session which meets it will ask.
+type Kept<A> = (A, Option<EventTime>);
+
+/// How kept sessions are put together.
+struct KeptFolded<'a, V, F>(Folded<'a, V, F>);
+
+impl<'a, V, F: Fold<V>> KeptFolded<'a, V, F> {
+    fn by(fold: &'a F) -> Self {
+        KeptFolded(Folded::by(fold))
+    }
+}
+
+impl<V, F: Fold<V>> Melt<Kept<F::Accumulator>> for KeptFolded<'_, V, F> {
+    fn melt(&self, (content, update): &mut Kept<F::Accumulator>, later: Kept<F::Accumulator>) {
+        self.0.melt(content, later.0);
+        *update = update.or(later.1);
+    }
+
+    fn held(&self, (content, _): &Kept<F::Accumulator>) -> usize {
+        self.0.held(content)
+    }
+}
+
+/// The kept sessions of all keys.
+#[derive(Debug)]
+pub(super) struct KeptSessions<K, A> {
+    /// Each with a timer for when it is over, but for those that an open session has to see to.
+    sessions: TimedSessions<K, Kept<A>>,
+    /// When to update those that have changed.
+    updates: Timers<K>,
+    /// How long after its end a session takes updates.
+    lateness: Span,
+}
+
+impl<K: Clone + Eq + Hash, A> KeptSessions<K, A> {
+    pub(super) fn new() -> Self {
+        let updates = Timers::new(Allowance::default());
+        KeptSessions { sessions: TimedSessions::new(), updates, lateness: Span::ZERO }
+    }
+
+    /// How long after its end a session takes updates.
+    pub(super) fn lateness(&self) -> Span {
+        self.lateness
+    }
+
+    /// Takes updates until so long after the end of a session; only before the first record.
+    pub(super) fn allow(&mut self, lateness: Span) {
+        self.lateness = lateness;
+    }
+
+    /// Pays from `allowance` from now on; only before the first record.
+    pub(super) fn fund(&mut self, allowance: &Allowance) {
+        self.sessions.fund(allowance);
+        self.updates = Timers::new(allowance.clone());
+    }
+
+    /// Hashes with this seed from now on; only before the first record.
+    pub(super) fn seed(&mut self, seed: u64) {
+        self.sessions.seed(seed);
+    }
+
+    /// Folds a late value into the kept session that it belongs to.
+    pub(super) fn fold<V, F>(&mut self, fold: &F, key: K, reach: &Reach, value: &V)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let melt = KeptFolded::by(fold);
+        let mut to_ask = None;
+        let is_there = self.sessions.change(&melt, &key, reach, |session| {
+            let (accumulator, update) = &mut session.content;
+            fold.fold(accumulator, value);
+            if update.is_none() {
+                (*update, to_ask) = (Some(session.last), Some(session.last));
+            }
+        });
+        if !is_there {
+            let mut accumulator = fold.create();
+            fold.fold(&mut accumulator, value);
+            let mut session = Session::of(reach, (accumulator, None));
+            session.content.1 = Some(session.last);
+            to_ask = session.content.1;
+            if !self.sessions.begin(&melt, key.clone(), session) {
+                return;
+            }
+        }
+        if let Some(last) = to_ask {
+            self.ask_for_update(key, last);
+        }
+    }
+
+    /// Keeps a session that has fired. If it meets others, they have become one, which is to be updated.
+    pub(super) fn keep<V, F>(&mut self, fold: &F, key: K, fired: Session<A>)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let melt = KeptFolded::by(fold);
+        let reach = fired.reach();
+        let (start, mut fired) = (fired.start, Some(fired));
+        let mut last = None;
+        self.sessions.change(&melt, &key, &reach, |session| {
+            let Some(mut fired) = fired.take() else { return };
+            // What came earlier lies in front.
+            if session.start == start {
+                std::mem::swap(&mut session.content.0, &mut fired.content);
+            }
+            fold.merge(&mut session.content.0, fired.content);
+            session.content.1 = Some(session.last);
+            // Perhaps it had none any more.
+            session.timer = session.last;
+            last = Some(session.last);
+        });
+        if let Some(fired) = fired {
+            let Session { from, last, start, timer, content } = fired;
+            let kept = Session { from, last, start, timer, content: (content, None) };
+            // If there is no memory for it, the query is about to fail.
+            let _is_granted = self.sessions.begin(&melt, key, kept);
+        } else if let Some(last) = last {
+            let _is_granted = self.sessions.set_timer(key.clone(), last);
+            self.ask_for_update(key, last);
+        }
+    }
+
+    fn ask_for_update(&mut self, key: K, last: EventTime) {
+        let (session_count, sessions) = (self.sessions.len(), &mut self.sessions);
+        let is_asked_for = |timer: &Timer<K>| {
+            let session = sessions.at(&timer.key, timer.last);
+            session.is_some_and(|session| session.content.1 == Some(timer.last))
+        };
+        // If there is no memory for it, the query is about to fail.
+        let _is_granted = self.updates.set(Timer { last, key }, session_count, is_asked_for);
+    }
+
+    /// Whether a session is to be updated at a watermark, at which all that ended by then in `open` has fired.
+    pub(super) fn has_update(&mut self, watermark: EventTime, open: &mut TimedSessions<K, A>) -> bool {
+        while let Some(mut timer) = self.updates.first() {
+            if end_of(timer.last) > watermark {
+                return false;
+            }
+            let session = self.sessions.at(&timer.key, timer.last);
+            match session.filter(|session| session.content.1 == Some(timer.last)) {
+                Some(session) if end_of(session.last) > watermark => {
+                    session.content.1 = Some(session.last);
+                    timer.last = session.last;
+                }
+                Some(session) if open.meet(&timer.key, &session.reach()) => {
+                    session.content.1 = None;
+                    drop(PeekMut::pop(timer));
+                }
+                Some(_) => return true,
+                None => drop(PeekMut::pop(timer)),
+            }
+        }
+        false
+    }
+
+    /// The session that [is to be updated](Self::has_update), with all that it holds by now.
+    pub(super) fn take_update(&mut self) -> Option<(K, Session<A>)>
+    where
+        A: Clone,
+    {
+        let Timer { last, key } = self.updates.pop()?;
+        let session = self.sessions.at(&key, last)?;
+        session.content.1 = None;
+        let &mut Session { from, last, start, timer, content: (ref accumulator, _) } = session;
+        Some((key, Session { from, last, start, timer, content: accumulator.clone() }))
+    }
+
+    /// Drops the sessions that take no more updates at a watermark, but for those that a session in `open` meets.
+    pub(super) fn forget<V, F>(&mut self, fold: &F, watermark: EventTime, open: &mut TimedSessions<K, A>)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let melt = KeptFolded::by(fold);
+        while self.sessions.has_ended(watermark, self.lateness)
+            && let Some((key, session)) = self.sessions.take(&melt)
+        {
+            if open.meet(&key, &session.reach()) {
+                // If there is no memory for it, the query is about to fail.
+                let _is_granted = self.sessions.put(&melt, key, session);
+            }
+        }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.sessions.bytes() + self.updates.bytes()
+    }
+}
+
+impl<K: Clone + Eq + Hash + State, A: State> KeptSessions<K, A> {
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.sessions.save(state)
+    }
+
+    /// Timers are set anew.
+    pub(super) fn load<V, F>(&mut self, fold: &F, state: &mut StateReader<'_>) -> Result<(), StateError>
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        self.sessions.load(&KeptFolded::by(fold), state)?;
+        let to_ask = |(key, session): (&K, &Session<Kept<A>>)| Some((key.clone(), session.content.1?));
+        let asked: Vec<(K, EventTime)> = self.sessions.iter().filter_map(to_ask).collect();
+        asked.into_iter().for_each(|(key, last)| self.ask_for_update(key, last));
+        Ok(())
+    }
+}

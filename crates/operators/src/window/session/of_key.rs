@@ -1,0 +1,255 @@
+//! The sessions of one key, which never overlap: a record that overlaps several makes them one.
+//!
+//! A key has seldom more than one: that lies in the key's place in the table, others in a tree beside it.
+
+use std::collections::BTreeMap;
+use std::marker::PhantomData;
+
+use thalweg_model::{EventTime, Fold, SessionGap, Span, Window};
+
+use crate::window::held::held;
+
+/// What a record stands for: the span in which it meets others, and where it lies itself.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    /// The first and the last instant of the span.
+    from: EventTime,
+    last: EventTime,
+    start: EventTime,
+}
+
+impl Reach {
+    /// That of a record at `instant`, for which whatever has ended by `over` is over; it has not ended itself by then.
+    #[inline(always)]
+    pub(super) fn of(gap: SessionGap, instant: EventTime, over: EventTime) -> Self {
+        let last = instant.plus(Span::from_micros(gap.span().as_micros() - 1));
+        Reach { from: instant.max(over), last, start: instant }
+    }
+}
+
+/// What sessions hold: how that of one takes in that of another.
+pub(super) trait Melt<A> {
+    /// Takes in what a later session holds.
+    fn melt(&self, content: &mut A, later: A);
+
+    /// Bytes that it holds beyond itself.
+    fn held(&self, content: &A) -> usize;
+}
+
+/// The accumulators of a fold.
+#[derive(Debug)]
+pub(super) struct Folded<'a, V, F> {
+    fold: &'a F,
+    values: PhantomData<fn(V)>,
+}
+
+impl<'a, V, F: Fold<V>> Folded<'a, V, F> {
+    #[inline(always)]
+    pub(super) fn by(fold: &'a F) -> Self {
+        Folded { fold, values: PhantomData }
+    }
+}
+
+impl<V, F: Fold<V>> Melt<F::Accumulator> for Folded<'_, V, F> {
+    fn melt(&self, content: &mut F::Accumulator, later: F::Accumulator) {
+        self.fold.merge(content, later);
+    }
+
+    #[inline(always)]
+    fn held(&self, content: &F::Accumulator) -> usize {
+        held(self.fold, content)
+    }
+}
+
+/// A session.
+#[derive(Debug)]
+pub(super) struct Session<A> {
+    /// The span in which it meets records: that of all its records together.
+    pub(super) from: EventTime,
+    pub(super) last: EventTime,
+    /// The first instant of the window.
+    pub(super) start: EventTime,
+    /// The last instant that it had when its timer was set.
+    pub(super) timer: EventTime,
+    pub(super) content: A,
+}
+
+impl<A> Session<A> {
+    /// One whose timer is to be set to its end.
+    pub(super) fn of(&Reach { from, last, start }: &Reach, content: A) -> Self {
+        Session { from, last, start, timer: last, content }
+    }
+
+    pub(super) fn window(&self) -> Window {
+        Window { start: self.start, end: end_of(self.last) }
+    }
+
+    /// What its records stand for together.
+    pub(super) fn reach(&self) -> Reach {
+        Reach { from: self.from, last: self.last, start: self.start }
+    }
+
+    #[inline(always)]
+    fn meets(&self, reach: &Reach) -> bool {
+        self.from <= reach.last && reach.from <= self.last
+    }
+
+    #[inline(always)]
+    pub(super) fn extend(&mut self, reach: &Reach) {
+        self.from = self.from.min(reach.from);
+        self.last = self.last.max(reach.last);
+        self.start = self.start.min(reach.start);
+    }
+
+    /// Takes another in, whose timer stays behind. What came earlier lies in front.
+    fn absorb(&mut self, melt: &impl Melt<A>, mut other: Session<A>) {
+        if other.start < self.start {
+            std::mem::swap(&mut self.content, &mut other.content);
+        }
+        self.extend(&other.reach());
+        melt.melt(&mut self.content, other.content);
+    }
+}
+
+/// Where a session ends that has this last instant; at the end of time, it is that.
+pub(super) fn end_of(last: EventTime) -> EventTime {
+    last.plus(Span::from_micros(1))
+}
+
+/// Sessions that were merged into another.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Merged {
+    /// How many, and how many trees have become empty by it.
+    pub(super) count: usize,
+    pub(super) tree_count: usize,
+    /// What their contents held before, and hold now.
+    pub(super) held_before: usize,
+    pub(super) held_after: usize,
+}
+
+/// The sessions of a key.
+#[derive(Debug)]
+pub(super) struct Sessions<A> {
+    /// One of them; of most keys the only one.
+    here: Session<A>,
+    /// The others, by where they begin to meet records.
+    beside: BTreeMap<EventTime, Session<A>>,
+}
+
+impl<A> Sessions<A> {
+    /// The first node of a tree, which has room for eleven, and what links it to others.
+    pub(super) const TREE_BYTES: usize = 11 * size_of::<(EventTime, Session<A>)>() + 2 * size_of::<usize>();
+
+    /// A session more in a tree: nodes that others follow are at least half full.
+    pub(super) const BESIDE_BYTES: usize = 2 * size_of::<(EventTime, Session<A>)>();
+
+    pub(super) fn of(session: Session<A>) -> Self {
+        Sessions { here: session, beside: BTreeMap::new() }
+    }
+
+    pub(super) fn has_tree(&self) -> bool {
+        !self.beside.is_empty()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Session<A>> {
+        std::iter::once(&self.here).chain(self.beside.values())
+    }
+
+    /// Where the last of the sessions beside begins that meets records from one instant to another.
+    fn met(&self, from: EventTime, last: EventTime) -> Option<EventTime> {
+        let (begin, session) = self.beside.range(..=last).next_back()?;
+        (from <= session.last).then_some(*begin)
+    }
+
+    /// Whether one of them meets a record.
+    pub(super) fn meet(&self, reach: &Reach) -> bool {
+        self.here.meets(reach) || self.met(reach.from, reach.last).is_some()
+    }
+
+    /// The session that a record belongs to, which is made of all that it meets; none if it meets none.
+    #[inline(always)]
+    pub(super) fn gather(
+        &mut self,
+        melt: &impl Melt<A>,
+        reach: &Reach,
+        merged: &mut Merged,
+    ) -> Option<&mut Session<A>> {
+        if self.beside.is_empty() {
+            return self.here.meets(reach).then_some(&mut self.here);
+        }
+        self.gather_beside(melt, reach, merged)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn gather_beside(
+        &mut self,
+        melt: &impl Melt<A>,
+        reach: &Reach,
+        merged: &mut Merged,
+    ) -> Option<&mut Session<A>> {
+        if !self.here.meets(reach) {
+            let met = self.met(reach.from, reach.last)?;
+            if met <= reach.from {
+                // The only one, for what lies before it ends before it begins; and its place is what it was.
+                return self.beside.get_mut(&met);
+            }
+            let session = self.beside.remove(&met)?;
+            self.begin(session);
+        }
+        while let Some(met) = self.met(reach.from, reach.last)
+            && let Some(session) = self.beside.remove(&met)
+        {
+            merged.count += 1;
+            merged.held_before += melt.held(&self.here.content) + melt.held(&session.content);
+            self.here.absorb(melt, session);
+            merged.held_after += melt.held(&self.here.content);
+        }
+        merged.tree_count += usize::from(self.drop_tree_if_empty());
+        Some(&mut self.here)
+    }
+
+    /// Puts a session in the place of the key; it overlaps with no other.
+    pub(super) fn begin(&mut self, session: Session<A>) {
+        let previous = std::mem::replace(&mut self.here, session);
+        self.beside.insert(previous.from, previous);
+    }
+
+    /// The session that has an instant.
+    pub(super) fn at(&mut self, instant: EventTime) -> Option<&mut Session<A>> {
+        if self.here.from <= instant && instant <= self.here.last {
+            return Some(&mut self.here);
+        }
+        let begin = self.met(instant, instant)?;
+        self.beside.get_mut(&begin)
+    }
+
+    /// The session whose timer was set to there: it has the instant for which it was set.
+    pub(super) fn timed(&mut self, timer: EventTime) -> Option<&mut Session<A>> {
+        self.at(timer).filter(|session| session.timer == timer)
+    }
+
+    /// Takes the session out that has an instant, if there are others.
+    pub(super) fn remove(&mut self, instant: EventTime) -> Option<Session<A>> {
+        let session = match self.met(instant, instant) {
+            Some(begin) => self.beside.remove(&begin)?,
+            None => std::mem::replace(&mut self.here, self.beside.pop_last()?.1),
+        };
+        self.drop_tree_if_empty();
+        Some(session)
+    }
+
+    /// The only session.
+    pub(super) fn into_only(self) -> Session<A> {
+        self.here
+    }
+
+    /// A tree from which all was taken would keep a node.
+    fn drop_tree_if_empty(&mut self) -> bool {
+        let is_empty = self.beside.is_empty();
+        if is_empty {
+            self.beside = BTreeMap::new();
+        }
+        is_empty
+    }
+}

@@ -1,0 +1,213 @@
+//! The sessions of all keys, and when they are over: those that are open, or those that have fired and are kept.
+//!
+//! Each session has a timer, which is lazy: a record that extends the session leaves it where it is, and when it goes
+//! off, the session is over, or the timer is set to where the session ends by then. So sessions come out in the order of
+//! their ends.
+
+use std::collections::binary_heap::PeekMut;
+use std::hash::Hash;
+
+use thalweg_model::{Allowance, EventTime, Fold, Span, State, StateError, StateReader, StateWriter};
+
+use super::of_key::{Folded, Melt, Merged, Reach, Session, Sessions, end_of};
+use super::timers::{Timer, Timers};
+use crate::key_table::{KeyHash, KeyTable};
+use crate::window::held::Held;
+
+/// Sessions of all keys.
+#[derive(Debug)]
+pub(super) struct TimedSessions<K, A> {
+    keys: KeyTable<K, Sessions<A>>,
+    timers: Timers<K>,
+    /// Sessions beside the one in the place of their key, and the keys that have such.
+    beside_count: usize,
+    tree_count: usize,
+    held: Held,
+    hash: KeyHash,
+    allowance: Allowance,
+}
+
+impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
+    pub(super) fn new() -> Self {
+        TimedSessions::with(KeyHash::new(0), Allowance::default())
+    }
+
+    fn with(hash: KeyHash, allowance: Allowance) -> Self {
+        TimedSessions {
+            keys: KeyTable::new(hash.clone(), allowance.clone()),
+            timers: Timers::new(allowance.clone()),
+            beside_count: 0,
+            tree_count: 0,
+            held: Held::default(),
+            hash,
+            allowance,
+        }
+    }
+
+    /// Pays from `allowance` from now on; only before the first record.
+    pub(super) fn fund(&mut self, allowance: &Allowance) {
+        debug_assert!(self.keys.is_empty(), "only before the first record");
+        *self = TimedSessions::with(self.hash.clone(), allowance.clone());
+    }
+
+    /// Hashes with this seed from now on; only before the first record.
+    pub(super) fn seed(&mut self, seed: u64) {
+        debug_assert!(self.keys.is_empty(), "only before the first record");
+        *self = TimedSessions::with(KeyHash::new(seed), self.allowance.clone());
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len() + self.beside_count
+    }
+
+    /// Folds a value into the session of its key that it belongs to.
+    #[inline(always)]
+    pub(super) fn fold<V, F>(&mut self, fold: &F, key: K, reach: &Reach, value: &V)
+    where
+        F: Fold<V, Accumulator = A>,
+    {
+        let folded = Folded::<V, F>::by(fold);
+        if !self.change(&folded, &key, reach, |session| fold.fold(&mut session.content, value)) {
+            let mut accumulator = fold.create();
+            fold.fold(&mut accumulator, value);
+            self.begin(&folded, key, Session::of(reach, accumulator));
+        }
+    }
+
+    /// Changes the session that a record belongs to; `false` if there is none.
+    #[inline(always)]
+    pub(super) fn change(
+        &mut self,
+        melt: &impl Melt<A>,
+        key: &K,
+        reach: &Reach,
+        change: impl FnOnce(&mut Session<A>),
+    ) -> bool {
+        let mut merged = Merged::default();
+        let Some(sessions) = self.keys.get_mut(key) else { return false };
+        let Some(session) = sessions.gather(melt, reach, &mut merged) else { return false };
+        session.extend(reach);
+        merged.held_before += melt.held(&session.content);
+        change(session);
+        merged.held_after += melt.held(&session.content);
+        self.beside_count -= merged.count;
+        self.tree_count -= merged.tree_count;
+        self.held.note(&self.allowance, merged.held_before, merged.held_after);
+        true
+    }
+
+    /// Opens a session that overlaps with no other of its key; `false` if there is no memory for it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn begin(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
+        self.set_timer(key.clone(), session.timer) && self.put(melt, key, session)
+    }
+
+    /// Sets the timer of a session that says so, or will.
+    pub(super) fn set_timer(&mut self, key: K, last: EventTime) -> bool {
+        let (session_count, keys) = (self.len(), &mut self.keys);
+        let is_live =
+            |timer: &Timer<K>| keys.get_mut(&timer.key).is_some_and(|it| it.timed(timer.last).is_some());
+        self.timers.set(Timer { last, key }, session_count, is_live)
+    }
+
+    /// Puts a session in without a timer; `false` if there is no memory for it.
+    pub(super) fn put(&mut self, melt: &impl Melt<A>, key: K, session: Session<A>) -> bool {
+        let held_bytes = melt.held(&session.content);
+        match self.keys.get_mut(&key) {
+            Some(sessions) => {
+                let has_tree = sessions.has_tree();
+                let bytes = if has_tree { Sessions::<A>::BESIDE_BYTES } else { Sessions::<A>::TREE_BYTES };
+                if !self.allowance.ask(bytes) {
+                    return false;
+                }
+                self.beside_count += 1;
+                self.tree_count += usize::from(!has_tree);
+                sessions.begin(session);
+            }
+            None => self.keys.update(key, || Sessions::of(session), |_| ()),
+        }
+        self.held.note(&self.allowance, 0, held_bytes);
+        true
+    }
+
+    /// Whether a session meets a record of its key.
+    pub(super) fn meet(&mut self, key: &K, reach: &Reach) -> bool {
+        self.keys.get_mut(key).is_some_and(|sessions| sessions.meet(reach))
+    }
+
+    /// The session of a key that has an instant.
+    pub(super) fn at(&mut self, key: &K, instant: EventTime) -> Option<&mut Session<A>> {
+        self.keys.get_mut(key)?.at(instant)
+    }
+
+    /// Whether a session has ended so long before a watermark; timers that go off before the first are seen to.
+    pub(super) fn has_ended(&mut self, watermark: EventTime, ago: Span) -> bool {
+        while let Some(mut timer) = self.timers.first() {
+            if end_of(timer.last).plus(ago) > watermark {
+                return false;
+            }
+            match self.keys.get_mut(&timer.key).and_then(|sessions| sessions.timed(timer.last)) {
+                Some(session) if session.last == timer.last => return true,
+                Some(session) => {
+                    session.timer = session.last;
+                    timer.last = session.last;
+                }
+                None => drop(PeekMut::pop(timer)),
+            }
+        }
+        false
+    }
+
+    /// Takes the session out that [has ended](Self::has_ended).
+    pub(super) fn take(&mut self, melt: &impl Melt<A>) -> Option<(K, Session<A>)> {
+        let Timer { last, key } = self.timers.pop()?;
+        let sessions = self.keys.get_mut(&key)?;
+        let session = if sessions.has_tree() {
+            let session = sessions.remove(last)?;
+            self.beside_count -= 1;
+            self.tree_count -= usize::from(!sessions.has_tree());
+            session
+        } else {
+            self.keys.remove(&key)?.into_only()
+        };
+        self.held.note(&self.allowance, melt.held(&session.content), 0);
+        Some((key, session))
+    }
+
+    /// Every session, in no order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&K, &Session<A>)> {
+        self.keys.iter().flat_map(|(key, sessions)| sessions.iter().map(move |session| (key, session)))
+    }
+
+    /// Bytes of all sessions and timers. What keys hold on the heap themselves is not seen from here.
+    pub(super) fn bytes(&self) -> usize {
+        let trees = self.tree_count * Sessions::<A>::TREE_BYTES;
+        let beside = (self.beside_count - self.tree_count) * Sessions::<A>::BESIDE_BYTES;
+        self.keys.bytes() + trees + beside + self.timers.bytes() + self.held.bytes()
+    }
+}
+
+impl<K: Clone + Eq + Hash + State, A: State> TimedSessions<K, A> {
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.len())?;
+        self.iter().try_for_each(|(key, Session { from, last, start, content, .. })| {
+            state.put(&(key, from, last, start, content))
+        })
+    }
+
+    /// Timers are set anew.
+    pub(super) fn load(
+        &mut self,
+        melt: &impl Melt<A>,
+        state: &mut StateReader<'_>,
+    ) -> Result<(), StateError> {
+        *self = TimedSessions::with(self.hash.clone(), self.allowance.clone());
+        for _ in 0..state.take::<usize>()? {
+            let (key, from, last, start, content): (K, _, _, _, A) = state.take()?;
+            // If there is no memory for it, the query is about to fail.
+            let _is_granted = self.begin(melt, key, Session { from, last, start, timer: last, content });
+        }
+        Ok(())
+    }
+}
