@@ -16,10 +16,11 @@ pub(super) fn held<V, F: Fold<V>>(fold: &F, accumulator: &F::Accumulator) -> usi
 pub(super) struct Held(usize);
 
 impl Held {
-    /// Some of them held `before`, and hold `after` now.
+    /// Some of them held `before`, and hold `after` now. A fold that did not tell the same of them when it was last asked
+    /// makes the sum wrong, but not less than nothing.
     #[inline(always)]
     pub(super) fn note(&mut self, allowance: &Allowance, before: usize, after: usize) {
-        self.0 = self.0 + after - before;
+        self.0 = self.0.saturating_add(after).saturating_sub(before);
         if after > before {
             // Refused or not, it is there; the query of who is refused fails when the call returns.
             let _is_granted = allowance.ask(after - before);
@@ -28,5 +29,73 @@ impl Held {
 
     pub(super) fn bytes(self) -> usize {
         self.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::NonZeroU64;
+    use std::sync::Mutex;
+
+    use thalweg_model::{CountWindows, SessionGap, SlidingWindows, Span};
+
+    use super::*;
+    use crate::test_bed::Bed;
+    use crate::window::{CountAggregate, SessionAggregate, SlidingAggregate};
+
+    /// Sums, and says something else whenever it is asked what its accumulators hold.
+    struct Liar(Mutex<usize>);
+
+    impl Fold<i64> for Liar {
+        type Accumulator = i64;
+        type Result = i64;
+        fn create(&self) -> i64 {
+            0
+        }
+        fn fold(&self, accumulator: &mut i64, value: &i64) {
+            *accumulator += value;
+        }
+        fn merge(&self, accumulator: &mut i64, other: i64) {
+            *accumulator += other;
+        }
+        const INVERTS: bool = true;
+        fn unmerge(&self, accumulator: &mut i64, other: &i64) {
+            *accumulator -= other;
+        }
+        const HOLDS: bool = true;
+        fn held_bytes(&self, _accumulator: &i64) -> usize {
+            let mut asked = self.0.lock().unwrap();
+            *asked += 1;
+            [7, 0, 100_000, 3][*asked % 4]
+        }
+        fn finish(&self, accumulator: i64) -> i64 {
+            accumulator
+        }
+    }
+
+    /// Whatever a fold says of its memory, results are right, and nothing panics.
+    #[test]
+    fn a_fold_that_lies_about_its_memory_harms_nothing_else() {
+        let key_of = |value: &i64| value % 10;
+        let records: Vec<String> = (0..2_000i64).map(|n| format!("{}@{}", n % 3, n)).collect();
+        let input = records.chunks(10).map(|run| run.join(" ")).collect::<Vec<_>>();
+        let input: Vec<String> =
+            input.iter().enumerate().map(|(n, run)| format!("{run} W{}", 10 * n.saturating_sub(2))).collect();
+        let input = format!("{} END", input.join(" "));
+        let liar = || Liar(Mutex::new(0));
+        let sum = |shown: &str| {
+            let results =
+                shown.split_whitespace().filter_map(|token| token.split_once('=')?.1.split_once('@'));
+            results.map(|(sum, _)| sum.parse::<i64>().unwrap()).sum::<i64>()
+        };
+        let slides = SlidingWindows::of_size(Span::from_micros(40)).every(Span::from_micros(10)).unwrap();
+        let mut sliding = Bed::new(SlidingAggregate::new("liar", slides, key_of, liar()));
+        assert_eq!(sum(&sliding.run(&input)), 4 * 1_999);
+        let gap = SessionGap::new(Span::from_micros(2)).unwrap();
+        let mut session = Bed::new(SessionAggregate::new("liar", gap, key_of, liar()));
+        assert_eq!(sum(&session.run(&input)), 1_999);
+        let ten = CountWindows::of_size(NonZeroU64::new(10).unwrap()).every(NonZeroU64::new(5).unwrap());
+        let mut counted = Bed::new(CountAggregate::new("liar", ten, key_of, liar()));
+        assert_eq!(sum(&counted.run(&input)), 132 * (10 + 20));
     }
 }
