@@ -297,8 +297,9 @@ impl<K: Clone + Eq + Hash, A: Clone> Runs<K, A> {
                 return None;
             }
             *pane_bytes += size_of::<Panes<A>>();
-            run.panes =
-                Some(Box::new(Panes { panes: VecDeque::new(), sum: F::INVERTS.then(|| fold.create()) }));
+            let sum = F::INVERTS.then(|| fold.create());
+            all_held.note(allowance, 0, sum.as_ref().map_or(0, |sum| held(fold, sum)));
+            run.panes = Some(Box::new(Panes { panes: VecDeque::new(), sum }));
         }
         let Panes { panes, sum } = &mut **run.panes.as_mut()?;
         if panes.len() == panes.capacity() {

@@ -110,6 +110,43 @@ fn what_panes_and_accumulators_hold_is_counted() {
     }
 }
 
+/// Keeps a buffer for what it does not need it for.
+struct Roomy;
+
+impl Fold<i64> for Roomy {
+    type Accumulator = Vec<i64>;
+    type Result = i64;
+    fn create(&self) -> Vec<i64> {
+        Vec::with_capacity(1_000)
+    }
+    fn fold(&self, accumulator: &mut Vec<i64>, _value: &i64) {
+        accumulator.clear();
+    }
+    fn merge(&self, accumulator: &mut Vec<i64>, _other: Vec<i64>) {
+        *accumulator = Vec::new();
+    }
+    const INVERTS: bool = true;
+    fn unmerge(&self, accumulator: &mut Vec<i64>, _other: &Vec<i64>) {
+        *accumulator = Vec::new();
+    }
+    const HOLDS: bool = true;
+    fn held_bytes(&self, accumulator: &Vec<i64>) -> usize {
+        accumulator.capacity() * size_of::<i64>()
+    }
+    fn finish(&self, _accumulator: Vec<i64>) -> i64 {
+        0
+    }
+}
+
+/// Also what the sum of panes held when it was made: the pane that is complete, and the one that is open, are counted
+/// in full.
+#[test]
+fn what_a_sum_of_panes_holds_at_first_is_counted() {
+    let mut bed = Bed::new(over(3, 1, Roomy));
+    bed.run("1@0");
+    assert!(bed.state_bytes() >= 16_000, "{} bytes", bed.state_bytes());
+}
+
 #[test]
 fn panes_are_counted() {
     let mut bed = Bed::new(over(1_000, 1, Sum));
