@@ -6,8 +6,15 @@ use std::collections::BTreeSet;
 
 use thalweg_model::{Fold, State};
 
-/// Counts different values. Memory: about twice the size of each different value, per key and window; what values hold
-/// on the heap themselves is not counted.
+/// Values of a node of the standard library's trees, at least and at most.
+const NODE_VALUES_MIN: usize = 5;
+const NODE_VALUES_MAX: usize = 11;
+
+/// What links a node to others: two words, and, in those that have nodes below, which are one of six at most, twelve more.
+const NODE_LINKS_BYTES: usize = 4 * size_of::<usize>();
+
+/// Counts different values. Memory: about three times the size of each different value, per key and window, and that of
+/// twelve at least; what values hold on the heap themselves is not counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DistinctCount;
 
@@ -34,9 +41,10 @@ impl<V: Clone + Ord + State> Fold<V> for DistinctCount {
 
     const HOLDS: bool = true;
 
-    /// A node of a tree is at least half full.
+    /// A node of a tree has room for eleven values and, but for the first, has five at least.
     fn held_bytes(&self, accumulator: &BTreeSet<V>) -> usize {
-        accumulator.len() * 2 * size_of::<V>()
+        let node_bytes = NODE_VALUES_MAX * size_of::<V>() + NODE_LINKS_BYTES;
+        accumulator.len().div_ceil(NODE_VALUES_MIN) * node_bytes
     }
 
     fn finish(&self, accumulator: BTreeSet<V>) -> u64 {
@@ -59,6 +67,15 @@ mod tests {
     fn holds_each_value_once() {
         let mut accumulator = Fold::<u64>::create(&DistinctCount);
         (0..1_000).for_each(|n| DistinctCount.fold(&mut accumulator, &(n % 10u64)));
-        assert_eq!(DistinctCount.held_bytes(&accumulator), 10 * 16);
+        assert_eq!(DistinctCount.held_bytes(&accumulator), 2 * (11 * 8 + 32));
+    }
+
+    /// The first value takes a whole node: keys with few different values are the common case.
+    #[test]
+    fn a_node_has_room_for_eleven() {
+        let mut accumulator = Fold::<u64>::create(&DistinctCount);
+        assert_eq!(DistinctCount.held_bytes(&accumulator), 0);
+        DistinctCount.fold(&mut accumulator, &7u64);
+        assert_eq!(DistinctCount.held_bytes(&accumulator), 11 * 8 + 32);
     }
 }
