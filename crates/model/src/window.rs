@@ -278,7 +278,8 @@ impl SlidingWindows {
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        pane.contains(&instant).then_some(pane)
+        // Not whether the pane contains it: one that lies before the range is cut off to its first instant.
+        (into < wide(self.pane)).then_some(pane)
     }
 
     /// The numbers of the windows that `instant` falls into.

@@ -133,6 +133,9 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
         let pane = windows.pane_of(instant).unwrap();
         assert!(pane.contains(&instant) && windows.windows_of(instant).count() == 1);
     }
+    // Windows that begin five instants before and behind the first of all do not contain it.
+    let samples = sliding(1, 10, (min + 5).rem_euclid(10));
+    assert_eq!((samples.pane_of(EventTime::MIN), samples.windows_of(EventTime::MIN).count()), (None, 0));
     for windows in [sliding(10, 5, 0), sliding(1, max, 0), sliding(max, 1, 0), widest] {
         assert_eq!(windows.first_ending_after(EventTime::MAX), windows.numbers_of(EventTime::MAX).end);
         assert_eq!(windows.first_ending_after(EventTime::MIN), windows.numbers_of(EventTime::MIN).start);
