@@ -38,6 +38,33 @@ pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
+/// One stream that is moved to an end of time: its first record lies at the least instant, or its last one at the
+/// greatest. Watermarks from beyond are left out.
+pub fn at_the_ends_of_time(test: impl Fn(&Sides, &Bed<Reading>)) {
+    let stamp_of = |arrival: &Arrival<Reading>| match arrival {
+        Arrival::Record(at_us, _) => Some(*at_us),
+        Arrival::Watermark(_) => None,
+    };
+    let draw = |record_count, entropy: &mut SeededEntropy| {
+        let sides = Sides::draw(1, entropy);
+        let arrivals = sides.arrivals(record_count, entropy).concat();
+        let stamps = || arrivals.iter().filter_map(stamp_of);
+        let by_us = match entropy.below(2) {
+            0 => i128::from(i64::MIN) - i128::from(stamps().min().unwrap_or(0)),
+            _ => i128::from(i64::MAX) - i128::from(stamps().max().unwrap_or(0)),
+        };
+        let moved = |at_us: i64| i64::try_from(i128::from(at_us) + by_us).ok();
+        let arrivals = arrivals.iter().filter_map(|arrival| match arrival.clone() {
+            Arrival::Record(at_us, reading) => Some(Arrival::Record(moved(at_us)?, reading)),
+            Arrival::Watermark(at_us) => {
+                moved(at_us).filter(|at_us| (i64::MIN + 1..i64::MAX).contains(at_us)).map(Arrival::Watermark)
+            }
+        });
+        (sides, vec![arrivals.collect()])
+    };
+    runs(draw, test);
+}
+
 /// The two sides of a join.
 pub fn two_sides(test: impl Fn(&Sides, &Bed<Either<Reading, Reading>>)) {
     type Side = fn(Reading) -> Either<Reading, Reading>;

@@ -21,6 +21,7 @@
 #![forbid(unsafe_code)]
 
 mod distinct;
+mod ends;
 mod inputs;
 mod joins;
 mod process;
