@@ -36,8 +36,8 @@ pub trait Fold<V>: Send + Sync + 'static {
     /// Whether accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) tells.
     const HOLDS: bool = false;
 
-    /// Bytes that an accumulator holds beyond itself, counted as state. Asked before and after a value is folded, so
-    /// it must be cheap; only if [`HOLDS`](Fold::HOLDS) says so.
+    /// Bytes that an accumulator holds beyond itself, counted as state. Asked before and after each change, so it must be
+    /// cheap, and answer the same of what has not changed; only if [`HOLDS`](Fold::HOLDS) says so.
     fn held_bytes(&self, accumulator: &Self::Accumulator) -> usize {
         let _ = accumulator;
         0

@@ -3,6 +3,11 @@
 //! Each folds plain values: [`of()`] takes them out of records, and a tuple of aggregates is one that computes them side by
 //! side. So `(of(|trip: &Trip| trip.fare, Sum), Count)` is the sum of the fares and the number of the trips. Whoever
 //! needs all values of a window at once folds [`Values`], and a flat map behind the window makes of them what it likes.
+//!
+//! Memory: one accumulator per key and window or pane. Those of [`Values`], [`TopN`] and [`DistinctCount`] hold values,
+//! and say how much room these take ([`HOLDS`](thalweg_model::Fold::HOLDS)); the others hold nothing beyond themselves.
+//! What a value holds on the heap itself is seen by none of them, and counted nowhere: of a [`Max`] of strings as little
+//! as of [`Values`].
 
 pub mod count;
 pub mod distinct_count;

@@ -5,7 +5,8 @@ use std::num::NonZeroUsize;
 use thalweg_model::{Fold, State};
 
 /// The `count` values with the greatest scores, greatest first. Of equal scores the greater value comes first: so which
-/// values are kept depends on the values alone. Equal values are kept as often as they came.
+/// values are kept depends on the values alone. Equal values are kept as often as they came. Memory: so many values with
+/// their scores per key and window, and room for as many again where panes are merged.
 ///
 /// ```
 /// use std::num::NonZeroUsize;

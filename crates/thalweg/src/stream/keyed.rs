@@ -242,9 +242,10 @@ where
     /// Collects the values of each key and window, and makes of them whatever `function` likes: results that need all of
     /// a window at once, such as a median, or none. They are stamped with the last instant of the window.
     ///
-    /// Values of one input stand in the order in which they came. Memory: all values of the open windows, counted in the
-    /// engine's budget. What can be computed as values come is cheaper by [`aggregate`](Self::aggregate); both at once
-    /// is an aggregate of a pair, such as `(Count, Values)`.
+    /// Values of one input stand in the order in which they came; where windows slide, those of each
+    /// [pane](SlidingWindows::pane), and panes in the order of their time. Memory: all values of the open windows, counted
+    /// in the engine's budget, but for what they hold on the heap themselves. What can be computed as values come is
+    /// cheaper by [`aggregate`](Self::aggregate); both at once is an aggregate of a pair, such as `(Count, Values)`.
     ///
     /// ```
     /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
@@ -297,8 +298,10 @@ where
     ///
     /// Memory: one accumulator per key and open window, of windows that slide per key and pane, counted in the engine's
     /// budget; when there is none left, the query fails with
-    /// [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What keys and accumulators allocate for themselves is
-    /// counted only if the aggregate [says so](Fold::HOLDS).
+    /// [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What accumulators hold beyond themselves is counted if the
+    /// aggregate tells it, by [`HOLDS`](Fold::HOLDS) and [`held_bytes`](Fold::held_bytes): [`Values`],
+    /// [`TopN`](thalweg_operators::TopN) and [`DistinctCount`](thalweg_operators::DistinctCount) tell where they keep
+    /// values. What a value or a key holds on the heap itself, such as the letters of a `String`, is not counted.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
@@ -367,7 +370,7 @@ where
     /// reaches its end.
     ///
     /// Memory: an accumulator per open session, and with allowed lateness per session that takes updates, counted in the
-    /// engine's budget.
+    /// engine's budget as those of [windows](WindowedStream::aggregate) are.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
