@@ -10,6 +10,12 @@
 //! it goes into a part of the pane that counts from a later one on: so what a window holds depends on what its records
 //! were late by, and not on when it fires. Parts lie beside the pane's whole, which counts for all its windows.
 //!
+//! Parts stay apart until the pane is over. Once the windows that a part does not count for have fired and take no more
+//! updates, it counts as the whole does, and to merge the two would change no result. It would spare a key that is in both
+//! its second slot, and windows to come a table to visit; but sums that go on have counted the tables that they took in,
+//! so they would have to be told. And there are few: as records get later by and by, each window of the pane is closed to
+//! them once, and shut for good once, so there are no more than two parts for each.
+//!
 //! Which table got the last record is kept, so that a run of records in one pane, the common case, costs one comparison
 //! per record and no search; and records that are out of order find the panes of late in a small cache. The tables of
 //! panes that are over are kept for the next, so that a steady stream allocates nothing. How windows fire is told in
@@ -63,7 +69,7 @@ pub(super) struct Pane {
     pub(super) numbers: Range<WindowNumber>,
     /// What counts for all of them.
     pub(super) whole: TableIndex,
-    /// What does not, by since when it counts.
+    /// What does not, by since when it counts; no more than two for each of its windows.
     parts: Vec<Part>,
 }
 

@@ -179,6 +179,21 @@ fn inputs_take_turns() {
     check(spans, "I12 1@3 I14 1@3 I15 1@3 I2 1@3 W5 W10 W15", "1=1@4 W5 1=1@9 W10 1=3@14 1=4!@14 W15");
 }
 
+/// Records that get later by and by, one microsecond at a time, in one pane: with each window that is closed to them, or
+/// shut for good, begins another part.
+#[test]
+fn a_pane_has_no_more_than_two_parts_for_each_window() {
+    let spans = Spans { size: 30, slide: 5, offset: 0, lateness: 12 };
+    let mut sums = sums(spans, Sum);
+    let lost = &mut crate::test_bed::Collected::<Windowed<i64, i64>>::new(1_000);
+    for late_by in 0..60 {
+        let _ = sums.on_mark(Mark::InputWatermark(thalweg_model::EventTime::from_micros(late_by)), lost);
+        sums.process(&mut crate::test_bed::Given::of(&[(1, 2)]), lost);
+    }
+    let parts: Vec<usize> = sums.store.panes.values().map(|pane| pane.tables().count() - 1).collect();
+    assert!(parts[..] == [11], "{parts:?} parts of a pane of six windows");
+}
+
 #[test]
 fn tumbling_windows_are_updated_too() {
     let spans = Spans { size: 10, slide: 10, offset: 0, lateness: 5 };
