@@ -1,5 +1,7 @@
 //! What an input brings, one thing after the other: records, and the watermarks between them.
 
+use thalweg_model::{Entropy, Record, Span};
+
 use crate::oracle::{Promise, Row, source};
 
 /// A record or a watermark.
@@ -55,9 +57,46 @@ pub fn rows<T: Clone>(arrivals: &[Arrival<T>]) -> Vec<Row<T>> {
     rows
 }
 
+/// The same records in another order: each comes late by up to `bound`, of its own stamp, so that a source which promises
+/// that bound keeps its promise. Records that come at once keep their order.
+pub fn delayed<T: Clone>(records: &[Record<T>], bound: Span, entropy: &mut dyn Entropy) -> Vec<Record<T>> {
+    let bound_us = bound.as_micros().cast_unsigned();
+    let mut delayed: Vec<(i128, &Record<T>)> = records
+        .iter()
+        .map(|record| {
+            let late_us = entropy.below(bound_us.saturating_add(1));
+            (i128::from(record.event_time.as_micros()) + i128::from(late_us), record)
+        })
+        .collect();
+    delayed.sort_by_key(|(at, _)| *at);
+    delayed.into_iter().map(|(_, record)| record.clone()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::hostile::records;
+    use crate::seed::entropy_for;
+
+    #[test]
+    fn what_is_delayed_comes_no_later_than_promised() {
+        let input: Vec<(i64, i64)> = (0..1_000).map(|serial| (serial / 3 * 7, serial)).collect();
+        let records: Vec<Record<i64>> = records(&input).collect();
+        let entropy = &mut entropy_for(1, "delayed");
+        assert_eq!(delayed(&records, Span::ZERO, entropy), records);
+        let late = delayed(&records, Span::from_micros(50), entropy);
+        let stamps = |records: &[Record<i64>]| -> Vec<(i64, i64)> {
+            records.iter().map(|record| (record.event_time.as_micros(), record.value)).collect()
+        };
+        let rows = source(&stamps(&late), Promise { bound_us: 50, step_us: 1 });
+        assert!(
+            rows.iter().all(|row| row.watermark_us.is_none_or(|watermark| watermark <= row.at_us.into()))
+        );
+        assert_ne!(late, records);
+        let mut sorted = stamps(&late);
+        sorted.sort();
+        assert_eq!(sorted, input);
+    }
 
     #[test]
     fn watermarks_stand_where_the_source_sets_them() {

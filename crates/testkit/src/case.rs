@@ -7,11 +7,15 @@
 
 mod confluence;
 mod diamond;
+mod joined_twice;
+mod lrb;
+mod lrb_full;
 mod meeting;
 mod nyt;
 mod parcels;
 mod passing;
 mod readings;
+mod regrouped;
 mod twice;
 mod united;
 mod ysb;
@@ -22,11 +26,15 @@ use thalweg::{Chaining, Graph, QueryReport};
 
 pub use confluence::Confluence;
 pub use diamond::Diamond;
-pub use meeting::Meeting;
+pub use joined_twice::JoinedTwice;
+pub use lrb::{Lrb, generated_traffic, stretch};
+pub use lrb_full::LrbFull;
+pub use meeting::{Meeting, Met};
 pub use nyt::{Nyt, NytSource, nyt_row};
 pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
 pub use readings::{Readings, Tally, TallyResult, window_row};
+pub use regrouped::Regrouped;
 pub use twice::Twice;
 pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
@@ -82,6 +90,18 @@ pub(crate) fn in_order_difference<R: PartialEq + Debug>(expected: &[R], found: &
 /// Whether counts are as they must be.
 fn count_difference(what: &str, expected: u64, found: u64) -> Option<String> {
     (expected != found).then(|| format!("{what}: {expected} expected, {found} found"))
+}
+
+/// How many records the operators of this name have read.
+fn read_by(name: &str, report: &QueryReport) -> usize {
+    let of_name = report.operators.iter().filter(|operator| operator.operator == name);
+    of_name.map(|operator| operator.counts.read).sum::<u64>() as usize
+}
+
+fn sorted<T: Clone + Ord>(values: &[T]) -> Vec<T> {
+    let mut values = values.to_vec();
+    values.sort();
+    values
 }
 
 fn sorted_text<R: Debug>(rows: &[R]) -> Vec<String> {

@@ -1,18 +1,27 @@
 //! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers and chains,
-//! on the engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; each run is held to
-//! the workload's reference as well.
+//! on the engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; Linear Road in its
+//! short form and by its full rules, out of order; a window join and an interval join, windows that allow lateness, sessions
+//! and a co-group over hostile streams. Each run is held to a reference as well, the workload's or the oracle.
 //!
 //! By default every pair of settings meets; `THALWEG_FULL=1` runs the whole product.
 #![forbid(unsafe_code)]
 
-use thalweg::{Chaining, EdgeLimits, Engine};
+use std::collections::BTreeSet;
+
+use thalweg::{Chaining, EdgeLimits, Engine, Record};
 use thalweg_model::Span;
 use thalweg_scheduling::policy::{by_name, names};
 use thalweg_testkit::Case;
-use thalweg_testkit::case::{Nyt, NytSource, Ysb, YsbPace, verdict};
+use thalweg_testkit::arrival::delayed;
+use thalweg_testkit::case::{
+    JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Ysb, YsbPace, generated_traffic, stretch, verdict,
+};
 use thalweg_testkit::data::{TAXI_TRIPS, recorded};
+use thalweg_testkit::hostile::{Reading, Sides};
 use thalweg_testkit::pairwise::{covering, full};
+use thalweg_testkit::seed::entropy_for;
 use thalweg_testkit::watchdog::within_bounds;
+use thalweg_workloads::lrb::{Direction, LrbGenerator, LrbRecord};
 
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
 const CHUNK_BLOCKS: [u32; 3] = [1, 4, 32];
@@ -104,4 +113,58 @@ fn generated_trips_do_not_depend_on_how_they_run() {
 fn recorded_trips_do_not_depend_on_how_they_run() {
     let Some(path) = recorded(TAXI_TRIPS) else { return };
     check(Nyt::new(NytSource::Recorded(path), Span::from_secs(60)));
+}
+
+/// Five miles behind an accident, while it is cleared and the jam behind it grows: some pay, some are told of it, some ask.
+/// Records come up to half a minute late.
+fn road() -> (Vec<Record<LrbRecord>>, Span) {
+    let traffic = stretch(&generated_traffic(7, 720..1_080), Direction::East, 32..=36);
+    let bound = Span::from_secs(30);
+    (delayed(&traffic, bound, &mut entropy_for(0, "road")), bound)
+}
+
+#[test]
+fn segments_of_a_road_do_not_depend_on_how_they_run() {
+    let (records, bound) = road();
+    let case = Lrb::new(records, bound);
+    assert!(case.expected().iter().any(|row| row.toll > 0), "nobody pays");
+    assert!(case.expected().iter().any(|row| row.accidents > 0), "no accidents");
+    check(case);
+}
+
+#[test]
+fn cars_on_a_road_do_not_depend_on_how_they_run() {
+    let (records, bound) = road();
+    // Half of those who ask for a day in the past.
+    let asked = records.iter().filter_map(|record| match record.value {
+        LrbRecord::Daily { vehicle, xway, day, .. } if vehicle % 2 == 0 => Some((vehicle, day, xway)),
+        _ => None,
+    });
+    let asked: BTreeSet<(u32, u8, u16)> = asked.collect();
+    let toll = |(vehicle, day, xway)| LrbGenerator::historical_toll(vehicle, day, xway);
+    let case = LrbFull::new(records, bound, asked.into_iter().map(toll).collect());
+    let expected = case.expected();
+    assert!(expected.tolls.iter().any(|told| told.toll > 0), "nobody pays");
+    assert!(expected.balances.iter().any(|answer| answer.balance > 0), "nobody has paid who asks");
+    assert!(!expected.notices.is_empty() && !expected.dailies.is_empty() && expected.unanswered > 0);
+    check(case);
+}
+
+/// Late records, equal stamps, and one key that nine in ten have.
+fn at_their_worst(count: usize, purpose: &str) -> (Sides, Vec<Vec<(i64, Reading)>>) {
+    let sides = Sides::at_their_worst(2);
+    let inputs = sides.readings(count, &mut entropy_for(0, purpose));
+    (sides, inputs)
+}
+
+#[test]
+fn joins_do_not_depend_on_how_they_run() {
+    let (sides, inputs) = at_their_worst(600, "joins");
+    check(JoinedTwice::new(sides, inputs));
+}
+
+#[test]
+fn windows_and_sessions_do_not_depend_on_how_they_run() {
+    let (sides, inputs) = at_their_worst(1_000, "windows and sessions");
+    check(Regrouped::new(sides, inputs));
 }

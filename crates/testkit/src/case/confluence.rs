@@ -66,10 +66,8 @@ impl Confluence {
     /// What comes together, of what the sources have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
         let of_side = |(side, input): (usize, &Vec<(i64, Reading)>)| {
-            let name = format!("filter {side}");
-            let filter = report.operators.iter().find(|operator| operator.operator == name);
-            let made = filter.map_or(0, |operator| operator.counts.read);
-            let rows = oracle::source(&input[..made as usize], self.sides.sides[side].promise);
+            let made = super::read_by(&format!("filter {side}"), report);
+            let rows = oracle::source(&input[..made], self.sides.sides[side].promise);
             oracle::filter(&rows, is_kept)
         };
         let mut inputs: Vec<Vec<Row<Reading>>> = self.inputs.iter().enumerate().map(of_side).collect();

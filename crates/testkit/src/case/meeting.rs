@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Interval, KeyedStream, Query, QueryReport, Segment, Span};
+use thalweg::{Chaining, EventTime, Graph, Interval, KeyedStream, Query, QueryReport, Segment, Span};
 use thalweg_model::{Entropy, SeededEntropy};
 
-use super::{Case, count_difference, first_difference, sorted_text};
+use super::{Case, count_difference, first_difference, sorted, sorted_text};
 use crate::gather::{Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, records, sliding};
 use crate::oracle::{self, Joined, Keeps, Row};
@@ -21,7 +21,7 @@ enum Way {
 }
 
 /// What comes of it: a pair, or all of a key and window. A pair of groups, one each, so that all ways have one type.
-type Met = (Vec<Reading>, Vec<Reading>);
+pub type Met = (Vec<Reading>, Vec<Reading>);
 
 /// Readings of two sources, brought together by key.
 pub struct Meeting {
@@ -42,6 +42,28 @@ impl Meeting {
         Meeting { way, sides, inputs, pauses: entropy.next_u64(), gathered: Gathered::default() }
     }
 
+    /// The same with the left stream on the right.
+    pub fn mirrored(&self) -> Self {
+        let other = |keeps: Keeps| Keeps { left: keeps.right, right: keeps.left };
+        let way = match self.way {
+            Way::InWindows(keeps) => Way::InWindows(other(keeps)),
+            Way::Within(keeps) => Way::Within(other(keeps)),
+            Way::InGroups => Way::InGroups,
+        };
+        let mut sides = self.sides.clone();
+        let oracle::Interval { lower_us, upper_us } = sides.interval;
+        sides.interval = oracle::Interval { lower_us: -upper_us, upper_us: -lower_us };
+        sides.sides.reverse();
+        let mut inputs = self.inputs.clone();
+        inputs.reverse();
+        Meeting { way, sides, inputs, pauses: self.pauses, gathered: Gathered::default() }
+    }
+
+    /// Who has met, stamped, in no promised order but sorted.
+    pub fn met(&self) -> Vec<(EventTime, Met)> {
+        sorted(&self.gathered.each(|record| (record.event_time, record.value.clone())))
+    }
+
     /// A source, and a filter behind it which tells how many records it has made.
     fn side(
         &self,
@@ -56,10 +78,8 @@ impl Meeting {
 
     /// What the filter of a side lets through, of what its source has made.
     fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
-        let name = filter_of(side);
-        let filter = report.operators.iter().find(|operator| operator.operator == name);
-        let made = filter.map_or(0, |operator| operator.counts.read);
-        let rows = oracle::source(&self.inputs[side][..made as usize], self.sides.sides[side].promise);
+        let made = super::read_by(&filter_of(side), report);
+        let rows = oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise);
         oracle::filter(&rows, is_kept)
     }
 
@@ -103,12 +123,6 @@ fn met((left, right): Joined<Reading, Reading>) -> Met {
 
 fn pair(left: Option<&Reading>, right: Option<&Reading>) -> Met {
     met((left.copied(), right.copied()))
-}
-
-fn sorted(readings: &[Reading]) -> Vec<Reading> {
-    let mut readings = readings.to_vec();
-    readings.sort();
-    readings
 }
 
 /// Ends a pair of streams whose matching is known in a sink: one method for each kind of join, each with a type of its own.

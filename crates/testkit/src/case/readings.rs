@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thalweg::{Chaining, Fold, Graph, Query, QueryReport, Table, Windowed};
 use thalweg_model::Entropy;
 
@@ -152,7 +153,7 @@ pub fn window_row<K: Clone, A: Clone>(result: &Windowed<K, A>) -> oracle::Result
 }
 
 /// The result of [`Tally`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct TallyResult {
     /// Values.
     pub count: u64,

@@ -63,9 +63,8 @@ impl Case for United {
         let mut made_in_all = 0;
         let mut expected_in_all = 0;
         for (side, input) in self.inputs.iter().enumerate() {
-            let tagged = report.operators.iter().find(|operator| operator.operator == tag(side));
-            let made = tagged.map_or(0, |operator| operator.counts.read);
-            let rows = oracle::source(&input[..made as usize], self.sides.sides[side].promise);
+            let made = super::read_by(&tag(side), report);
+            let rows = oracle::source(&input[..made], self.sides.sides[side].promise);
             let kept = oracle::filter(&oracle::map(&rows, |reading| (side, *reading)), is_kept);
             let expected: Vec<(i64, (usize, Reading))> =
                 kept.iter().map(|row| (row.at_us, row.value)).collect();
@@ -73,7 +72,7 @@ impl Case for United {
             if let Some(difference) = in_order_difference(&expected, &of_side) {
                 return Some(format!("of source {side}: {difference}"));
             }
-            made_in_all += made;
+            made_in_all += made as u64;
             expected_in_all += expected.len() as u64;
         }
         count_difference("made", made_in_all, report.events_in)

@@ -5,7 +5,7 @@ use thalweg_model::Entropy;
 
 use super::{Feature, Hostile, Reading};
 use crate::arrival::Arrival;
-use crate::oracle::Interval;
+use crate::oracle::{Counting, Interval, Promise, Windows};
 use crate::seed::pick;
 
 /// How far behind the watermarks of a side are that is slow: further than any stream in the present lasts.
@@ -90,6 +90,36 @@ impl Sides {
         drawn
     }
 
+    /// Streams that are hostile in every way at once, always the same ways. But for those that leave little to be seen: a
+    /// stamp in the far future, and a side that lacks records or watermarks.
+    pub fn at_their_worst(side_count: usize) -> Self {
+        let features = vec![
+            Feature::EqualStamps,
+            Feature::NegativeTimes,
+            Feature::HotKey,
+            Feature::EmptySpans,
+            Feature::LateBursts,
+            Feature::Stragglers,
+            Feature::GapBorders,
+            Feature::EmptyEpochs,
+        ];
+        let side = |side: usize| Hostile {
+            features: features.clone(),
+            windows: Windows { size_us: 100, offset_us: 7 },
+            slide_us: 40,
+            gap_us: 10,
+            counting: Counting { size: 2, slide: 3 },
+            allowed_us: 150,
+            // One knows less of its future than the other.
+            promise: Promise { bound_us: 40 + 20 * side as i64, step_us: 10 },
+            spread_us: 8,
+            keys: 5,
+        };
+        let sides = (0..side_count).map(side).collect();
+        let interval = Interval { lower_us: -20, upper_us: 30 };
+        Sides { features: vec![SideFeature::HotKey], sides, interval, odd: 0 }
+    }
+
     /// Makes `count` records in all, as stamps in microseconds and values, side by side.
     pub fn readings(&self, count: usize, entropy: &mut dyn Entropy) -> Vec<Vec<(i64, Reading)>> {
         let start_us = self.sides[0].start_us(entropy);
@@ -148,7 +178,23 @@ impl Sides {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle;
     use crate::seed::entropy_for;
+
+    /// Of two streams at their worst some records are late for every window, many have the stamp of the one before and most
+    /// the same key; and most are in time all the same.
+    #[test]
+    fn the_worst_is_late_equal_and_hot() {
+        let sides = Sides::at_their_worst(2);
+        let readings = sides.readings(1_000, &mut entropy_for(0, "worst"));
+        for (hostile, made) in sides.sides.iter().zip(&readings) {
+            let rows = oracle::source(made, hostile.promise);
+            let late = oracle::too_late(&rows, hostile.lenient()).len();
+            let equal = made.windows(2).filter(|pair| pair[0].0 == pair[1].0).count();
+            let hot = made.iter().filter(|(_, reading)| reading.key == 0).count();
+            assert!((20..150).contains(&late) && equal > 50 && hot > 300, "{late} {equal} {hot}");
+        }
+    }
 
     /// Over two hundred seeds each feature is there in about a quarter of the runs, alone too, and shows.
     #[test]

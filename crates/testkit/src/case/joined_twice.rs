@@ -1,0 +1,132 @@
+//! A join behind a join: what met in a window, or met nobody there, meets one of the two streams once more, within an
+//! interval.
+//!
+//! What comes of the first join is never late for the second: it is stamped with the last instant of a window that was
+//! open at the last watermark.
+
+use std::sync::Arc;
+
+use thalweg::{Chaining, Graph, Interval, Query, QueryReport, Segment, Span, Stream};
+
+use super::{Case, count_difference, first_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+use crate::hostile::{Reading, Sides, records, sliding};
+use crate::oracle::{self, Joined, Keeps, Row};
+use crate::script::Script;
+
+/// What comes of the first join.
+type Met = Joined<Reading, Reading>;
+
+/// What comes of the second: a left outer one.
+type MetAgain = (Met, Option<Reading>);
+
+/// Of the pairs that share a window one in so many goes on to the second join: a key that is hot makes thousands.
+const GOES_ON_ONE_IN: i64 = 4;
+
+/// A window join, and behind it an interval join.
+pub struct JoinedTwice {
+    sides: Sides,
+    inputs: Vec<Vec<(i64, Reading)>>,
+    gathered: Gathered<MetAgain>,
+}
+
+impl JoinedTwice {
+    /// What two streams make, as stamps in microseconds and values.
+    ///
+    /// # Panics
+    /// If there are not two.
+    pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
+        assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
+        JoinedTwice { sides, inputs, gathered: Gathered::default() }
+    }
+
+    /// A source, and a map behind it which tells how many records it has made.
+    fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
+        let source = Script::new(records(&self.inputs[side]), &Arc::default());
+        let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
+        stream.map(|reading| reading).name(&map_of(side))
+    }
+
+    /// What the source of a side has made.
+    fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
+        let made = super::read_by(&map_of(side), report);
+        oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)
+    }
+}
+
+fn map_of(side: usize) -> String {
+    format!("map {side}")
+}
+
+fn key_of(reading: &Reading) -> u64 {
+    reading.key
+}
+
+fn key_of_met((left, right): &Met) -> u64 {
+    left.or(*right).map_or(0, |reading| reading.key)
+}
+
+fn goes_on(met: &Met) -> bool {
+    match met {
+        (Some(left), Some(right)) => (left.amount + right.amount) % GOES_ON_ONE_IN == 0,
+        _ => true,
+    }
+}
+
+impl Case for JoinedTwice {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let sink = Gather::new(Expects::Anything, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        let (left, right) = (self.side(&query, 0), self.side(&query, 1).share());
+        let oracle::Interval { lower_us, upper_us } = self.sides.interval;
+        let [lower, upper] = [lower_us, upper_us].map(Span::from_micros);
+        left.key_by(key_of)
+            .join(right.branch().key_by(key_of))
+            .sliding(sliding(self.sides.sides[0].sliding()))
+            .full(|left, right| (left.copied(), right.copied()))
+            .filter(goes_on)
+            .key_by(key_of_met)
+            .join(right.branch().key_by(key_of))
+            .within(Interval::new(lower, upper).expect("its ends are in order"))
+            .left(|met, right| (*met, right.copied()))
+            .sink("sink", sink);
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let [left, right] = [0, 1].map(|side| self.rows_of(side, report));
+        let windows = self.sides.sides[0].sliding();
+        let all = Keeps { left: true, right: true };
+        let met = oracle::window_join((&left, &right), windows, key_of, key_of, all);
+        let stamped = met.results.into_iter().filter(|it| goes_on(&it.value)).map(|it| Row {
+            at_us: i64::try_from(it.end_us - 1).expect("stamps fit 64 bits"),
+            watermark_us: None,
+            value: it.value,
+        });
+        let lefts: Vec<Row<Met>> = stamped.collect();
+        let keeps = Keeps { left: true, right: false };
+        let again = oracle::interval_join((&lefts, &right), self.sides.interval, key_of_met, key_of, keeps);
+        let with_met = |it: oracle::Matched<Met, Reading>| {
+            let (met, right) = it.value;
+            (it.at_us, (met.expect("right values alone are not kept"), right))
+        };
+        let expected: Vec<(i64, MetAgain)> = again.results.into_iter().map(with_met).collect();
+        let found = self.gathered.each(|record| (record.event_time.as_micros(), record.value));
+        let late = met.late + again.late;
+        first_difference(expected, found)
+            .or_else(|| count_difference("late", late, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(|record| *record))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}

@@ -1,0 +1,113 @@
+//! Linear Road in its short form over given records, held to its reference; and traffic to run it on.
+
+use std::collections::BTreeSet;
+use std::num::NonZeroU64;
+use std::ops::{Range, RangeInclusive};
+use std::sync::Arc;
+
+use thalweg::source::Given;
+use thalweg::{
+    Chaining, EventTime, Generate, Graph, Query, QueryReport, Record, Span, WatermarkStrategy, Windowed,
+};
+use thalweg_workloads::lrb::check::{input_of, row_of};
+use thalweg_workloads::lrb::{
+    Direction, LrbGenerator, LrbOptions, LrbRecord, PositionReport, Segment, SegmentReport, segment_tolls,
+};
+use thalweg_workloads::reference::compare;
+use thalweg_workloads::reference::lrb::{LrbRow, lrb_rows};
+
+use super::{Case, count_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+
+/// Cars, tolls and accidents per segment and minute.
+pub struct Lrb {
+    records: Vec<Record<LrbRecord>>,
+    bound: Span,
+    /// Of all records; kept, since it takes longer to work out than to compare.
+    whole: Vec<LrbRow>,
+    gathered: Gathered<Windowed<Segment, SegmentReport>>,
+}
+
+impl Lrb {
+    /// Records that come out of order by `bound` at most.
+    pub fn new(records: Vec<Record<LrbRecord>>, bound: Span) -> Self {
+        let whole = lrb_rows(records.iter().map(input_of)).rows;
+        Lrb { records, bound, whole, gathered: Gathered::default() }
+    }
+
+    /// What must come of all records.
+    pub fn expected(&self) -> &[LrbRow] {
+        &self.whole
+    }
+}
+
+impl Case for Lrb {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let sink = Gather::new(Expects::WindowResults, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
+        segment_tolls(&query, Given::new(self.records.clone()), strategy, sink).expect("windows have a size");
+        query.plan(chaining).expect("the stream ends in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let read = &self.records[..report.events_in as usize];
+        let of_part = (read.len() < self.records.len()).then(|| lrb_rows(read.iter().map(input_of)).rows);
+        let found = self.gathered.each(|record| row_of(&record.value));
+        compare(of_part.as_ref().unwrap_or(&self.whole), &found)
+            .err()
+            .map(|difference| difference.to_string())
+            .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        sorted_text(&self.gathered.each(Clone::clone))
+    }
+
+    fn is_published(&self) -> bool {
+        self.gathered.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        self.gathered.broken_rule()
+    }
+}
+
+/// Records of one second of generated traffic: those of one expressway.
+const TRAFFIC_RATE_PER_S: u64 = 1_000;
+
+/// What the cars of one generated expressway send in these seconds, in order.
+pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord>> {
+    let rate_per_s = NonZeroU64::new(TRAFFIC_RATE_PER_S).expect("above zero");
+    let generator = LrbGenerator::new(LrbOptions { seed, rate_per_s });
+    let record = |index: u64| {
+        let at = EventTime::from_micros((index * 1_000_000 / TRAFFIC_RATE_PER_S).cast_signed());
+        Record::new(at, generator.value(index, at))
+    };
+    (seconds.start * TRAFFIC_RATE_PER_S..seconds.end * TRAFFIC_RATE_PER_S).map(record).collect()
+}
+
+/// Of all traffic, what is sent from some segments of one direction, and what the cars ask that are seen there.
+pub fn stretch(
+    records: &[Record<LrbRecord>],
+    direction: Direction,
+    segments: RangeInclusive<u8>,
+) -> Vec<Record<LrbRecord>> {
+    let is_there =
+        |report: &PositionReport| report.direction == direction && segments.contains(&report.segment);
+    let seen: BTreeSet<u32> = records
+        .iter()
+        .filter_map(|record| match record.value {
+            LrbRecord::Report(report) if is_there(&report) => Some(report.vehicle),
+            _ => None,
+        })
+        .collect();
+    let is_of_it = |record: &&Record<LrbRecord>| match record.value {
+        LrbRecord::Report(report) => is_there(&report),
+        LrbRecord::Balance { vehicle, .. }
+        | LrbRecord::Daily { vehicle, .. }
+        | LrbRecord::TravelTime { vehicle, .. } => seen.contains(&vehicle),
+    };
+    records.iter().filter(is_of_it).copied().collect()
+}

@@ -1,0 +1,158 @@
+//! Linear Road by its full rules over given records, held to its reference.
+
+use std::sync::Arc;
+
+use thalweg::source::Given;
+use thalweg::{Chaining, EventTime, Graph, Query, QueryReport, Record, Span, WatermarkStrategy};
+use thalweg_workloads::lrb::LrbRecord;
+use thalweg_workloads::lrb::csv::{HistoricalToll, columns_of};
+use thalweg_workloads::lrb::full::{
+    Announcement, Balance, Daily, FullSinks, HistoricalTolls, Notice, full_rules,
+};
+use thalweg_workloads::reference::lrb_full::{
+    LrbBalance, LrbDaily, LrbFullAnswer, LrbNotice, LrbToll, lrb_full,
+};
+use thalweg_workloads::reference::{Row, compare};
+
+use super::{Case, count_difference, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+
+/// Tolls, notices, balances and daily expenditures.
+pub struct LrbFull {
+    records: Vec<Record<LrbRecord>>,
+    bound: Span,
+    /// What is known of days in the past; if nothing is, nobody is answered.
+    history: Vec<HistoricalToll>,
+    /// Of all records; kept, since it takes longer to work out than to compare.
+    whole: LrbFullAnswer,
+    tolls: Gathered<Announcement>,
+    notices: Gathered<Notice>,
+    balances: Gathered<Balance>,
+    dailies: Gathered<Daily>,
+}
+
+impl LrbFull {
+    /// Records that come out of order by `bound` at most.
+    pub fn new(records: Vec<Record<LrbRecord>>, bound: Span, history: Vec<HistoricalToll>) -> Self {
+        let whole = answer(&records, &history);
+        LrbFull {
+            records,
+            bound,
+            history,
+            whole,
+            tolls: Gathered::default(),
+            notices: Gathered::default(),
+            balances: Gathered::default(),
+            dailies: Gathered::default(),
+        }
+    }
+
+    /// What must come of all records.
+    pub fn expected(&self) -> &LrbFullAnswer {
+        &self.whole
+    }
+
+    /// The history as the query reads it.
+    fn table(&self) -> Option<HistoricalTolls> {
+        let row = |it: &HistoricalToll| ((it.vehicle, it.day, it.xway), it.toll);
+        let table = || HistoricalTolls::new(self.history.iter().map(row)).expect("a day has one toll");
+        (!self.history.is_empty()).then(table)
+    }
+}
+
+/// What the reference says.
+fn answer(records: &[Record<LrbRecord>], history: &[HistoricalToll]) -> LrbFullAnswer {
+    let row = |it: &HistoricalToll| [it.vehicle as i32, it.day.into(), it.xway.into(), it.toll as i32];
+    let history: Vec<[i32; 4]> = history.iter().map(row).collect();
+    lrb_full(records.iter().map(columns_of), &history)
+}
+
+/// The first difference between what must come and what a sink has, in the reference's terms.
+fn difference<T, R: Row>(
+    what: &str,
+    expected: &[R],
+    found: &Gathered<T>,
+    row: impl Fn(i32, &T) -> R,
+) -> Option<String> {
+    let second = |at: EventTime| at.as_micros().div_euclid(1_000_000) as i32;
+    let found = found.each(|record| row(second(record.event_time), &record.value));
+    compare(expected, &found).err().map(|difference| format!("{what}: {difference}"))
+}
+
+fn toll_row(time_s: i32, told: &Announcement) -> LrbToll {
+    LrbToll { time_s, vehicle: told.entry.vehicle as i32, lav: told.lav_mph as i64, toll: told.toll as i64 }
+}
+
+fn notice_row(time_s: i32, notice: &Notice) -> LrbNotice {
+    LrbNotice {
+        time_s,
+        xway: notice.segment.xway.into(),
+        accident_segment: notice.segment.number.into(),
+        direction: notice.segment.direction.number().into(),
+        vehicle: notice.vehicle as i32,
+    }
+}
+
+fn balance_row(time_s: i32, answer: &Balance) -> LrbBalance {
+    let (query, balance) = (answer.query as i32, answer.balance as i64);
+    LrbBalance { time_s, query, balance, before_last_charge: None }
+}
+
+fn daily_row(time_s: i32, answer: &Daily) -> LrbDaily {
+    LrbDaily { time_s, query: answer.query as i32, toll: answer.toll.into() }
+}
+
+impl Case for LrbFull {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let (tolls, notices) = (gather(), gather());
+        let (balances, dailies) = (gather(), gather());
+        (self.tolls, self.notices) = (tolls.gathered(), notices.gathered());
+        (self.balances, self.dailies) = (balances.gathered(), dailies.gathered());
+        let sinks = FullSinks { tolls, notices, balances, dailies };
+        let query = Query::new(name);
+        let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
+        let source = Given::new(self.records.clone());
+        full_rules(&query, source, strategy, self.table(), sinks).expect("windows have a size");
+        query.plan(chaining).expect("all streams end in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let read = &self.records[..report.events_in as usize];
+        let of_part = (read.len() < self.records.len()).then(|| answer(read, &self.history));
+        let expected = of_part.as_ref().unwrap_or(&self.whole);
+        difference("tolls", &expected.tolls, &self.tolls, toll_row)
+            .or_else(|| difference("notices", &expected.notices, &self.notices, notice_row))
+            .or_else(|| difference("balances", &expected.balances, &self.balances, balance_row))
+            .or_else(|| difference("dailies", &expected.dailies, &self.dailies, daily_row))
+            .or_else(|| {
+                // Those whom nobody can answer are not asked for, and of the others some have no row in the table.
+                let is_without_answer = |name: &str| ["answerable", "daily expenditures"].contains(&name);
+                let unanswered = report.operators.iter().filter(|it| is_without_answer(&it.operator));
+                let filtered = unanswered.map(|operator| operator.counts.filtered).sum();
+                count_difference("unanswered", expected.unanswered, filtered)
+            })
+            .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let mut rows = sorted_text(&self.tolls.each(Clone::clone));
+        rows.extend(sorted_text(&self.notices.each(Clone::clone)));
+        rows.extend(sorted_text(&self.balances.each(Clone::clone)));
+        rows.extend(sorted_text(&self.dailies.each(Clone::clone)));
+        rows
+    }
+
+    fn is_published(&self) -> bool {
+        let of_cars = self.tolls.is_published() && self.notices.is_published();
+        of_cars && self.balances.is_published() && self.dailies.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        let of_cars = self.tolls.broken_rule().or_else(|| self.notices.broken_rule());
+        of_cars.or_else(|| self.balances.broken_rule()).or_else(|| self.dailies.broken_rule())
+    }
+}
+
+fn gather<T>() -> Gather<T> {
+    Gather::new(Expects::Anything, &Arc::default())
+}

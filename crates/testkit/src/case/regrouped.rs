@@ -1,0 +1,195 @@
+//! Windows and sessions that are brought together again: sliding windows that allow lateness, of two streams united and
+//! of one alone; sessions of one; and per key and longer window all windows and sessions that ended in it.
+//!
+//! What depends on chance is left out of the comparison, and nothing else: the order of rows, and, of the windows behind
+//! the union, how many updates lead to the last one of a key and window, since that depends on how far the united
+//! watermark is behind the records. What they fired on time and their last update do not. Of one stream all updates are
+//! compared.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use thalweg::{Chaining, Firing, Graph, Query, QueryReport, Segment, SessionGap, Span, Stream, Windowed};
+
+use super::readings::{Tally, TallyResult, window_row};
+use super::{Case, count_difference, first_difference, sorted, sorted_text};
+use crate::gather::{Expects, Gather, Gathered};
+use crate::hostile::{Reading, Sides, records, sliding, tumbling};
+use crate::oracle::{self, Row, Windows};
+use crate::script::Script;
+
+/// What windows and sessions come to.
+type Tallied = Windowed<u64, TallyResult>;
+
+/// What ended in a longer window: windows, and sessions.
+type Ended<T> = (Vec<T>, Vec<T>);
+
+/// How many of the windows make one of those in which they are brought together, roughly.
+const LONGER: i64 = 3;
+
+/// Windows of two streams and sessions of one, and both together.
+pub struct Regrouped {
+    sides: Sides,
+    inputs: Vec<Vec<(i64, Reading)>>,
+    united: Gathered<Tallied>,
+    alone: Gathered<Tallied>,
+    grouped: Gathered<Windowed<u64, Ended<Tallied>>>,
+}
+
+impl Regrouped {
+    /// What two streams make, as stamps in microseconds and values.
+    ///
+    /// # Panics
+    /// If there are not two.
+    pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
+        assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
+        let (united, alone, grouped) = Default::default();
+        Regrouped { sides, inputs, united, alone, grouped }
+    }
+
+    /// A source, and a map behind it which tells how many records it has made.
+    fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
+        let source = Script::new(records(&self.inputs[side]), &Arc::default());
+        let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
+        stream.map(|reading| reading).name(&map_of(side))
+    }
+
+    /// What the source of a side has made.
+    fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
+        let made = super::read_by(&map_of(side), report);
+        oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)
+    }
+
+    fn longer(&self) -> Windows {
+        let Windows { size_us, offset_us } = self.sides.sides[0].windows;
+        Windows { size_us: size_us * LONGER + 1, offset_us: offset_us + 1 }
+    }
+
+    /// Of the united streams, what was fired on time, and the last update of each key and window.
+    fn settled(&self) -> (Vec<Tallied>, Vec<Tallied>) {
+        let (mut on_time, mut last) = (Vec::new(), BTreeMap::new());
+        for result in self.united.each(|record| record.value) {
+            match result.firing {
+                Firing::OnTime => on_time.push(result),
+                Firing::Update => {
+                    last.insert((result.window, result.key), result);
+                }
+            }
+        }
+        (on_time, last.into_values().collect())
+    }
+}
+
+fn map_of(side: usize) -> String {
+    format!("map {side}")
+}
+
+fn key_of(reading: &Reading) -> u64 {
+    reading.key
+}
+
+fn window_rows(results: &[Tallied]) -> Vec<oracle::Result<u64, TallyResult>> {
+    sorted(&results.iter().map(window_row).collect::<Vec<_>>())
+}
+
+/// Results of windows as rows of a stream; none of them is late.
+fn rows_of_results(
+    results: &[oracle::Result<u64, TallyResult>],
+) -> Vec<Row<oracle::Result<u64, TallyResult>>> {
+    let row = |result: &oracle::Result<u64, TallyResult>| Row {
+        at_us: i64::try_from(result.end_us - 1).expect("stamps fit 64 bits"),
+        watermark_us: None,
+        value: result.clone(),
+    };
+    results.iter().map(row).collect()
+}
+
+impl Case for Regrouped {
+    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+        let (united_sink, alone_sink) = (
+            Gather::new(Expects::Anything, &Arc::default()),
+            Gather::new(Expects::Anything, &Arc::default()),
+        );
+        let group_sink = Gather::new(Expects::WindowResults, &Arc::default());
+        (self.united, self.alone) = (united_sink.gathered(), alone_sink.gathered());
+        self.grouped = group_sink.gathered();
+
+        let first = &self.sides.sides[0];
+        let windows = sliding(first.sliding());
+        let allowed = Span::from_micros(first.allowed_us);
+        let gap = SessionGap::new(Span::from_micros(first.gap_us)).expect("gaps are above zero");
+        let query = Query::new(name);
+        let (left, right) = (self.side(&query, 0), self.side(&query, 1).share());
+        right
+            .branch()
+            .key_by(key_of)
+            .sliding(windows)
+            .allow_lateness(allowed)
+            .aggregate(Tally(Arc::default()))
+            .sink("windows of one", alone_sink);
+        let united = left.union(right.branch());
+        let counted =
+            united.key_by(key_of).sliding(windows).allow_lateness(allowed).aggregate(Tally(Arc::default()));
+        let counted = counted.share();
+        counted.branch().sink("windows", united_sink);
+        let on_time = counted.branch().filter(|result: &Tallied| result.firing == Firing::OnTime);
+        let sessions = right.branch().key_by(key_of).session(gap).aggregate(Tally(Arc::default()));
+        on_time
+            .key_by(|result: &Tallied| result.key)
+            .join(sessions.key_by(|result: &Tallied| result.key))
+            .tumbling(tumbling(self.longer()))
+            .co_group(|window, key, windows, sessions| {
+                Some(Windowed::on_time(window, *key, (sorted(windows), sorted(sessions))))
+            })
+            .sink("groups", group_sink);
+        query.plan(chaining).expect("all streams end in a sink")
+    }
+
+    fn difference(&self, report: &QueryReport) -> Option<String> {
+        let [left, right] = [0, 1].map(|side| self.rows_of(side, report));
+        let first = &self.sides.sides[0];
+        let alone = oracle::lenient(&right, first.lenient(), key_of, TallyResult::of);
+        let sessions = oracle::sessions(&right, first.gap_us, key_of, TallyResult::of);
+        let united =
+            oracle::lenient(&oracle::union(&[left, right]), first.lenient(), key_of, TallyResult::of);
+        let inputs = (&*rows_of_results(&united.on_time), &*rows_of_results(&sessions.results));
+        let grouped = oracle::co_group(inputs, self.longer().into(), |it| it.key, |it| it.key);
+
+        let (on_time, last) = self.settled();
+        let alone_of = |firing: Firing| {
+            let results = self.alone.each(|record| record.value);
+            window_rows(&results.into_iter().filter(|it| it.firing == firing).collect::<Vec<_>>())
+        };
+        let groups = self.grouped.each(|record| {
+            let (windows, sessions) = &record.value.value;
+            let value: Ended<_> = (window_rows(windows), window_rows(sessions));
+            let oracle::Result { start_us, end_us, key, .. } = window_row(&record.value);
+            oracle::Result { start_us, end_us, key, value }
+        });
+        let late = alone.late + sessions.late + united.late + grouped.late;
+        first_difference(united.on_time, window_rows(&on_time))
+            .or_else(|| first_difference(united.last, window_rows(&last)))
+            .or_else(|| first_difference(alone.on_time, alone_of(Firing::OnTime)))
+            .or_else(|| first_difference(alone.updates, alone_of(Firing::Update)))
+            .or_else(|| first_difference(grouped.results, groups))
+            .or_else(|| count_difference("late", late, report.total(|counts| counts.late)))
+    }
+
+    fn rows(&self) -> Vec<String> {
+        let (on_time, last) = self.settled();
+        let mut rows = sorted_text(&on_time);
+        rows.extend(sorted_text(&last));
+        rows.extend(sorted_text(&self.alone.each(|record| *record)));
+        rows.extend(sorted_text(&self.grouped.each(Clone::clone)));
+        rows
+    }
+
+    fn is_published(&self) -> bool {
+        self.united.is_published() && self.alone.is_published() && self.grouped.is_published()
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        let of_windows = self.united.broken_rule().or_else(|| self.alone.broken_rule());
+        of_windows.or_else(|| self.grouped.broken_rule())
+    }
+}
