@@ -94,6 +94,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "operators",
                 "--test",
                 "oracles",
+                "--test",
+                "properties",
             ],
         )
         .default_env("THALWEG_SEEDS", "1000"),
