@@ -114,6 +114,19 @@ fn a_record_may_be_late_for_some_of_its_windows() {
     check_windows(even(10, 5, 0), FullOuter(pair), "L1@7 W10 R1@7 END", "1+-@9 W10 1+1@14 END");
 }
 
+/// Each of these records counts for eighty-six billion windows; when they close, nobody goes through them.
+#[test]
+fn windows_that_begin_at_every_instant_close_at_once() {
+    let day = 86_400_000_000;
+    let input = format!("L1@0 W{day} L2@{} R2@{} W{} END", 5 * day, 6 * day - 1, 9 * day);
+    check_windows(
+        even(day, 1, 0),
+        Inner(inner),
+        &input,
+        &format!("W{day} 2+2@{} W{} END", 6 * day - 1, 9 * day),
+    );
+}
+
 #[test]
 fn between_windows_nobody_meets() {
     let mut bed = Bed::of_two(join(even(2, 5, 0), FullOuter(pair)));
