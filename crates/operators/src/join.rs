@@ -3,11 +3,12 @@
 //!
 //! A join of two streams is an operator over [`Either`](thalweg_model::Either): what it takes says which side it is of.
 //! [`combine`] holds the kinds of joins, inner and outer. Behind the joins: [`pane_store`] keeps both sides of a window
-//! join, in a [`dense_table`] for each pane, with a [`chain`] for each side of a key; [`even_windows`] knows which
+//! join, in a [`dense_table`] for each [`pane`], with a [`chain`] for each side of a key; [`even_windows`] knows which
 //! windows there are. An [`interval_side`] keeps one side of an interval join, in buckets of time, with a [`timeline`] for
-//! each key; [`expiry`] knows when somebody is given up who met nobody. All of them: a
-//! [`rack`] holds tables in the order of time, and [`funds`] pays.
+//! each key; [`expiry`] knows when somebody is given up who met nobody. For all of them a [`batch`] of records is looked at
+//! ahead, a [`rack`] holds tables in the order of time, and [`funds`] pays.
 
+mod batch;
 mod chain;
 pub mod co_group;
 pub mod combine;
@@ -17,6 +18,7 @@ mod expiry;
 mod funds;
 pub mod interval;
 mod interval_side;
+mod pane;
 mod pane_store;
 mod rack;
 pub mod static_table;

@@ -31,8 +31,10 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Window,
 };
 
+use super::batch::{BATCH_RECORDS, key_of};
 use super::even_windows::EvenWindows;
-use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, PaneStore, key_of};
+use super::pane::{Arrival, Destination};
+use super::pane_store::{Closing, PaneStore};
 use crate::late::Lateness;
 
 /// Calls a function for each key and window with all records of both sides.

@@ -26,6 +26,9 @@
 //! # }
 //! ```
 
+mod ahead;
+mod meeting;
+
 use std::fmt;
 use std::hash::Hash;
 
@@ -34,14 +37,16 @@ use thalweg_model::{
     State, StateError, StateReader, StateWriter,
 };
 
+use super::batch::{BATCH_RECORDS, key_of};
 use super::combine::{Combine, Fate};
 use super::dense_table::{NOWHERE, Tag};
 use super::funds::Funds;
-use super::interval_side::{NEAR_MAX, Near, Reach, Side};
-use super::pane_store::{BATCH_RECORDS, key_of};
-use super::timeline::{Place, Row, Timeline};
+use super::interval_side::{Reach, Side};
+use super::timeline::{Place, Row};
 use crate::key_table::KeyHash;
 use crate::late::Lateness;
+use ahead::Seen;
+use meeting::{Fresh, Meeting, arrive_at, give_up, go_on_at};
 
 /// Where, as seen from a left record, right ones are met: from `lower` to `upper`, both included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,34 +142,6 @@ pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     read: u64,
     late: u64,
     blame: Blame,
-}
-
-/// A record that meets those of the other side, one bucket after the other.
-#[derive(Debug)]
-struct Meeting<K, V, N> {
-    row: Row<V, N>,
-    tag: Tag,
-    key: K,
-    /// The bucket that it looks into, and where there it goes on.
-    bucket: i64,
-    place: Option<Place>,
-}
-
-/// What was seen of a record ahead of its turn. Written in place and never copied: what is read as a whole just after it
-/// was written in parts, the processor waits for.
-#[derive(Debug)]
-struct Seen {
-    is_left: bool,
-    is_late: bool,
-    tag: Tag,
-    /// Its own bucket, and the entry of its key there, if that was found at first sight; else `NOWHERE`.
-    own_place: u32,
-    own_entry: u32,
-    own_word: u64,
-    /// The buckets of those that it may meet, and the same of each.
-    near: Near,
-    near_entries: [u32; NEAR_MAX],
-    near_words: [u64; NEAR_MAX],
 }
 
 impl<K, L, R, KeyL, KeyR, C> IntervalJoin<K, L, R, KeyL, KeyR, C>
@@ -330,276 +307,6 @@ where
         let right = if C::RightFate::IS_NOTED { self.right.reach().last } else { 0 };
         Span::from_micros(left.max(right).max(0))
     }
-}
-
-impl Seen {
-    fn nothing() -> Self {
-        Seen {
-            is_left: false,
-            is_late: false,
-            tag: Tag::default(),
-            own_place: NOWHERE,
-            own_entry: NOWHERE,
-            own_word: 0,
-            near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
-            near_entries: [NOWHERE; NEAR_MAX],
-            near_words: [0; NEAR_MAX],
-        }
-    }
-
-    /// Finds out which buckets matter, and opens that of the record, if anybody may come for it.
-    #[inline(always)]
-    fn look<K: Eq + Hash, V, N: Fate, W, M: Fate>(
-        &mut self,
-        time: EventTime,
-        watermark: EventTime,
-        own: &mut Side<K, V, N>,
-        theirs: &mut Side<K, W, M>,
-        funds: &mut Funds,
-    ) {
-        if let Some((first, last)) = own.reach().of(time) {
-            theirs.near(first, last, &mut self.near);
-        }
-        if !is_over(own, time, watermark) {
-            self.own_place = own.open(time, funds).unwrap_or(NOWHERE);
-        }
-    }
-
-    /// Nothing was found at first sight.
-    fn forget_entries(&mut self) {
-        self.own_entry = NOWHERE;
-        self.near_entries = [NOWHERE; NEAR_MAX];
-    }
-
-    /// Loads what the indexes say at the homes of the key.
-    #[inline(always)]
-    fn peek<K: Eq + Hash, V, N: Fate, W, M: Fate>(&mut self, own: &Side<K, V, N>, theirs: &Side<K, W, M>) {
-        if self.own_place != NOWHERE {
-            self.own_word = own.bucket(self.own_place).table.peek(self.tag);
-        }
-        for (word, &place) in self.near_words.iter_mut().zip(&self.near.places[..self.near.count]) {
-            if place != NOWHERE {
-                *word = theirs.bucket(place).table.peek(self.tag);
-            }
-        }
-    }
-
-    /// Loads the entries behind them.
-    #[inline(always)]
-    fn find<K: Eq + Hash, V, N: Fate, W, M: Fate>(
-        &mut self,
-        key: &K,
-        own: &Side<K, V, N>,
-        theirs: &Side<K, W, M>,
-    ) {
-        if self.own_place != NOWHERE {
-            self.own_entry = own.bucket(self.own_place).table.candidate(self.own_word, self.tag, key);
-        }
-        let near = self.near_words.iter().zip(&self.near.places[..self.near.count]);
-        for (entry, (word, &place)) in self.near_entries.iter_mut().zip(near) {
-            if place != NOWHERE {
-                *entry = theirs.bucket(place).table.candidate(*word, self.tag, key);
-            }
-        }
-    }
-
-    /// Loads the first rows of those that the record may meet.
-    #[inline(always)]
-    fn touch<K: Eq + Hash, W, M: Fate>(&mut self, theirs: &Side<K, W, M>) {
-        let near = self.near_entries.iter().zip(&self.near.places[..self.near.count]);
-        for (word, (&entry, &place)) in self.near_words.iter_mut().zip(near) {
-            if place != NOWHERE && entry != NOWHERE {
-                // Kept only so that it is loaded.
-                *word = u64::from(theirs.bucket(place).table.value(entry).touch());
-            }
-        }
-    }
-}
-
-/// What is known of a record that arrives.
-struct Fresh<'a, K> {
-    seen: &'a Seen,
-    key: K,
-    watermark: EventTime,
-    funds: &'a mut Funds,
-}
-
-/// Whether nobody can come any more for a record of `own` at `time`.
-#[inline(always)]
-fn is_over<K: Eq + Hash, V, N: Fate>(own: &Side<K, V, N>, time: EventTime, watermark: EventTime) -> bool {
-    i128::from(time.as_micros()) < own.reach().horizon(watermark)
-}
-
-/// A record of `own` meets those of `theirs` and is kept; itself if it has not met them all, for want of room.
-#[inline(always)]
-fn arrive_at<K, V, N, W, M, U, O>(
-    own: &mut Side<K, V, N>,
-    theirs: &mut Side<K, W, M>,
-    mut row: Row<V, N>,
-    fresh: Fresh<'_, K>,
-    pair: impl Fn(&V, &W) -> U,
-    alone: impl Fn(&V) -> U,
-    output: &mut O,
-) -> Option<Meeting<K, V, N>>
-where
-    K: Eq + Hash,
-    N: Fate,
-    M: Fate,
-    O: Output<U>,
-{
-    let Fresh { seen, key, watermark, funds } = fresh;
-    let Near { count, places, .. } = &seen.near;
-    let (first, last) = own.reach().of(row.time).unwrap_or((row.time, row.time));
-    for (index, &place) in places[..*count].iter().enumerate() {
-        let entry = match (place, seen.near_entries[index]) {
-            (NOWHERE, _) => continue,
-            (_, NOWHERE) => theirs.bucket(place).table.find(seen.tag, &key),
-            (_, known) => Some(known),
-        };
-        let Some(entry) = entry else { continue };
-        let timeline = theirs.timeline(place, entry);
-        let mut place = timeline.seek(first);
-        if meet_rows(timeline, &mut place, last, &mut row, &pair, output) == Flow::More {
-            let bucket = seen.near.first + index as i64;
-            return Some(Meeting { row, tag: seen.tag, key, bucket, place: Some(place) });
-        }
-    }
-    if is_over(own, row.time, watermark) {
-        // Behind all of them.
-        let bucket = seen.near.first.saturating_add_unsigned(seen.near.count as u64);
-        let meeting = Meeting { row, tag: seen.tag, key, bucket, place: None };
-        return part(meeting, alone, output);
-    }
-    let entry = match (seen.own_place, seen.own_entry) {
-        // There was no memory for a bucket.
-        (NOWHERE, _) => None,
-        (place, NOWHERE) => own.entry_of(place, seen.tag, key, funds),
-        (_, known) => Some(known),
-    };
-    if let Some(entry) = entry {
-        own.keep(seen.own_place, entry, row, funds);
-    }
-    None
-}
-
-/// The same, for a record that has met some.
-fn go_on_at<K, V, N, W, M, U, O>(
-    own: &mut Side<K, V, N>,
-    theirs: &mut Side<K, W, M>,
-    mut meeting: Meeting<K, V, N>,
-    (watermark, funds): (EventTime, &mut Funds),
-    pair: impl Fn(&V, &W) -> U,
-    alone: impl Fn(&V) -> U,
-    output: &mut O,
-) -> Option<Meeting<K, V, N>>
-where
-    K: Eq + Hash,
-    N: Fate,
-    M: Fate,
-    O: Output<U>,
-{
-    let time = meeting.row.time;
-    if let Some((first, last)) = own.reach().of(time) {
-        while meeting.bucket <= theirs.number_of(last) {
-            let place = theirs.place_of(meeting.bucket);
-            let find = |place: u32| theirs.bucket(place).table.find(meeting.tag, &meeting.key);
-            if let Some((place, entry)) = place.and_then(|place| Some((place, find(place)?))) {
-                let timeline = theirs.timeline(place, entry);
-                let mut place = meeting.place.unwrap_or_else(|| timeline.seek(first));
-                let flow = meet_rows(timeline, &mut place, last, &mut meeting.row, &pair, output);
-                meeting.place = Some(place);
-                if flow == Flow::More {
-                    return Some(meeting);
-                }
-            }
-            meeting.place = None;
-            meeting.bucket += 1;
-        }
-    }
-    if is_over(own, time, watermark) {
-        return part(meeting, alone, output);
-    }
-    let Meeting { row, tag, key, .. } = meeting;
-    if let Some(place) = own.open(time, funds)
-        && let Some(entry) = own.entry_of(place, tag, key, funds)
-    {
-        own.keep(place, entry, row, funds);
-    }
-    None
-}
-
-/// Lets a row meet those behind `place` up to `last`.
-#[inline(always)]
-fn meet_rows<V, N: Fate, W, M: Fate, U, O: Output<U>>(
-    timeline: &mut Timeline<W, M>,
-    place: &mut Place,
-    last: EventTime,
-    row: &mut Row<V, N>,
-    pair: impl Fn(&V, &W) -> U,
-    output: &mut O,
-) -> Flow {
-    loop {
-        let here = *place;
-        let Some(other) = timeline.next(place).filter(|other| other.time <= last) else {
-            return Flow::Done;
-        };
-        if output.room() == 0 {
-            *place = here;
-            return Flow::More;
-        }
-        row.fate.set_met();
-        other.fate.set_met();
-        output.push(Record::new(row.time.max(other.time), pair(&row.value, &other.value)));
-    }
-}
-
-/// The end of a record for which nobody can come any more: a result of its own, if it met nobody and that is asked for.
-fn part<K, V, N: Fate, U, O: Output<U>>(
-    meeting: Meeting<K, V, N>,
-    alone: impl Fn(&V) -> U,
-    output: &mut O,
-) -> Option<Meeting<K, V, N>> {
-    if !meeting.row.fate.has_met() {
-        if output.room() == 0 {
-            return Some(meeting);
-        }
-        output.push(Record::new(meeting.row.time, alone(&meeting.row.value)));
-    }
-    None
-}
-
-/// Emits the rows of a side that met nobody and that nobody can meet any more.
-fn give_up<K: Eq + Hash, V, N: Fate, U, O: Output<U>>(
-    side: &mut Side<K, V, N>,
-    watermark: EventTime,
-    place: &mut Option<Place>,
-    funds: &mut Funds,
-    alone: impl Fn(&V) -> U,
-    output: &mut O,
-) -> Flow {
-    if !N::IS_NOTED {
-        return Flow::Done;
-    }
-    let horizon = side.reach().horizon(watermark);
-    while let Some((time, bucket, entry)) = side.first_waiting(horizon, funds) {
-        let timeline = side.timeline(bucket, entry);
-        let mut here = place.take().unwrap_or_else(|| timeline.seek(time));
-        loop {
-            let before = here;
-            let Some(row) = timeline.next(&mut here).filter(|row| row.time == time) else { break };
-            if row.fate.has_met() {
-                continue;
-            }
-            if output.room() == 0 {
-                *place = Some(before);
-                return Flow::More;
-            }
-            row.fate.set_met();
-            output.push(Record::new(time, alone(&row.value)));
-        }
-        side.end_waiting();
-    }
-    Flow::Done
 }
 
 impl<K, L, R, KeyL, KeyR, C> Operator<Either<L, R>> for IntervalJoin<K, L, R, KeyL, KeyR, C>

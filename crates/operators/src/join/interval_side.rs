@@ -134,6 +134,12 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         self.reach
     }
 
+    /// Whether nobody can come any more whom a record at `time` meets.
+    #[inline(always)]
+    pub(crate) fn is_over(&self, time: EventTime, watermark: EventTime) -> bool {
+        i128::from(time.as_micros()) < self.reach.horizon(watermark)
+    }
+
     #[inline(always)]
     pub(crate) fn bucket(&self, place: u32) -> &Bucket<K, V, N> {
         self.buckets.at(place)

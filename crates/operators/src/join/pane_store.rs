@@ -1,7 +1,7 @@
 //! What a join of windows keeps: the values of both sides by key, once for each pane, until the last of the pane's
 //! windows closes.
 //!
-//! A pane holds the records that count for the same windows: those of one stretch of [`EvenWindows`] that were on time
+//! A [`Pane`] holds the records that count for the same windows: those of one stretch of [`EvenWindows`] that were on time
 //! for the same first window. Tumbling windows have one pane each. Both sides of a key lie in one entry of the pane's
 //! table, so that a record finds with one look-up where it goes and whom it meets there.
 //!
@@ -14,73 +14,13 @@ use thalweg_model::{
     Allowance, Either, EventTime, Input, State, StateError, StateReader, StateWriter, Window,
 };
 
-use super::chain::{Chain, Link};
-use super::dense_table::{DenseTable, NOWHERE, Tag};
+use super::batch::BATCH_RECORDS;
+use super::dense_table::{NOWHERE, Tag};
 use super::even_windows::EvenWindows;
-use super::funds::{Funds, bytes_of};
-use super::rack::{Rack, Reused};
+use super::funds::Funds;
+use super::pane::{Arrival, Destination, Pane, Sides};
+use super::rack::Rack;
 use crate::key_table::KeyHash;
-
-/// Records that are looked at ahead: enough that their misses overlap as far as the processor lets them, few enough
-/// that what they loaded is still there. With tables of a million keys, in millions of records per second: one by one 10,
-/// with 16 at a time 20, with 64 21.5, with 128 20.
-pub(crate) const BATCH_RECORDS: usize = 64;
-
-/// The key of a record, by the function of its side.
-#[inline(always)]
-pub(crate) fn key_of<K, L, R>(
-    value: &Either<L, R>,
-    left_key: &impl Fn(&L) -> K,
-    right_key: &impl Fn(&R) -> K,
-) -> K {
-    match value {
-        Either::Left(left) => left_key(left),
-        Either::Right(right) => right_key(right),
-    }
-}
-
-/// What both sides hold of one key.
-#[derive(Debug)]
-pub(crate) struct Sides<L, R> {
-    pub(crate) left: Chain<L>,
-    pub(crate) right: Chain<R>,
-}
-
-/// Records that count for the same windows.
-#[derive(Debug)]
-pub(crate) struct Pane<K, L, R> {
-    /// Numbers of the first and the last of these windows.
-    pub(crate) first: i64,
-    pub(crate) last: i64,
-    /// Results of the first window are stamped with it.
-    pub(crate) stamp: EventTime,
-    pub(crate) table: DenseTable<K, Sides<L, R>>,
-    pub(crate) left_links: Vec<Link<L>>,
-    pub(crate) right_links: Vec<Link<R>>,
-}
-
-/// Where a record goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Destination {
-    /// Into the pane at this place.
-    Pane(u32),
-    /// Nowhere: all its windows have closed.
-    Late,
-    /// Nowhere: it falls between windows.
-    Between,
-    /// Nowhere: there is no memory for a pane, and the query is about to fail.
-    Refused,
-}
-
-/// A record that was looked at.
-#[derive(Debug)]
-pub(crate) struct Arrival<K> {
-    pub(crate) key: K,
-    pub(crate) tag: Tag,
-    pub(crate) destination: Destination,
-    /// The place of its key's entry, if that was found at first sight.
-    pub(crate) entry: u32,
-}
 
 /// What was seen of a batch of records, by their order. Apart from each other, so that the loops which wait for memory
 /// are short: then the processor is ahead of them by many records.
@@ -125,64 +65,6 @@ pub(crate) struct PaneStore<K, L, R> {
     keys: Vec<K>,
     hash: KeyHash,
     funds: Funds,
-}
-
-impl<K, L, R> Default for Pane<K, L, R> {
-    fn default() -> Self {
-        let table = DenseTable::default();
-        Pane {
-            first: 0,
-            last: 0,
-            stamp: EventTime::MIN,
-            table,
-            left_links: Vec::new(),
-            right_links: Vec::new(),
-        }
-    }
-}
-
-impl<K, L, R> Reused for Pane<K, L, R> {
-    fn clear(&mut self, _funds: &mut Funds) -> bool {
-        self.left_links.clear();
-        self.right_links.clear();
-        self.table.clear()
-    }
-
-    fn bytes(&self) -> usize {
-        self.table.bytes() + bytes_of(&self.left_links) + bytes_of(&self.right_links)
-    }
-}
-
-impl<K: Eq, L, R> Pane<K, L, R> {
-    /// The entry of a record's key; none if there is no memory for it.
-    #[inline(always)]
-    pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
-        if arrival.entry != NOWHERE {
-            return Some(arrival.entry);
-        }
-        let none = || Sides { left: Chain::Empty, right: Chain::Empty };
-        self.table.find_or_insert(arrival.tag, arrival.key, none, funds)
-    }
-
-    /// Keeps a value in the entry of its key.
-    #[inline(always)]
-    pub(crate) fn keep(&mut self, entry: u32, value: Either<L, R>, funds: &mut Funds) {
-        let sides = self.table.value_mut(entry);
-        match value {
-            Either::Left(left) => sides.left.push(left, &mut self.left_links, funds),
-            Either::Right(right) => sides.right.push(right, &mut self.right_links, funds),
-        }
-    }
-
-    /// The left values of the entry at `place`.
-    pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
-        (&self.table.value(place).left, &self.left_links)
-    }
-
-    /// The right values of the entry at `place`.
-    pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
-        (&self.table.value(place).right, &self.right_links)
-    }
 }
 
 impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {

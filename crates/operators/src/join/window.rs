@@ -33,10 +33,12 @@ use thalweg_model::{
     StateError, StateReader, StateWriter,
 };
 
+use super::batch::{BATCH_RECORDS, key_of};
 use super::chain::{Chain, Link, START};
 use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
-use super::pane_store::{Arrival, BATCH_RECORDS, Closing, Destination, Pane, PaneStore, key_of};
+use super::pane::{Arrival, Destination, Pane};
+use super::pane_store::{Closing, PaneStore};
 use crate::late::Lateness;
 
 /// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].

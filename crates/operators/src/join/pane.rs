@@ -1,0 +1,110 @@
+//! A pane: records of both sides that count for the same windows, by key; and what is known of a record that may go into
+//! one.
+
+use thalweg_model::{Either, EventTime};
+
+use super::chain::{Chain, Link};
+use super::dense_table::{DenseTable, NOWHERE, Tag};
+use super::funds::{Funds, bytes_of};
+use super::rack::Reused;
+
+/// What both sides hold of one key.
+#[derive(Debug)]
+pub(crate) struct Sides<L, R> {
+    pub(crate) left: Chain<L>,
+    pub(crate) right: Chain<R>,
+}
+
+/// Records that count for the same windows.
+#[derive(Debug)]
+pub(crate) struct Pane<K, L, R> {
+    /// Numbers of the first and the last of these windows.
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+    /// Results of the first window are stamped with it.
+    pub(crate) stamp: EventTime,
+    pub(crate) table: DenseTable<K, Sides<L, R>>,
+    pub(crate) left_links: Vec<Link<L>>,
+    pub(crate) right_links: Vec<Link<R>>,
+}
+
+/// Where a record goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Destination {
+    /// Into the pane at this place.
+    Pane(u32),
+    /// Nowhere: all its windows have closed.
+    Late,
+    /// Nowhere: it falls between windows.
+    Between,
+    /// Nowhere: there is no memory for a pane, and the query is about to fail.
+    Refused,
+}
+
+/// A record that was looked at.
+#[derive(Debug)]
+pub(crate) struct Arrival<K> {
+    pub(crate) key: K,
+    pub(crate) tag: Tag,
+    pub(crate) destination: Destination,
+    /// The place of its key's entry, if that was found at first sight.
+    pub(crate) entry: u32,
+}
+
+impl<K, L, R> Default for Pane<K, L, R> {
+    fn default() -> Self {
+        let table = DenseTable::default();
+        Pane {
+            first: 0,
+            last: 0,
+            stamp: EventTime::MIN,
+            table,
+            left_links: Vec::new(),
+            right_links: Vec::new(),
+        }
+    }
+}
+
+impl<K, L, R> Reused for Pane<K, L, R> {
+    fn clear(&mut self, _funds: &mut Funds) -> bool {
+        self.left_links.clear();
+        self.right_links.clear();
+        self.table.clear()
+    }
+
+    fn bytes(&self) -> usize {
+        self.table.bytes() + bytes_of(&self.left_links) + bytes_of(&self.right_links)
+    }
+}
+
+impl<K: Eq, L, R> Pane<K, L, R> {
+    /// The entry of a record's key; none if there is no memory for it.
+    #[inline(always)]
+    pub(crate) fn entry_of(&mut self, arrival: Arrival<K>, funds: &mut Funds) -> Option<u32> {
+        if arrival.entry != NOWHERE {
+            return Some(arrival.entry);
+        }
+        let none = || Sides { left: Chain::Empty, right: Chain::Empty };
+        self.table.find_or_insert(arrival.tag, arrival.key, none, funds)
+    }
+
+    /// Keeps a value in the entry of its key.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, entry: u32, value: Either<L, R>, funds: &mut Funds) {
+        let sides = self.table.value_mut(entry);
+        match value {
+            Either::Left(left) => sides.left.push(left, &mut self.left_links, funds),
+            Either::Right(right) => sides.right.push(right, &mut self.right_links, funds),
+        }
+    }
+
+    /// The left values of the entry at `place`.
+    pub(crate) fn lefts(&self, place: u32) -> (&Chain<L>, &[Link<L>]) {
+        (&self.table.value(place).left, &self.left_links)
+    }
+
+    /// The right values of the entry at `place`.
+    pub(crate) fn rights(&self, place: u32) -> (&Chain<R>, &[Link<R>]) {
+        (&self.table.value(place).right, &self.right_links)
+    }
+}
