@@ -9,16 +9,18 @@
 //!   records/s, and above that behind the first record of every 50 ms of intended time.
 //!
 //! Speed: a poll makes one stretch of records; each costs a multiplication for its event time and what the
-//! generator needs for its value, and is made where its reader looks at it. `paced/schedule.rs` holds the arithmetic.
+//! generator needs for its value. A cheap value is made where its reader looks at it; others are made once, a hundred or
+//! so at a time, and kept until they are taken. `paced/schedule.rs` holds the arithmetic.
 //!
 //! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself. Drained, they are
 //! those that come without it. At a rate their event times lie before the instants at which they are to be sent, by up to
 //! twice the disorder's bound: records that were held up, not records from the future.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once
-//! ([`Generate::cache_bytes`]); a paced source holds nothing of its own.
+//! ([`Generate::cache_bytes`]); a paced source holds no more than those records.
 
 mod disorder;
+mod kept;
 mod schedule;
 
 use std::fmt;
@@ -30,6 +32,7 @@ use thalweg_model::{
 };
 
 pub use disorder::{Disorder, Indexes};
+use kept::{Kept, KeptInput};
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 
 /// How fast records come, and what their time stamps are.
@@ -99,7 +102,7 @@ type WrittenDisorder = Option<(u64, u64)>;
 /// let source = Paced::new(Arc::new(Squares), pace)?.with_limit(1_000_000);
 /// # Ok::<(), thalweg_connectors::PaceError>(())
 /// ```
-pub struct Paced<G> {
+pub struct Paced<G: Generate> {
     generator: Arc<G>,
     pace: Pace,
     event_times: EventTimes,
@@ -107,6 +110,8 @@ pub struct Paced<G> {
     /// Only at a rate.
     send_times: Option<SendTimes>,
     next_index: u64,
+    /// The records from `next_index` on that are made already; none of a generator whose values are cheap.
+    kept: Kept<G::Item>,
     /// The next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
     marked_index: u64,
     end_index: u64,
@@ -170,6 +175,7 @@ impl<G: Generate> Paced<G> {
             disorder: None,
             send_times,
             next_index,
+            kept: Kept::none(),
             marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
             end_index: u64::MAX,
             stop_at: ProcessingTime::NEVER,
@@ -188,6 +194,9 @@ impl<G: Generate> Paced<G> {
         if let Some(disorder) = self.disorder {
             return self.make_shuffled(&disorder, count, output);
         }
+        if !G::IS_CHEAP {
+            return self.hand_over(count, output);
+        }
         let mut input = PacedInput {
             generator: &*self.generator,
             times: self.event_times.stretch(self.next_index),
@@ -197,6 +206,32 @@ impl<G: Generate> Paced<G> {
         };
         output.push_all(&mut input);
         self.next_index += input.taken as u64;
+    }
+
+    /// The same of a generator whose values are made once, and kept until they are taken.
+    #[inline(always)]
+    fn hand_over<O: Output<G::Item>>(&mut self, count: usize, output: &mut O) {
+        let mut left = count;
+        while left > 0 {
+            let mut input = self.kept_input(left);
+            let offered = input.remaining();
+            output.push_all(&mut input);
+            let taken = offered - input.remaining();
+            self.next_index += taken as u64;
+            left -= taken;
+            if taken < offered {
+                return;
+            }
+        }
+    }
+
+    /// The next records, at most `limit` and at least one; made, unless some are left.
+    #[inline]
+    fn kept_input(&mut self, limit: usize) -> KeptInput<'_, G::Item> {
+        if self.kept.is_empty() {
+            self.kept.refill(&*self.generator, self.next_index, self.event_times.stretch(self.next_index));
+        }
+        self.kept.input(limit)
     }
 
     /// The same in disorder, one by one. Not inlined, so that the loop of records in order stays as it is.
@@ -247,6 +282,10 @@ impl<G: Generate> Source for Paced<G> {
             SourceStatus::IdleUntil(send_times.intended(self.next_index).min(self.stop_at))
         };
         Ok(Polled { status, latency })
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.kept.bytes()
     }
 
     /// At a rate: a second by the rate, cut to whole nanoseconds.

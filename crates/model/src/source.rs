@@ -91,10 +91,28 @@ pub trait Source: Send {
 /// An endless, repeatable sequence of values: the data of a generator, without its pace.
 pub trait Generate: Send + Sync + 'static {
     /// The type of its values.
-    type Item: Send + 'static;
+    type Item: Clone + Send + 'static;
 
-    /// The value at `index`, the same at every call, cheap enough to be made twice.
+    /// Whether making a value twice costs less than keeping it, as when it is read from a cache: then it is made where a
+    /// reader looks at it, and again where one takes it. Else each is made once, kept, and cloned when it is taken.
+    const IS_CHEAP: bool = false;
+
+    /// The value at `index`, the same at every call. There is one for every index, wanted or not: some are made ahead.
     fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
+
+    /// Hands the records from `first` on to `each`, one for each event time: for a generator that finds the next value more
+    /// easily than any.
+    #[inline(always)]
+    fn each_value(
+        &self,
+        first: u64,
+        event_times: impl Iterator<Item = EventTime>,
+        mut each: impl FnMut(Record<Self::Item>),
+    ) {
+        for (offset, event_time) in (0..).zip(event_times) {
+            each(Record::new(event_time, self.value(first.wrapping_add(offset), event_time)));
+        }
+    }
 
     /// Bytes of its cache, counted in the engine's budget.
     fn cache_bytes(&self) -> usize;

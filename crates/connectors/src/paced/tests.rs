@@ -5,11 +5,17 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::VecOutput;
 
-/// Its values are their own indices, and know the event time that they were made with.
-struct Indices;
+/// Its values are their own indices, and know the event time that they were made with. They are kept, or made as they are
+/// looked at.
+struct Indices<const IS_CHEAP: bool>;
 
-impl Generate for Indices {
+/// Those that are kept.
+const INDICES: Indices<false> = Indices;
+
+impl<const IS_CHEAP: bool> Generate for Indices<IS_CHEAP> {
     type Item = (u64, EventTime);
+
+    const IS_CHEAP: bool = IS_CHEAP;
 
     fn value(&self, index: u64, event_time: EventTime) -> (u64, EventTime) {
         (index, event_time)
@@ -23,14 +29,14 @@ impl Generate for Indices {
 const SECOND: u64 = 1_000_000_000;
 const MILLI: u64 = 1_000_000;
 
-fn drain(nominal_rate_per_s: u64) -> Paced<Indices> {
+fn drain(nominal_rate_per_s: u64) -> Paced<Indices<false>> {
     let pace = Pace::Drain { nominal_rate_per_s, start: EventTime::from_micros(-10) };
-    Paced::new(Arc::new(Indices), pace).unwrap()
+    Paced::new(Arc::new(INDICES), pace).unwrap()
 }
 
-fn rate(rate_per_s: u64) -> Paced<Indices> {
+fn rate(rate_per_s: u64) -> Paced<Indices<false>> {
     let pace = Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(10 * SECOND) };
-    Paced::new(Arc::new(Indices), pace).unwrap()
+    Paced::new(Arc::new(INDICES), pace).unwrap()
 }
 
 #[derive(Clone, Copy)]
@@ -40,13 +46,16 @@ struct Poll {
     room: usize,
 }
 
-fn poll(source: &mut Paced<Indices>, poll: Poll) -> (Vec<Record<(u64, EventTime)>>, Polled) {
+fn poll<G>(source: &mut Paced<G>, poll: Poll) -> (Vec<Record<(u64, EventTime)>>, Polled)
+where
+    G: Generate<Item = (u64, EventTime)>,
+{
     let mut output = VecOutput::with_room(poll.room);
     let polled = source.poll(ProcessingTime::from_nanos(poll.now_ns), poll.limit, &mut output).unwrap();
     (output.records, polled)
 }
 
-fn shown(source: &mut Paced<Indices>, now_ns: u64, limit: usize) -> String {
+fn shown(source: &mut Paced<impl Generate<Item = (u64, EventTime)>>, now_ns: u64, limit: usize) -> String {
     let (records, polled) = poll(source, Poll { now_ns, limit, room: usize::MAX });
     let mut shown: Vec<String> = records
         .iter()
@@ -139,7 +148,7 @@ fn rates_have_bounds() {
             Pace::Drain { nominal_rate_per_s: rate_per_s, start: EventTime::EPOCH },
             Pace::Rate { rate_per_s, start: ProcessingTime::ZERO },
         ] {
-            let error = Paced::new(Arc::new(Indices), pace).map(|_| ()).unwrap_err();
+            let error = Paced::new(Arc::new(INDICES), pace).map(|_| ()).unwrap_err();
             assert_eq!(
                 (error, error.code()),
                 (PaceError::RateOutOfBounds { rate_per_s }, "RATE_OUT_OF_BOUNDS")
@@ -170,14 +179,19 @@ fn the_input_of_a_poll() {
             assert_eq!(input.take().map(|record| record.value.0), Some(7));
         }
     }
-    let mut source = drain(1_000_000);
-    let mut probe = Probe(Vec::new());
-    source.poll(ProcessingTime::ZERO, 9, &mut probe).unwrap();
-    assert_eq!(probe.0, [0, 1, 2, 5]);
-    assert_eq!(shown(&mut source, 0, 1), "8@-2 ready", "goes on behind what was taken");
+    fn check<const IS_CHEAP: bool>() {
+        let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::from_micros(-10) };
+        let mut source = Paced::new(Arc::new(Indices::<IS_CHEAP>), pace).unwrap();
+        let mut probe = Probe(Vec::new());
+        source.poll(ProcessingTime::ZERO, 9, &mut probe).unwrap();
+        assert_eq!(probe.0, [0, 1, 2, 5]);
+        assert_eq!(shown(&mut source, 0, 1), "8@-2 ready", "goes on behind what was taken");
+    }
+    check::<false>();
+    check::<true>();
 }
 
-fn saved(source: &Paced<Indices>) -> Vec<u8> {
+fn saved(source: &Paced<Indices<false>>) -> Vec<u8> {
     let mut state = StateWriter::default();
     source.save(&mut state).unwrap();
     state.into_bytes()
@@ -189,7 +203,7 @@ fn going_back_to_a_position() {
     let mut first = rate(2);
     shown(&mut first, 10 * SECOND, 9);
     let pace = Pace::Rate { rate_per_s: 2, start: ProcessingTime::from_nanos(77 * SECOND) };
-    let mut second = Paced::new(Arc::new(Indices), pace).unwrap().with_limit(2);
+    let mut second = Paced::new(Arc::new(INDICES), pace).unwrap().with_limit(2);
     second.load(&mut StateReader::new(&saved(&first))).unwrap();
     assert_eq!(shown(&mut second, 77 * SECOND, 9), "1@10500000 L10500000000 ended");
 
@@ -262,13 +276,15 @@ proptest! {
     ) {
         let start = ProcessingTime::from_nanos(1_234_567);
         let send_times = SendTimes::new(rate_per_s, start);
-        let mut source = Paced::new(Arc::new(Indices), Pace::Rate { rate_per_s, start }).unwrap();
+        let mut source = Paced::new(Arc::new(INDICES), Pace::Rate { rate_per_s, start }).unwrap();
+        let mut cheap = Paced::new(Arc::new(Indices::<true>), Pace::Rate { rate_per_s, start }).unwrap();
         let (mut now_ns, mut next) = (0, 0);
         for (step, limit, room) in polls {
             now_ns += step;
             let now = ProcessingTime::from_nanos(now_ns);
             let (records, polled) = poll(&mut source, Poll { now_ns, limit, room });
             prop_assert!(records.len() <= limit.min(room));
+            prop_assert_eq!(&poll(&mut cheap, Poll { now_ns, limit, room }), &(records.clone(), polled));
             for record in &records {
                 let intended = send_times.intended(next);
                 let event_time = EventTime::from_micros((intended.as_nanos() / 1_000) as i64);

@@ -18,7 +18,7 @@
 use std::fmt;
 use std::num::NonZeroU64;
 
-use thalweg_model::{EventTime, Generate, SeededEntropy};
+use thalweg_model::{EventTime, Generate, Record, SeededEntropy};
 
 use super::csv::HistoricalToll;
 use super::report::{LrbRecord, PositionReport};
@@ -133,7 +133,7 @@ impl LrbGenerator {
         Address { period: (round / rounds) as u32, round: round % rounds, slot, xway }
     }
 
-    #[inline]
+    #[inline(always)]
     fn row(&self, at: Address) -> LrbRecord {
         let view = self.views[at.xway as usize];
         let slot = at.slot + u64::from(view.turn);
@@ -186,6 +186,18 @@ impl Generate for LrbGenerator {
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> LrbRecord {
         self.row(self.address(index))
+    }
+
+    #[inline(always)]
+    fn each_value(
+        &self,
+        first: u64,
+        event_times: impl Iterator<Item = EventTime>,
+        mut each: impl FnMut(Record<LrbRecord>),
+    ) {
+        for (event_time, value) in event_times.zip(self.records_from(first)) {
+            each(Record::new(event_time, value));
+        }
     }
 
     fn cache_bytes(&self) -> usize {

@@ -73,6 +73,8 @@ impl fmt::Debug for YsbGenerator {
 impl Generate for YsbGenerator {
     type Item = YsbEvent;
 
+    const IS_CHEAP: bool = true;
+
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> YsbEvent {
         self.cache[index as usize & (CACHE_EVENTS - 1)]
