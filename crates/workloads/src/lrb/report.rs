@@ -56,7 +56,11 @@ pub enum LrbRecord {
 }
 
 /// Type 0: where a car is.
+///
+/// In this order in memory: the mark of a record's kind then lies behind twelve bytes that are copied as eight and four.
+/// Behind thirteen, they are copied as twice eight that overlap, and whoever loads what was just stored must wait.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[repr(C)]
 pub struct PositionReport {
     /// The car.
     pub vehicle: u32,
@@ -107,14 +111,17 @@ pub struct Place {
     pub position_feet: u32,
 }
 
-/// As one number, which tables hash by a multiplication.
+/// As one number, with hardly a gap from one segment to the next: tables hash it by a multiplication, which spreads
+/// numbers in a row evenly.
 impl Hash for Segment {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Segment { xway, direction, number } = *self;
-        state.write_u32(u32::from(xway) << 16 | u32::from(direction.number()) << 8 | u32::from(number));
+        state.write_u32(u32::from(xway) << 8 | u32::from(direction.number()) << 7 | u32::from(number));
     }
 }
+
+const _: () = assert!(SEGMENT_COUNT <= 1 << 7);
 
 /// As one number, which tables hash by a multiplication.
 impl Hash for Place {
@@ -161,6 +168,7 @@ impl Place {
 
 const _: () = assert!(size_of::<LrbRecord>() == 16);
 const _: () = assert!(size_of::<PositionReport>() == 16);
+const _: () = assert!(std::mem::offset_of!(PositionReport, direction) == 12);
 const _: () = assert!(size_of::<Segment>() == 4);
 const _: () = assert!(size_of::<Place>() == 8);
 
