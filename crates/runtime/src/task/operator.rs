@@ -135,6 +135,17 @@ where
             // The least of quantum, room, and what the block holds up to the next mark.
             let came = self.ports.next(port, room.min(quantum - taken), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
+            if let Came::Mark(mark @ Mark::Watermark(_)) = came
+                && P::IS_SINGLE
+                && !self.tail.chain.is_stalled()
+            {
+                // The common mark, and most do nothing: it goes through what is open anyway.
+                let flow = self.tail.chain.on_mark(mark, &mut output);
+                drop(output);
+                self.tail.exit.check()?;
+                self.tail.pass(mark, flow, context)?;
+                continue;
+            }
             drop(output);
             match came {
                 Came::Values => {

@@ -146,7 +146,7 @@ where
                 self.end();
                 continue;
             }
-            let (polled, passed, due) = {
+            let (polled, passed, due, flow) = {
                 let mut output = self.tail.exit.open(context.now);
                 if output.room() == 0 {
                     break;
@@ -158,12 +158,17 @@ where
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                     let (passed, due) = (watched.passed, watched.due);
                     self.tail.chain.process_staged(&mut held.into_input(), &mut output, &mut stages, 0);
-                    (polled, passed, due)
+                    (polled, passed, due, None)
                 } else {
                     let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                     let mut watched = Watched::new(&mut self.tracker, &mut piped);
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
-                    (polled, watched.passed, watched.due)
+                    let (passed, due) = (watched.passed, watched.due);
+                    drop(piped);
+                    // Through what is open anyway, if nothing of the records before it is left.
+                    let through = due.filter(|_| !self.tail.chain.is_stalled());
+                    let flow = through.map(|due| self.tail.chain.on_mark(Mark::Watermark(due), &mut output));
+                    (polled, passed, due, flow)
                 }
             };
             self.tail.exit.check()?;
@@ -174,7 +179,11 @@ where
                 self.tail.mark(Mark::Idle);
             }
             if let Some(watermark) = due {
-                self.tail.mark(Mark::Watermark(watermark));
+                let mark = Mark::Watermark(watermark);
+                match flow {
+                    Some(flow) => self.tail.pass(mark, flow, context)?,
+                    None => self.tail.mark(mark),
+                }
             }
             if let Some(intended) = polled.latency {
                 self.tail.mark(Mark::Latency(intended));

@@ -42,12 +42,36 @@ impl<C, E> Tail<C, E> {
     /// Queues a mark behind all that was pushed; only while everything before it is settled.
     pub(crate) fn mark(&mut self, mark: Mark) {
         assert!(self.marks.len() < MARKS_MAX, "marks are settled before more are taken");
+        self.note_watermark(mark);
+        self.marks.push_back(mark);
+    }
+
+    /// Queues a mark, or hands it on at once: the chain has been given it while the exit was still open for the records
+    /// before it, and has answered `flow`. Only while nothing else waits.
+    pub(crate) fn pass<T>(&mut self, mark: Mark, flow: Flow, context: &StepContext<'_>) -> Result<(), Fault>
+    where
+        C: Operator<T>,
+        E: Exit<C::Out>,
+    {
+        assert!(self.marks.is_empty(), "the marks before it are settled");
+        self.note_watermark(mark);
+        if flow == Flow::More {
+            self.is_emitting = true;
+            self.marks.push_back(mark);
+            return Ok(());
+        }
+        match self.chain.forward(mark) {
+            Some(mark) => self.exit.mark(mark, context.now, context.clock),
+            None => Ok(()),
+        }
+    }
+
+    fn note_watermark(&mut self, mark: Mark) {
         if let Mark::Watermark(watermark) = mark {
             let last = self.watermark;
             assert!(watermark >= last, "watermarks never go back on an edge: {watermark:?} after {last:?}");
             self.watermark = watermark;
         }
-        self.marks.push_back(mark);
     }
 
     /// Whether the end has got through, and nothing is left to do.
