@@ -1,17 +1,23 @@
 //! Memory for the state of a task, from the engine's budget: asked for before the state grows, and settled after the step.
 //!
-//! While a step runs, what it asks for is reserved on top of what the state held before it. When the step is over the
-//! state says what it holds, and that is what stays reserved. A refusal is kept until then: the query fails with it.
+//! While a step runs, what it asks for is reserved on top of what the state held before it, and some more: most who ask
+//! ask for little, and often. When the step is over the state says what it holds, and that is what stays reserved. A
+//! refusal is kept until then: the query fails with it.
 
 use std::sync::Arc;
 
-use thalweg_memory::sync::{AtomicBool, Mutex, Ordering};
+use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
 use thalweg_model::Lender;
+
+/// Bytes that are reserved beyond what is asked for, if they are to be had.
+const SPARE_BYTES: usize = 1 << 12;
 
 /// Lends to one task.
 pub(crate) struct StateLender {
     pool: Arc<Pool>,
+    /// Reserved since the last settlement, and not asked for yet. Relaxed: as `was_asked`.
+    spare_bytes: AtomicUsize,
     /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
     /// task's baton orders its runs.
     was_asked: AtomicBool,
@@ -27,7 +33,12 @@ struct Lent {
 
 impl StateLender {
     pub(crate) fn new(pool: Arc<Pool>) -> Arc<Self> {
-        Arc::new(StateLender { pool, was_asked: AtomicBool::new(false), lent: Mutex::new(Lent::default()) })
+        Arc::new(StateLender {
+            pool,
+            spare_bytes: AtomicUsize::new(0),
+            was_asked: AtomicBool::new(false),
+            lent: Mutex::new(Lent::default()),
+        })
     }
 
     /// Whether something was refused that is not told yet.
@@ -42,6 +53,7 @@ impl StateLender {
     pub(crate) fn settle(&self, state: &mut Reservation, held_bytes: usize) -> Result<(), BudgetExceeded> {
         if self.was_asked.load(Ordering::Relaxed) {
             self.was_asked.store(false, Ordering::Relaxed);
+            self.spare_bytes.store(0, Ordering::Relaxed);
             let Lent { reserved, refused } = std::mem::take(&mut *self.lent.lock());
             reserved.into_iter().for_each(|reserved| state.absorb(reserved));
             if let Some(refused) = refused {
@@ -59,12 +71,23 @@ impl StateLender {
 
 impl Lender for StateLender {
     fn lend(&self, bytes: usize) -> bool {
+        let spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
+        if let Some(rest) = spare_bytes.checked_sub(bytes) {
+            self.spare_bytes.store(rest, Ordering::Relaxed);
+            return true;
+        }
         self.was_asked.store(true, Ordering::Relaxed);
-        let reserve = || self.pool.budget().reserve(bytes);
-        let reserved = reserve().or_else(|_| {
-            self.pool.give_up_spare();
-            reserve()
-        });
+        let budget = self.pool.budget();
+        let reserved = match budget.reserve(bytes.saturating_add(SPARE_BYTES)) {
+            Ok(reserved) => {
+                self.spare_bytes.store(spare_bytes + SPARE_BYTES, Ordering::Relaxed);
+                Ok(reserved)
+            }
+            Err(_) => budget.reserve(bytes).or_else(|_| {
+                self.pool.give_up_spare();
+                budget.reserve(bytes)
+            }),
+        };
         let mut lent = self.lent.lock();
         match (reserved, &mut lent.reserved) {
             (Ok(more), Some(reserved)) => reserved.absorb(more),
@@ -103,5 +126,25 @@ mod tests {
         assert_eq!(lender.settle(&mut state, 90), Ok(()));
         drop(state);
         assert_eq!(budget.used_bytes(), 0);
+    }
+
+    /// Some more is reserved than was asked for, while there is enough, and given back with the rest.
+    #[test]
+    fn who_asks_for_little_asks_the_budget_seldom() {
+        let budget = Budget::new(2 * SPARE_BYTES);
+        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let mut state = budget.reserve(0).unwrap();
+        assert!((0..=SPARE_BYTES / 8).all(|_| lender.lend(8)));
+        assert_eq!(budget.used_bytes(), SPARE_BYTES + 8);
+        // What is spare does not stand in the way of who asks for all that is left.
+        assert!(lender.lend(SPARE_BYTES - 8));
+        assert_eq!(budget.used_bytes(), 2 * SPARE_BYTES);
+        assert!(!lender.lend(1));
+        lender.settle(&mut state, 3 * 8).unwrap_err();
+        lender.settle(&mut state, 3 * 8).unwrap();
+        assert_eq!(budget.used_bytes(), 3 * 8);
+        // After a settlement nothing is spare.
+        assert!(lender.lend(8));
+        assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
     }
 }
