@@ -1,16 +1,15 @@
-//! The short form of Linear Road in the typed interface: ten operators.
+//! The short form of Linear Road in the typed interface: ten operators, and a filter behind the accidents' window, which
+//! has a result for every place where a car stood.
 //!
 //! ```text
-//! source -> filter(reports) -> map(position) -+-> filter(stands, not leaving) -> accidents, 120 s / 30 s --------+
-//!                                             +-> average speed, 60 s --+                                        |
+//! source -> filter(reports) -> map(position) -+-> filter(stands, not leaving) -> accidents, 120 s / 30 s -> filter -+
+//!                                             +-> average speed, 60 s --+                                           |
 //!                                             +-> reports, 60 s --------+-> window join, 60 s (toll) -> co-group, 60 s -> sink
 //! ```
 //!
 //! What comes out must equal [`crate::reference::lrb`], doubles within a relative 1e-9.
 //!
 //! Source: the Enjima paper, section 5.1.1.
-
-use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use thalweg::{
@@ -62,6 +61,8 @@ where
         .key_by(PositionReport::place)
         .sliding(SlidingWindows::of_size(ACCIDENT_WINDOW).every(ACCIDENT_SLIDE)?)
         .aggregate(StoppedCars)
+        .name("stopped cars")
+        .filter(|place| place.value)
         .name("accidents");
     let speeds = reports
         .branch()
@@ -87,7 +88,7 @@ where
         .join(accidents.key_by(|accident| accident.key.segment()))
         .tumbling(minutes)
         .co_group(|window, segment, tolls, accidents| {
-            let count = accidents.iter().filter(|accident| accident.value).count() as u64;
+            let count = accidents.len() as u64;
             let report = tolls.first().map(|toll| SegmentReport {
                 cars: toll.cars,
                 average_speed_mph: toll.average_speed_mph,
@@ -108,47 +109,84 @@ where
 #[derive(Clone, Copy, Debug)]
 struct StoppedCars;
 
+/// Reports of each car at a place. Most have seen one car only, which takes no allocation.
+#[derive(Clone, Default, Debug, Serialize, Deserialize)]
+struct Standing {
+    /// None if its reports are 0; then there are no others either.
+    first: CarReports,
+    others: Vec<CarReports>,
+}
+
+/// A car, and how often it has reported.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+struct CarReports {
+    vehicle: u32,
+    reports: u32,
+}
+
+impl Standing {
+    fn iter(&self) -> impl Iterator<Item = &CarReports> {
+        std::iter::once(&self.first).chain(&self.others).filter(|car| car.reports > 0)
+    }
+
+    fn add(&mut self, more: CarReports) {
+        if self.first.reports == 0 {
+            self.first = more;
+        } else if self.first.vehicle == more.vehicle {
+            self.first.reports += more.reports;
+        } else if let Some(car) = self.others.iter_mut().find(|car| car.vehicle == more.vehicle) {
+            car.reports += more.reports;
+        } else {
+            self.others.push(more);
+        }
+    }
+
+    fn subtract(&mut self, less: CarReports) {
+        if self.first.vehicle == less.vehicle {
+            self.first.reports = self.first.reports.saturating_sub(less.reports);
+            if self.first.reports == 0 {
+                self.first = self.others.pop().unwrap_or_default();
+            }
+        } else if let Some(place) = self.others.iter().position(|car| car.vehicle == less.vehicle) {
+            let left = self.others[place].reports.saturating_sub(less.reports);
+            self.others[place].reports = left;
+            if left == 0 {
+                self.others.swap_remove(place);
+            }
+        }
+    }
+}
+
 impl Fold<PositionReport> for StoppedCars {
-    /// Reports of each car.
-    type Accumulator = BTreeMap<u32, u32>;
+    type Accumulator = Standing;
     type Result = bool;
 
-    fn create(&self) -> BTreeMap<u32, u32> {
-        BTreeMap::new()
+    fn create(&self) -> Standing {
+        Standing::default()
     }
 
-    fn fold(&self, cars: &mut BTreeMap<u32, u32>, report: &PositionReport) {
-        *cars.entry(report.vehicle).or_insert(0) += 1;
+    fn fold(&self, standing: &mut Standing, report: &PositionReport) {
+        standing.add(CarReports { vehicle: report.vehicle, reports: 1 });
     }
 
-    fn merge(&self, reports: &mut BTreeMap<u32, u32>, other: BTreeMap<u32, u32>) {
-        for (vehicle, count) in other {
-            *reports.entry(vehicle).or_insert(0) += count;
-        }
+    fn merge(&self, standing: &mut Standing, other: Standing) {
+        other.iter().for_each(|car| standing.add(*car));
     }
 
     const INVERTS: bool = true;
 
-    fn unmerge(&self, reports: &mut BTreeMap<u32, u32>, other: &BTreeMap<u32, u32>) {
-        for (vehicle, count) in other {
-            let left = reports.get(vehicle).map_or(0, |reports| reports.saturating_sub(*count));
-            if left == 0 {
-                reports.remove(vehicle)
-            } else {
-                reports.insert(*vehicle, left)
-            };
-        }
+    fn unmerge(&self, standing: &mut Standing, other: &Standing) {
+        other.iter().for_each(|car| standing.subtract(*car));
     }
 
     const HOLDS: bool = true;
 
-    /// A node of a tree is at least half full.
-    fn held_bytes(&self, reports: &BTreeMap<u32, u32>) -> usize {
-        reports.len() * 2 * size_of::<(u32, u32)>()
+    fn held_bytes(&self, standing: &Standing) -> usize {
+        standing.others.capacity() * size_of::<CarReports>()
     }
 
-    fn finish(&self, reports: BTreeMap<u32, u32>) -> bool {
-        reports.values().filter(|&&count| count >= STOPPED_REPORTS).count() >= ACCIDENT_CARS as usize
+    fn finish(&self, standing: Standing) -> bool {
+        standing.iter().filter(|car| car.reports >= STOPPED_REPORTS).count() >= ACCIDENT_CARS as usize
     }
 }
 
