@@ -47,6 +47,13 @@ fn recorded_trips_give_their_results() {
     // 2013-01-01 00:00 is 1,356,998,400 s.
     assert_eq!(rows, ["1356998460,311,325,2,3.75", "1356998520,312,325,1,3.0", "1356998580,311,325,1,3.0"]);
     assert_eq!(folder.text("out/nyt.bad.csv"), None, "no bad lines, no file for them");
+
+    // As the Commission's own files have it.
+    let lines = [HEADER.replace(',', ", "), trip("00:01:00")];
+    folder.write("blanks.csv", lines.join("\n"));
+    let figures = folder.json("bench nyt --input blanks.csv --window 60s");
+    assert_right(&figures);
+    assert_eq!((&figures["events_in"], &figures["results_out"]), (&1.into(), &1.into()));
 }
 
 #[test]

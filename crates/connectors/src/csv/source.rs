@@ -49,7 +49,7 @@ pub struct CsvOptions {
 pub enum Header {
     /// Data like all others.
     None,
-    /// The names of all columns, in order and letter by letter; anything else is `BAD_HEADER`.
+    /// The names of all columns, in order and letter by letter, but for blanks around them; anything else is `BAD_HEADER`.
     Expect,
 }
 
@@ -268,7 +268,7 @@ fn check_header(lines: &mut Lines, splitter: &mut Splitter, options: &CsvOptions
     let columns = options.columns;
     let is_right = splitter
         .split(found)
-        .is_ok_and(|row| columns.iter().enumerate().all(|(index, &name)| row.text(index) == name));
+        .is_ok_and(|row| columns.iter().enumerate().all(|(index, &name)| row.text(index).trim() == name));
     if is_right {
         return Ok(());
     }

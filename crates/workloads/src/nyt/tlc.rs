@@ -1,5 +1,5 @@
 //! Recorded trips: one row of a `trip_data` file of New York's Taxi and Limousine Commission (TLC), as
-//! fields, to a record. Splitting bytes into fields is left to the connector.
+//! fields, to a record. Splitting bytes into fields, and the header, are left to the connector.
 //!
 //! The query reads four of the fourteen columns; the others may hold anything. A date must name an instant, a
 //! number must be finite (`.50`, `-0`, `1E-3` are fine; empty, `nan` and `inf` are not): anything else is a
@@ -37,15 +37,10 @@ const TRIP_DISTANCE: usize = column("trip_distance");
 const PICKUP_LONGITUDE: usize = column("pickup_longitude");
 const PICKUP_LATITUDE: usize = column("pickup_latitude");
 
-/// Why a file or a row is not taken.
+/// Why a row is not taken.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum TlcError {
-    /// The first row does not name the columns of a `trip_data` file.
-    Header {
-        /// The names it has.
-        found: String,
-    },
     /// A row has more or fewer fields than there are columns.
     FieldCount {
         /// Whether it has too many.
@@ -65,11 +60,6 @@ pub enum TlcError {
 impl fmt::Display for TlcError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            TlcError::Header { found } => {
-                let wanted = COLUMNS.join(",");
-                write!(f, "not a TLC trip_data file: its columns are {found:?}, but must be {wanted:?}; ")?;
-                write!(f, "convert the file, or give another")
-            }
             TlcError::FieldCount { is_above } => {
                 let more = if *is_above { "more" } else { "fewer" };
                 write!(f, "row has {more} than {} fields; is it cut off, or of another file?", COLUMNS.len())
@@ -89,21 +79,10 @@ impl std::error::Error for TlcError {}
 impl Coded for TlcError {
     fn code(&self) -> &'static str {
         match self {
-            TlcError::Header { .. } => "TLC_HEADER",
             TlcError::FieldCount { .. } => "TLC_FIELD_COUNT",
             TlcError::Field { .. } => "TLC_FIELD",
         }
     }
-}
-
-/// Whether `names`, the fields of a file's first row, are the columns of a `trip_data` file. Blanks around a
-/// name do not count: the Commission's own files have some.
-///
-/// # Errors
-/// [`TlcError::Header`] if they are not.
-pub fn check_header<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<(), TlcError> {
-    let names: Vec<&str> = names.into_iter().map(str::trim).collect();
-    if names == COLUMNS { Ok(()) } else { Err(TlcError::Header { found: names.join(",") }) }
 }
 
 /// The trip of one row, stamped with its dropoff; `field` gives the row's field at an index from 0, and none

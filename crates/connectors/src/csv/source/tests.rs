@@ -95,7 +95,8 @@ fn headers() {
     assert_eq!(read(b"1,a,2\n"), told("`1,a,2`"));
     assert_eq!(read(b"time,value,key\n"), told("`time,value,key`"));
     assert_eq!(read(b"time,key,value,more\n"), told("`time,key,value,more`"));
-    assert_eq!(read(b"time, key,value\n\0"), told("`time, key,value`"));
+    assert_eq!(read(b"time, key ,\" value\"\n1,a,2\n"), "a@1=2");
+    assert_eq!(read(b"time,k ey,value\n\0"), told("`time,k ey,value`"));
     assert_eq!(read(b"\x00\xff\n"), told("`\\0\u{fffd}`"));
     let long = "x".repeat(LINE_BYTES_MAX + 9);
     assert_eq!(read(long.as_bytes()), told(&format!("`{}`", "x".repeat(HEADER_SHOWN_CHARS_MAX))));
