@@ -123,7 +123,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         Some(Fired { window, firing, key, accumulator })
     }
 
-    /// Begins with the next window that has ended, if there is one.
+    /// Begins with the next window that has ended, if there is one and memory for it.
     fn begin<V, F>(&mut self, fold: &F, watermark: EventTime) -> bool
     where
         F: Fold<V, Accumulator = A>,
@@ -135,6 +135,9 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         match (on_time, changed) {
             (Some(number), changed) if changed.is_none_or(|changed| number <= changed) => {
                 self.fire(fold, number);
+                // Without a result there was no memory for one. As the query is about to fail, no other window is tried:
+                // there may be no end of them.
+                return !self.emission.as_ref().is_some_and(Emission::is_over);
             }
             (_, Some(number)) => self.update(number),
             (_, None) => {

@@ -305,18 +305,18 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     {
         self.tables.change(part.table, |table| table.fold(fold, key.clone(), value));
         let mut number = part.since.update;
-        while number < part.since.on_time {
-            self.note_changed(number, key.clone());
+        // There may be more windows than anybody has memory for.
+        while number < part.since.on_time && self.note_changed(number, key.clone()) {
             number = number.next();
         }
     }
 
-    /// The result of `key` in a window will be updated.
-    fn note_changed(&mut self, number: WindowNumber, key: K) {
+    /// The result of `key` in a window will be updated; `false` if there is no memory for it.
+    fn note_changed(&mut self, number: WindowNumber, key: K) -> bool {
         self.due = self.due.min(self.windows.window(number).end);
         if !self.changed.contains_key(&number) {
             if !self.allowance.ask(Self::CHANGED_BYTES) {
-                return;
+                return false;
             }
             self.changed_bytes += Self::CHANGED_BYTES;
             self.changed.insert(number, KeyTable::new(self.hash.clone(), self.allowance.clone()));
@@ -326,6 +326,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
             keys.update(key, || (), |()| ());
             self.changed_bytes = self.changed_bytes + keys.bytes() - before;
         }
+        true
     }
 
     /// The table of a pane for what counts since then, which is made if there is none; none if there is no memory for it.
@@ -427,7 +428,8 @@ impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {
         for _ in 0..state.take::<usize>()? {
             let (number, len): (WindowNumber, usize) = state.take()?;
             for _ in 0..len {
-                self.note_changed(number, state.take()?);
+                // If there is no memory for it, the query is about to fail.
+                let _is_granted = self.note_changed(number, state.take()?);
             }
         }
         self.load_emission(fold, state)?;

@@ -286,6 +286,34 @@ fn state_stays_within_its_allowance() {
 }
 
 /// A fold whose accumulators hold memory: all of it is counted, and given back.
+/// Windows so close that there is no end of them: who is refused memory comes back to say so.
+#[test]
+fn more_windows_than_memory() {
+    for lateness in [0, 1 << 50] {
+        let spans = Spans { size: 1 << 50, slide: 1, offset: 0, lateness };
+        for limit in [0, 1_000, 3_000, 10_000, 100_000] {
+            let purse = Purse::of(limit);
+            let mut bed = Bed::new(sums(spans, Inverting)).funded_by(&purse);
+            bed.run("1@0");
+            bed.run(&format!("I{} 2@5", 1i64 << 45));
+            assert!(bed.state_bytes() <= purse.granted());
+            let purse = Purse::of(limit);
+            let mut bed = Bed::new(sums(spans, Sum)).with_room(1).funded_by(&purse);
+            bed.run("1@0 2@0");
+            assert!(bed.state_bytes() <= purse.granted());
+        }
+    }
+    // Memory for the pane, and none for the sum of panes.
+    for limit in (0..6_000).step_by(100) {
+        let mut operator = sums(Spans { size: 1 << 50, slide: 1, offset: 0, lateness: 0 }, Sum);
+        operator.fund(&Purse::of(limit).allowance());
+        let output = &mut crate::test_bed::Collected::new(3);
+        operator.process(&mut crate::test_bed::Given::of(&[(1, 0)]), output);
+        let flow = operator.on_mark(Mark::Watermark(thalweg_model::EventTime::MAX), output);
+        assert_eq!(flow == Flow::More, output.take().len() == 3, "limit {limit}");
+    }
+}
+
 #[test]
 fn what_accumulators_hold_is_counted() {
     for lateness in [0, 7] {
