@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use thalweg::{
-    Chaining, Count, EdgeLimits, Either, Engine, EventTime, PlanError, Query, QueryReport, Record, Span,
-    TumblingWindows, WatermarkStrategy, source::Given,
+    Chaining, Count, EdgeLimits, Either, Engine, EventTime, Firing, PlanError, Query, QueryReport, Record,
+    SessionGap, Span, TumblingWindows, WatermarkStrategy, Windowed, source::Given,
 };
 use thalweg_connectors::{Collect, Discard};
 
@@ -88,6 +88,25 @@ fn lateness_in_a_union_goes_by_the_own_watermark() {
     };
     let report = check(write, &[(0, 60), (60, 120), (120, 60)]);
     assert_eq!(report.total(|counts| counts.late), 1);
+}
+
+/// The value at 3 s joins the session that has fired, and makes it longer; that at 1 s comes too late, and goes its own way.
+#[test]
+fn late_values_update_sessions_or_part_from_them() {
+    let (gap, allowed) = (SessionGap::new(Span::from_secs(5)).unwrap(), Span::from_secs(10));
+    let write = move |query: &Query, sink: Collect<(i64, u64, bool)>| {
+        let numbers = query.source("n", numbers([0, 12, 3, 30, 1]), WatermarkStrategy::ascending());
+        let sessions = numbers.key_by(|_| ()).session(gap).allow_lateness(allowed).divert_late();
+        let (results, late) = sessions.aggregate(Count).part();
+        let shown = results.map(|Windowed { window, value, firing, .. }| {
+            (window.end.as_micros() / 1_000_000, value, firing == Firing::Update)
+        });
+        shown.union(late.map(|second| (second, 0, false))).sink("found", sink);
+    };
+    let found = [(1, 0, false), (5, 1, false), (8, 2, true), (17, 1, false), (35, 1, false)];
+    let report = check(write, &found);
+    let counts = report.operators.iter().find(|it| it.counts.late > 0).expect("a value is late").counts;
+    assert_eq!((counts.read, counts.folded, counts.late), (5, 4, 1));
 }
 
 #[test]
