@@ -92,45 +92,35 @@ pub trait Matching<K, L, R, KeyL, KeyR> {
 #[derive(Clone, Copy, Debug)]
 pub struct InWindows(SlidingWindows);
 
-impl<K, L, R, KeyL, KeyR> Matching<K, L, R, KeyL, KeyR> for InWindows
-where
-    K: Eq + Hash + State,
-    L: Clone + State,
-    R: Clone + State,
-    KeyL: Fn(&L) -> K + Send + 'static,
-    KeyR: Fn(&R) -> K + Send + 'static,
-{
-    type Join<M: Combine<L, R, Out: Send + 'static> + 'static> = WindowJoin<K, L, R, KeyL, KeyR, M>;
-
-    fn join<M>(self, left_key: KeyL, right_key: KeyR, combine: M) -> Self::Join<M>
-    where
-        M: Combine<L, R, Out: Send + 'static> + 'static,
-    {
-        WindowJoin::new("", self.0, left_key, right_key, combine)
-    }
-}
-
 /// Those of which the right one lies within an interval of the left one.
 #[derive(Clone, Copy, Debug)]
 pub struct Within(Interval);
 
-impl<K, L, R, KeyL, KeyR> Matching<K, L, R, KeyL, KeyR> for Within
-where
-    K: Eq + Hash + State,
-    L: Clone + State,
-    R: Clone + State,
-    KeyL: Fn(&L) -> K + Send + 'static,
-    KeyR: Fn(&R) -> K + Send + 'static,
-{
-    type Join<M: Combine<L, R, Out: Send + 'static> + 'static> = IntervalJoin<K, L, R, KeyL, KeyR, M>;
+/// Says by which operator those meet who match.
+macro_rules! matching {
+    ($way:ident, $join:ident) => {
+        impl<K, L, R, KeyL, KeyR> Matching<K, L, R, KeyL, KeyR> for $way
+        where
+            K: Eq + Hash + State,
+            L: Clone + State,
+            R: Clone + State,
+            KeyL: Fn(&L) -> K + Send + 'static,
+            KeyR: Fn(&R) -> K + Send + 'static,
+        {
+            type Join<M: Combine<L, R, Out: Send + 'static> + 'static> = $join<K, L, R, KeyL, KeyR, M>;
 
-    fn join<M>(self, left_key: KeyL, right_key: KeyR, combine: M) -> Self::Join<M>
-    where
-        M: Combine<L, R, Out: Send + 'static> + 'static,
-    {
-        IntervalJoin::new("", self.0, left_key, right_key, combine)
-    }
+            fn join<M>(self, left_key: KeyL, right_key: KeyR, combine: M) -> Self::Join<M>
+            where
+                M: Combine<L, R, Out: Send + 'static> + 'static,
+            {
+                $join::new("", self.0, left_key, right_key, combine)
+            }
+        }
+    };
 }
+
+matching!(InWindows, WindowJoin);
+matching!(Within, IntervalJoin);
 
 /// Two streams, of which it is settled which values meet.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
