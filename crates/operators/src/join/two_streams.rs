@@ -69,6 +69,15 @@ impl TwoStreams {
         (stream(0), stream(1)).prop_map(|(left, right)| TwoStreams { sides: [left, right] })
     }
 
+    /// The same around another instant, cut off at the ends of the range.
+    pub(crate) fn moved_to(&self, instant: i64) -> TwoStreams {
+        let moved = |said: &Said| match *said {
+            Said::Value { value, time } => Said::Value { value, time: instant.saturating_add(time) },
+            Said::Watermark(watermark) => Said::Watermark(instant.saturating_add(watermark)),
+        };
+        TwoStreams { sides: self.sides.each_ref().map(|side| side.iter().map(moved).collect()) }
+    }
+
     pub(crate) fn swapped(&self) -> TwoStreams {
         let [left, right] = self.sides.clone();
         TwoStreams { sides: [right, left] }
@@ -119,6 +128,11 @@ impl TwoStreams {
             }
         }
     }
+}
+
+/// Instants at the ends of the range, or so near that a stream around them reaches it.
+pub(crate) fn ends_of_time() -> impl Strategy<Value = i64> {
+    (any::<bool>(), 0..80i64).prop_map(|(is_late, off)| if is_late { i64::MAX - off } else { i64::MIN + off })
 }
 
 /// How an operator under test is run.

@@ -4,7 +4,9 @@
 use proptest::prelude::*;
 
 use super::super::combine::{FullOuter, Inner, LeftOuter, RightOuter};
-use super::super::two_streams::{Judged, Run, Said, TwoStreams, key_of, pair, sorted, swapped_pair};
+use super::super::two_streams::{
+    Judged, Run, Said, TwoStreams, ends_of_time, key_of, pair, sorted, swapped_pair,
+};
 use super::*;
 use crate::purse::Purse;
 use crate::test_bed::Bed;
@@ -160,7 +162,7 @@ fn refusals_lose_records_and_nothing_else() {
     }
 }
 
-/// Nested loops over the records that were on time.
+/// Nested loops over the records that were on time, in 128 bits. Behind the end of the stream nobody is.
 fn recompute(
     streams: &TwoStreams,
     (lower, upper): (i64, i64),
@@ -168,12 +170,13 @@ fn recompute(
     is_right_outer: bool,
 ) -> Vec<String> {
     let on_time = |side: usize| -> Vec<Judged> {
-        streams.judged(side).into_iter().filter(|record| record.time >= record.late_by).collect()
+        let is_on_time = |record: &Judged| record.late_by <= record.time && record.late_by < i64::MAX;
+        streams.judged(side).into_iter().filter(is_on_time).collect()
     };
     let (lefts, rights) = (on_time(0), on_time(1));
     let meet = |left: &Judged, right: &Judged| {
-        let is_within = left.time + lower <= right.time && right.time <= left.time + upper;
-        is_within && left.value % 10 == right.value % 10
+        let behind = i128::from(right.time) - i128::from(left.time);
+        i128::from(lower) <= behind && behind <= i128::from(upper) && left.value % 10 == right.value % 10
     };
     let mut results = Vec::new();
     for left in &lefts {
@@ -194,6 +197,15 @@ fn recompute(
 
 fn bounds() -> impl Strategy<Value = (i64, i64)> {
     (-20..20i64, prop_oneof![Just(0i64), 0..30i64]).prop_map(|(lower, length)| (lower, lower + length))
+}
+
+/// Small, or nearly as far as the range is wide.
+fn bound() -> impl Strategy<Value = i64> {
+    prop_oneof![
+        -20..20i64,
+        (0..40i64).prop_map(|less| i64::MAX - less),
+        (0..40i64).prop_map(|less| less - i64::MAX)
+    ]
 }
 
 /// The same streams with time running faster, so that they span many buckets.
@@ -228,6 +240,22 @@ proptest! {
             _ => (run.results(&streams, || join(interval, FullOuter(pair))), (true, true)),
         };
         prop_assert_eq!(got, recompute(&streams, (lower, upper), outer.0, outer.1));
+    }
+
+    /// Records and watermarks at both ends of the range, each side at one or the other, and bounds that reach across it.
+    #[test]
+    fn the_ends_of_time_equal_nested_loops(
+        bounds in [bound(), bound()], streams in TwoStreams::any(), ends in [ends_of_time(), ends_of_time()],
+        run in Run::any(), is_outer: bool,
+    ) {
+        let (lower, upper) = (bounds[0].min(bounds[1]), bounds[0].max(bounds[1]));
+        let [left, right] = [0, 1].map(|side| streams.moved_to(ends[side]).sides[side].clone());
+        let streams = TwoStreams { sides: [left, right] };
+        let got = match is_outer {
+            true => run.results(&streams, || join(interval(lower, upper), FullOuter(pair))),
+            false => run.results(&streams, || join(interval(lower, upper), Inner(inner))),
+        };
+        prop_assert_eq!(got, recompute(&streams, (lower, upper), is_outer, is_outer));
     }
 
     #[test]

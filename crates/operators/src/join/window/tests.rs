@@ -1,11 +1,13 @@
 //! Window joins: by hand, and against nested loops over the whole input. Values are keyed by their last digit;
 //! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
 
+use std::collections::BTreeSet;
+
 use proptest::prelude::*;
 use thalweg_model::Span;
 
 use super::super::combine::{FullOuter, Inner, LeftOuter, RightOuter};
-use super::super::two_streams::{Judged, Run, TwoStreams, key_of, pair, sorted, swapped_pair};
+use super::super::two_streams::{Judged, Run, TwoStreams, ends_of_time, key_of, pair, sorted, swapped_pair};
 use super::*;
 use crate::test_bed::Bed;
 
@@ -146,11 +148,6 @@ fn a_panic_is_blamed_on_it() {
     assert_eq!(bed.panics("L0@0"), "keys");
 }
 
-/// What is on time for window `start..start + size`, where a window starts at every `offset + n * slide`.
-fn counts_for(record: Judged, start: i64, size: i64) -> bool {
-    start <= record.time && record.time < start + size && start + size > record.late_by
-}
-
 #[derive(Clone, Copy, Debug)]
 struct Shape {
     size: i64,
@@ -170,17 +167,32 @@ impl Shape {
         even(self.size, self.slide, self.offset)
     }
 
+    /// The starts of the windows that a record counts for, in 128 bits: of those that it lies in, the ones that end behind
+    /// its watermark. None ends behind the range.
+    fn starts(self, record: Judged) -> Vec<i128> {
+        let [size, slide, offset] = [self.size, self.slide, self.offset].map(i128::from);
+        let (time, late_by) = (i128::from(record.time), i128::from(record.late_by));
+        let last = (time - offset).div_euclid(slide) * slide + offset;
+        let starts = std::iter::successors(Some(last), |start| Some(start - slide));
+        let of_record = starts.take_while(|start| start + size > time);
+        of_record.filter(|start| late_by < (start + size).min(i64::MAX.into())).collect()
+    }
+
     /// Nested loops, window by window.
     fn recompute(self, streams: &TwoStreams, is_left_outer: bool, is_right_outer: bool) -> Vec<String> {
-        let (lefts, rights) = (streams.judged(0), streams.judged(1));
+        let sides = [0, 1].map(|side| {
+            let with_starts = |record: Judged| (record.value, self.starts(record));
+            streams.judged(side).into_iter().map(with_starts).collect::<Vec<_>>()
+        });
+        let starts: BTreeSet<i128> = sides.iter().flatten().flat_map(|(_, starts)| starts.clone()).collect();
         let mut results = Vec::new();
-        for start in (-400..400).filter(|start| (start - self.offset) % self.slide == 0) {
-            let stamp = start + self.size - 1;
-            let within = |records: &[Judged]| -> Vec<i64> {
-                let counted = records.iter().filter(|record| counts_for(**record, start, self.size));
-                counted.map(|record| record.value).collect()
-            };
-            let (lefts, rights) = (within(&lefts), within(&rights));
+        for start in starts {
+            let end = (start + i128::from(self.size)).min(i64::MAX.into());
+            let stamp = i64::try_from(end - 1).unwrap();
+            let [lefts, rights] = sides.each_ref().map(|records| -> Vec<i64> {
+                let counted = records.iter().filter(|(_, starts)| starts.contains(&start));
+                counted.map(|(value, _)| *value).collect()
+            });
             for left in &lefts {
                 for right in rights.iter().filter(|right| *right % 10 == left % 10) {
                     results.push((pair(Some(left), Some(right)), stamp));
@@ -219,6 +231,24 @@ proptest! {
             _ => (run.results(&streams, || join(windows, FullOuter(pair))), (true, true)),
         };
         prop_assert_eq!(got, shape.recompute(&streams, outer.0, outer.1));
+    }
+
+    /// Records and watermarks at either end of the range, in windows that reach beyond it, or across it.
+    #[test]
+    fn the_ends_of_time_equal_nested_loops(
+        shape in Shape::any(), is_wide: bool, streams in TwoStreams::any(), end in ends_of_time(), run in Run::any(),
+        is_outer: bool,
+    ) {
+        let Shape { size, slide, offset } = shape;
+        // Of windows that begin every microsecond those before the range are left out.
+        let wide = Shape { size: i64::MAX - size, slide: i64::MAX - slide, offset };
+        let shape = if is_wide { wide } else { Shape { size, slide: slide.max(2), offset } };
+        let streams = streams.moved_to(end);
+        let got = match is_outer {
+            true => run.results(&streams, || join(shape.windows(), FullOuter(pair))),
+            false => run.results(&streams, || join(shape.windows(), Inner(inner))),
+        };
+        prop_assert_eq!(got, shape.recompute(&streams, is_outer, is_outer));
     }
 
     #[test]
