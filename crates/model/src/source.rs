@@ -166,7 +166,7 @@ impl<T: Clone + Send + 'static> Source for Given<T> {
         let next: usize = state.take()?;
         if next > self.records.len() {
             let reason = format!("position {next} lies behind the last of {} records", self.records.len());
-            return Err(StateError::Read { offset: 0, reason });
+            return Err(state.wrong(reason));
         }
         self.next = next;
         Ok(())

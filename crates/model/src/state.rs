@@ -18,11 +18,11 @@ impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
 pub enum StateError {
     /// A value refused to be written.
     Write(String),
-    /// The bytes at `offset` are not what the operator expects there.
+    /// The bytes at `offset`, or just before it, are not what the operator expects there.
     Read {
         /// Bytes from the start of the section.
         offset: usize,
-        /// What the decoder said.
+        /// What the decoder or the operator said.
         reason: String,
     },
     /// `count` bytes are left over behind the last value.
@@ -90,11 +90,15 @@ impl<'a> StateReader<'a> {
     /// # Errors
     /// [`StateError::Read`] if the bytes end too soon or say something else.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<T, StateError> {
-        let offset = self.whole.len() - self.rest.len();
-        let (value, rest) = postcard::take_from_bytes(self.rest)
-            .map_err(|error| StateError::Read { offset, reason: error.to_string() })?;
+        let (value, rest) =
+            postcard::take_from_bytes(self.rest).map_err(|error| self.wrong(error.to_string()))?;
         self.rest = rest;
         Ok(value)
+    }
+
+    /// What is wrong with the value that was taken last: it can be read, but not be so.
+    pub fn wrong(&self, reason: impl Into<String>) -> StateError {
+        StateError::Read { offset: self.whole.len() - self.rest.len(), reason: reason.into() }
     }
 
     /// Asserts that everything was read.
@@ -125,6 +129,7 @@ mod tests {
         let mut short = StateReader::new(&bytes[..3]);
         assert_eq!(short.take::<(u64, i64)>(), Ok((7, -1)));
         assert!(matches!(short.take::<String>(), Err(StateError::Read { offset: 2, .. })));
+        assert_eq!(short.wrong("no"), StateError::Read { offset: 2, reason: "no".to_owned() });
         assert_eq!(StateReader::new(&bytes[..1]).finish(), Err(StateError::Trailing { count: 1 }));
     }
 }

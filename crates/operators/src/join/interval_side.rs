@@ -292,11 +292,16 @@ impl<K: Eq + Hash + State, V: State, N: Fate> Side<K, V, N> {
         for _ in 0..state.take::<usize>()? {
             for _ in 0..state.take::<usize>()? {
                 let mut key: Option<K> = Some(state.take()?);
-                let mut entry = None;
+                let (mut number, mut entry) = (None, None);
                 for _ in 0..state.take::<usize>()? {
                     let row = Row { time: state.take()?, value: state.take()?, fate: state.take()? };
+                    // Buckets are as wide as the interval says: of another one, what was together may not be.
+                    if *number.get_or_insert(self.number_of(row.time)) != self.number_of(row.time) {
+                        return Err(
+                            state.wrong("rows of an entry lie in two buckets: was the interval changed?")
+                        );
+                    }
                     let Some(place) = self.open(row.time, funds) else { continue };
-                    // All rows of an entry lie in one bucket.
                     if let Some(key) = key.take() {
                         entry = self.entry_of(place, Tag::of(hash, &key), key, funds);
                     }

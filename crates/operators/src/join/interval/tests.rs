@@ -2,6 +2,7 @@
 //! `1+2@9` is the result of the left 1 and the right 2, `1+-` of a left one that met nobody.
 
 use proptest::prelude::*;
+use thalweg_model::staged::Held;
 
 use super::super::combine::{FullOuter, Inner, LeftOuter, RightOuter};
 use super::super::two_streams::{
@@ -114,6 +115,23 @@ fn the_ends_of_time() {
         &format!("L1@{last} R1@{last} END"),
         &format!("1+-@{last} -+1@{last} END"),
     );
+}
+
+/// Buckets are a quarter of the interval wide: what lies in one of them lies in two of a narrower interval.
+#[test]
+fn state_of_another_interval_is_refused() {
+    let mut wide = join(interval(0, 800_000), Inner(inner));
+    let mut output = Held::new(1);
+    for (value, micros) in [(1, 50_000), (11, 150_000)] {
+        wide.process_one(Record::new(EventTime::from_micros(micros), Either::Left(value)), &mut output);
+    }
+    let mut state = StateWriter::default();
+    wide.save(&mut state).unwrap();
+    let bytes = state.into_bytes();
+    let load = |upper| join(interval(0, upper), Inner(inner)).load(&mut StateReader::new(&bytes));
+    assert_eq!(load(800_000), Ok(()));
+    let error = load(300_000).unwrap_err().to_string();
+    assert!(error.contains("was the interval changed?"), "{error}");
 }
 
 #[test]
