@@ -18,8 +18,8 @@
 //! * O4. `on_mark` and `resume` answer [`Flow::More`] when room ran out before they were done; the caller
 //!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
 //!   [`Operator::forward`] gives it.
-//! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of
-//!   `EventTime::MAX`.
+//! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks
+//!   given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of `EventTime::MAX`.
 
 use std::cell::Cell;
 
@@ -120,9 +120,11 @@ pub struct Counts {
     pub forwarded: u64,
     /// Records that went into state.
     pub folded: u64,
-    /// Records dropped because the query says so: a predicate that did not hold, a join without a match.
+    /// Records dropped because the query says so: a predicate that did not hold, a join without a match, a gap between
+    /// windows.
     pub filtered: u64,
-    /// Records dropped because all their windows had closed.
+    /// Records that came too late by the watermark of their input: for all their windows, or, where there are none, for
+    /// their own time. Dropped, or handed to a side output.
     pub late: u64,
 }
 

@@ -26,7 +26,6 @@
 //! may here, hardly any two questions would be in flight together. So this stands at the head of a task, where a source
 //! stands in others: it is given records and marks as long as it has room, and gives out records and marks in its own time.
 //!
-//!
 //! What it asks of whoever runs it stands in [`thalweg_model::deferred`].
 
 mod in_flight;

@@ -12,7 +12,8 @@
 //!            Between windows that leave gaps: counted as filtered
 //! Watermark  forwarded unchanged, after all that it closes; watermarks of single inputs end here
 //! Cost       one hash look-up per record. At a watermark, one call per key of each window that closes, for which its values
-//!            are copied next to each other; if windows overlap, one look-up per key and pane
+//!            are copied next to each other; if windows overlap, up to one look-up for each entry of the window in each
+//!            of its panes
 //! Source     the interface is that of Flink's `DataStream.coGroup` with windows
 //!
 //! ```

@@ -120,7 +120,8 @@ fn clamp(micros: i128) -> EventTime {
     EventTime::from_micros(i64::try_from(bounded).expect("clamped into the range of i64"))
 }
 
-/// Windows are at least a microsecond apart, so there are no more of them than instants, and a few at the ends.
+/// Windows are at least a microsecond apart, so nearly all that an instant can lie in have numbers of 64 bits. Those that do
+/// not, of windows that begin every microsecond some that begin before the range, are left out.
 fn number(number: i128) -> i64 {
     i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into())).expect("clamped into the range of i64")
 }
