@@ -219,3 +219,89 @@ fn an_error_that_nobody_makes_a_result_of_fails_the_query() {
     let (_, outcome) = simulate(3, LookupOrder::AsAsked, Some(700));
     assert!(matches!(outcome, Err(QueryError::Connector { .. })), "{outcome:?}");
 }
+
+/// Where a lookup breaks, or what it never does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Breach {
+    NeverAnswers,
+    PanicsWhenAsked,
+    PanicsWhenPolled,
+    AnswersTwice,
+    PanicsWhenDropped,
+}
+
+/// Answers at once, but for its breach.
+struct Breaching(Breach, Vec<Ticket>);
+
+impl Lookup for Breaching {
+    type Question = i64;
+    type Answer = i64;
+
+    fn wakes_by(&mut self, _waker: &Waker) {}
+
+    fn ask(&mut self, ticket: Ticket, _question: i64) {
+        assert!(self.0 != Breach::PanicsWhenAsked, "injected");
+        let times = if self.0 == Breach::AnswersTwice { 2 } else { 1 };
+        self.1.extend(std::iter::repeat_n(ticket, times));
+    }
+
+    fn poll(&mut self) -> Option<(Ticket, Result<i64, Fault>)> {
+        assert!(self.0 != Breach::PanicsWhenPolled || self.1.is_empty(), "injected");
+        let ticket = self.1.pop().filter(|_| self.0 != Breach::NeverAnswers)?;
+        Some((ticket, Ok(7)))
+    }
+}
+
+impl Drop for Breaching {
+    fn drop(&mut self) {
+        assert!(self.0 != Breach::PanicsWhenDropped, "injected");
+    }
+}
+
+/// It fails its own query, by name, or none if all is answered when it breaks; who waits in vain can be cancelled. The
+/// query beside it ends as ever.
+#[test]
+fn a_lookup_that_breaks_its_contract_breaks_its_query_alone() {
+    for breach in [
+        Breach::NeverAnswers,
+        Breach::PanicsWhenAsked,
+        Breach::PanicsWhenPolled,
+        Breach::AnswersTwice,
+        Breach::PanicsWhenDropped,
+    ] {
+        within_bounds(&format!("{breach:?}"), move || {
+            let engine = Engine::builder().workers(2).build().unwrap();
+            let submit = |breach: Option<Breach>| {
+                let query = Query::new("squares");
+                let numbers = query.source("numbers", records(), WatermarkStrategy::ascending());
+                let sink = Collect::new(RECORDS as usize);
+                match breach {
+                    None => numbers
+                        .lookup(Squares::new(), options(7, LookupOrder::AsAsked), |n| *n, |_, square| square)
+                        .sink("squares", sink),
+                    Some(breach) => numbers
+                        .lookup(
+                            Breaching(breach, Vec::new()),
+                            options(7, LookupOrder::AsAsked),
+                            |n| *n,
+                            |_, n| n,
+                        )
+                        .sink("squares", sink),
+                }
+                engine.submit(query.plan(Chaining::Default).unwrap()).unwrap()
+            };
+            let (broken, bystander) = (submit(Some(breach)), submit(None));
+            assert_eq!(bystander.wait().unwrap().results_out, RECORDS as u64);
+            if breach == Breach::NeverAnswers {
+                assert_eq!(broken.progress().results_out, 0);
+                broken.cancel();
+            }
+            match (breach, broken.wait()) {
+                (Breach::NeverAnswers, Err(error)) => assert_eq!(error.code(), "CANCELLED"),
+                (Breach::PanicsWhenDropped, ended) => assert_eq!(ended.unwrap().results_out, RECORDS as u64),
+                (_, Err(QueryError::Panicked { operator, .. })) => assert_eq!(operator, "lookup"),
+                (_, ended) => panic!("{breach:?}: {ended:?}"),
+            }
+        });
+    }
+}
