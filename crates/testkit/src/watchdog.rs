@@ -13,6 +13,18 @@ pub const HUNG_AFTER: Duration = Duration::from_secs(60);
 /// # Panics
 /// If `body` does, or has not come back after [`HUNG_AFTER`].
 pub fn within_bounds<Q: Send + 'static>(what: &str, body: impl FnOnce() -> Q + Send + 'static) -> Q {
+    within(HUNG_AFTER, what, body)
+}
+
+/// The same for what takes longer by its nature.
+///
+/// # Panics
+/// If `body` does, or has not come back after `bound`.
+pub fn within<Q: Send + 'static>(
+    bound: Duration,
+    what: &str,
+    body: impl FnOnce() -> Q + Send + 'static,
+) -> Q {
     let (done, wait) = channel();
     let thread = thread::spawn(move || {
         let result = body();
@@ -20,8 +32,8 @@ pub fn within_bounds<Q: Send + 'static>(what: &str, body: impl FnOnce() -> Q + S
         let _ = done.send(());
         result
     });
-    if wait.recv_timeout(HUNG_AFTER) == Err(RecvTimeoutError::Timeout) {
-        panic!("{what} has not come back after {HUNG_AFTER:?}");
+    if wait.recv_timeout(bound) == Err(RecvTimeoutError::Timeout) {
+        panic!("{what} has not come back after {bound:?}");
     }
     match thread.join() {
         Ok(result) => result,

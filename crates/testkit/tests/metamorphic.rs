@@ -8,10 +8,11 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use thalweg::{Chaining, EdgeLimits, Engine, Record};
 use thalweg_model::Span;
-use thalweg_scheduling::policy::{by_name, names};
+use thalweg_scheduling::policy::{by_name, enjima, names};
 use thalweg_testkit::Case;
 use thalweg_testkit::arrival::delayed;
 use thalweg_testkit::case::{
@@ -21,7 +22,7 @@ use thalweg_testkit::data::{TAXI_TRIPS, recorded};
 use thalweg_testkit::hostile::{Reading, Sides};
 use thalweg_testkit::pairwise::{covering, full};
 use thalweg_testkit::seed::entropy_for;
-use thalweg_testkit::watchdog::within_bounds;
+use thalweg_testkit::watchdog::{HUNG_AFTER, within};
 use thalweg_workloads::lrb::{Direction, LrbGenerator, LrbRecord};
 
 const BLOCK_RECORDS: [u32; 5] = [1, 2, 7, 384, 4_096];
@@ -67,6 +68,12 @@ impl Variant {
         rows.iter().map(variant).collect()
     }
 
+    /// After how long it counts as hung. Workers of `enjima_strict` idle while nothing is eligible, up to a tenth of a
+    /// second for as few records as an edge holds.
+    fn patience(self) -> Duration {
+        if self.policy == enjima::STRICT_NAME { 10 * HUNG_AFTER } else { HUNG_AFTER }
+    }
+
     /// Runs the case on an engine of its own; its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
         let Variant { policy, block_records, chunk_blocks, workers, chaining, measured_steps } = self;
@@ -89,7 +96,7 @@ fn check(mut case: impl Case + Send + 'static) {
     let mut first: Option<Vec<String>> = None;
     for variant in Variant::all() {
         let rows;
-        (case, rows) = within_bounds(&format!("{variant:?}"), move || {
+        (case, rows) = within(variant.patience(), &format!("{variant:?}"), move || {
             let rows = variant.run(&mut case);
             (case, rows)
         });
