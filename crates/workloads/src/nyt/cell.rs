@@ -4,6 +4,8 @@
 //! the sides of a cell are given in degrees, so a cell is a rectangle on the map and no square on earth.
 //! Source: Jerzak and Ziekow, "The DEBS 2015 Grand Challenge", DEBS 2015, with halved sides (its query 2).
 
+use std::hash::{Hash, Hasher};
+
 use serde::{Deserialize, Serialize};
 
 use super::trip::Place;
@@ -16,13 +18,24 @@ const WIDTH_DEGREES: f64 = 0.002_993;
 const HEIGHT_DEGREES: f64 = 0.002_245_778;
 
 /// A cell of the grid.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 pub struct Cell {
     /// Column, from 1 in the west to 600 in the east.
     pub x: u16,
     /// Row, from 1 in the north to 600 in the south.
     pub y: u16,
 }
+
+/// As one number, which tables hash by a multiplication.
+impl Hash for Cell {
+    #[inline]
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Cell { x, y } = *self;
+        state.write_u32(u32::from(y) << 10 | u32::from(x));
+    }
+}
+
+const _: () = assert!(CELLS_PER_SIDE < 1 << 10);
 
 impl Cell {
     /// No cell of the grid, whose numbers start at 1.

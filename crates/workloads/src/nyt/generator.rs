@@ -73,6 +73,8 @@ impl fmt::Debug for NytGenerator {
 impl Generate for NytGenerator {
     type Item = Trip;
 
+    const IS_CHEAP: bool = true;
+
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Trip {
         self.cache[index as usize & (CACHE_TRIPS - 1)]
