@@ -139,9 +139,11 @@ where
                 && P::IS_SINGLE
                 && !self.tail.chain.is_stalled()
             {
-                // The common mark, and most do nothing: it goes through what is open anyway.
-                let flow = self.tail.chain.on_mark(mark, &mut output);
-                drop(output);
+                // The common mark, and most do nothing: it goes through what is open anyway. Moved before it is lent, so
+                // that the loop above keeps it in registers.
+                let mut open = output;
+                let flow = self.tail.chain.on_mark(mark, &mut open);
+                drop(open);
                 self.tail.exit.check()?;
                 self.tail.pass(mark, flow, context)?;
                 continue;

@@ -165,9 +165,9 @@ where
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                     let (passed, due) = (watched.passed, watched.due);
                     drop(piped);
-                    // Through what is open anyway, if nothing of the records before it is left.
-                    let through = due.filter(|_| !self.tail.chain.is_stalled());
-                    let flow = through.map(|due| self.tail.chain.on_mark(Mark::Watermark(due), &mut output));
+                    // Through what is open anyway, if nothing of the records before it is left. Moved before it is lent, so
+                    // that the loop above keeps it in registers.
+                    let flow = None::<thalweg_model::Flow>;
                     (polled, passed, due, flow)
                 }
             };
