@@ -12,7 +12,7 @@
 //! generator needs for its value. A cheap value is made where its reader looks at it; others are made once, a hundred or
 //! so at a time, and kept until they are taken. `paced/schedule.rs` holds the arithmetic.
 //!
-//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself. Drained, they are
+//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself, and kept. Drained, they are
 //! those that come without it. At a rate their event times lie before the instants at which they are to be sent, by up to
 //! twice the disorder's bound: records that were held up, not records from the future.
 //!
@@ -32,7 +32,7 @@ use thalweg_model::{
 };
 
 pub use disorder::{Disorder, Indexes};
-use kept::{Kept, KeptInput};
+use kept::Kept;
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 
 /// How fast records come, and what their time stamps are.
@@ -191,32 +191,23 @@ impl<G: Generate> Paced<G> {
         if count == 0 {
             return;
         }
-        if let Some(disorder) = self.disorder {
-            return self.make_shuffled(&disorder, count, output);
-        }
-        if !G::IS_CHEAP {
-            return self.hand_over(count, output);
-        }
-        let mut input = PacedInput {
-            generator: &*self.generator,
-            times: self.event_times.stretch(self.next_index),
-            first_index: self.next_index,
-            taken: 0,
-            count,
-        };
-        output.push_all(&mut input);
-        self.next_index += input.taken as u64;
-    }
-
-    /// The same of a generator whose values are made once, and kept until they are taken.
-    #[inline(always)]
-    fn hand_over<O: Output<G::Item>>(&mut self, count: usize, output: &mut O) {
         let mut left = count;
         while left > 0 {
-            let mut input = self.kept_input(left);
-            let offered = input.remaining();
+            let (made, offered) = if G::IS_CHEAP && self.disorder.is_none() {
+                (Made::Anew(&*self.generator, self.event_times.stretch(self.next_index)), left)
+            } else {
+                self.keep();
+                let rest = self.kept.rest();
+                (Made::Before(rest), left.min(rest.len()))
+            };
+            let is_ascending = self.disorder.is_none();
+            let mut input =
+                PacedInput { made, first_index: self.next_index, taken: 0, count: offered, is_ascending };
             output.push_all(&mut input);
-            let taken = offered - input.remaining();
+            let taken = input.taken;
+            if let Made::Before(_) = made {
+                self.kept.pass(taken);
+            }
             self.next_index += taken as u64;
             left -= taken;
             if taken < offered {
@@ -225,25 +216,11 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// The next records, at most `limit` and at least one; made, unless some are left.
+    /// Makes records to be kept, unless some are left.
     #[inline]
-    fn kept_input(&mut self, limit: usize) -> KeptInput<'_, G::Item> {
-        if self.kept.is_empty() {
-            self.kept.refill(&*self.generator, self.next_index, self.event_times.stretch(self.next_index));
-        }
-        self.kept.input(limit)
-    }
-
-    /// The same in disorder, one by one. Not inlined, so that the loop of records in order stays as it is.
-    #[inline(never)]
-    fn make_shuffled<O: Output<G::Item>>(&mut self, disorder: &Disorder, count: usize, output: &mut O) {
-        for index in disorder.indexes_from(self.next_index).take(count) {
-            if output.room() == 0 {
-                return;
-            }
-            let event_time = self.event_times.at(index);
-            output.push(Record::new(event_time, self.generator.value(index, event_time)));
-            self.next_index += 1;
+    fn keep(&mut self) {
+        if self.kept.rest().is_empty() {
+            self.kept.refill(&*self.generator, self.next_index, &self.event_times, self.disorder);
         }
     }
 }
@@ -333,26 +310,50 @@ impl<G: Generate> Source for Paced<G> {
     }
 }
 
-/// The records of one poll, made as they are looked at.
-struct PacedInput<'a, G> {
-    generator: &'a G,
-    times: StretchTimes,
+/// The records of one poll, or some of them.
+struct PacedInput<'a, G: Generate> {
+    made: Made<'a, G>,
     first_index: u64,
     taken: usize,
     count: usize,
+    is_ascending: bool,
 }
+
+/// Where records are made.
+enum Made<'a, G: Generate> {
+    /// Here, as they are looked at: the first has the first of these times.
+    Anew(&'a G, StretchTimes),
+    /// They lie there already.
+    Before(&'a [Record<G::Item>]),
+}
+
+impl<G: Generate> Clone for Made<'_, G> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<G: Generate> Copy for Made<'_, G> {}
 
 impl<G: Generate> PacedInput<'_, G> {
     /// The record `place` places behind the first, taken or not.
     #[inline(always)]
     fn record(&self, place: usize) -> Record<G::Item> {
-        let event_time = self.times.at(place);
-        Record::new(event_time, self.generator.value(self.first_index + place as u64, event_time))
+        match self.made {
+            Made::Anew(generator, times) => {
+                let event_time = times.at(place);
+                Record::new(event_time, generator.value(self.first_index + place as u64, event_time))
+            }
+            Made::Before(records) => records[place].clone(),
+        }
     }
 }
 
 impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
-    const ASCENDING: bool = true;
+    #[inline(always)]
+    fn is_ascending(&self) -> bool {
+        self.is_ascending
+    }
 
     #[inline(always)]
     fn remaining(&self) -> usize {
@@ -363,7 +364,10 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
         // Per record, so not in release builds, where the loop of a filter would reload the generator for it.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
-        look(&self.record(self.taken + offset))
+        match self.made {
+            Made::Anew(..) => look(&self.record(self.taken + offset)),
+            Made::Before(records) => look(&records[self.taken + offset]),
+        }
     }
 
     #[inline(always)]

@@ -35,9 +35,12 @@ use crate::state::{StateError, StateReader, StateWriter};
 /// Implemented over a slice of a block (records move out of it, or are copied from a shared one) and over a
 /// range of a generator, which makes records only as they are looked at.
 pub trait Input<T> {
-    /// Whether event times never fall from one record to the next; lets a source look for the place of a
+    /// Whether it is known that event times never fall from one record to the next; lets a source look for the place of a
     /// watermark by halving instead of scanning.
-    const ASCENDING: bool = false;
+    #[inline]
+    fn is_ascending(&self) -> bool {
+        false
+    }
 
     /// Records not yet taken.
     fn remaining(&self) -> usize;

@@ -116,7 +116,10 @@ struct Selected<'a, I: Input<T>, T> {
 }
 
 impl<T, I: Input<T>> Input<T> for Selected<'_, I, T> {
-    const ASCENDING: bool = I::ASCENDING;
+    #[inline(always)]
+    fn is_ascending(&self) -> bool {
+        self.input.is_ascending()
+    }
 
     #[inline(always)]
     fn remaining(&self) -> usize {

@@ -59,7 +59,10 @@ struct Beside<'a, N> {
 }
 
 impl<T, I: Input<T>> Input<T> for Beside<'_, I> {
-    const ASCENDING: bool = I::ASCENDING;
+    #[inline(always)]
+    fn is_ascending(&self) -> bool {
+        self.neighbour.is_ascending()
+    }
 
     #[inline(always)]
     fn remaining(&self) -> usize {

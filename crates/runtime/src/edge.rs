@@ -160,7 +160,10 @@ struct Prefix<'a, I> {
 }
 
 impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
-    const ASCENDING: bool = I::ASCENDING;
+    #[inline(always)]
+    fn is_ascending(&self) -> bool {
+        self.input.is_ascending()
+    }
 
     #[inline(always)]
     fn remaining(&self) -> usize {
@@ -245,7 +248,7 @@ impl<W, O> Watched<'_, W, O> {
     {
         let is_by_stamp = self.tracker.goes_by_stamp();
         let mut is_due = |place: usize| input.inspect(place, |record| self.tracker.is_due(record));
-        if !I::ASCENDING || !is_by_stamp {
+        if !input.is_ascending() || !is_by_stamp {
             return (0..count).find(|&place| is_due(place));
         }
         if count == 0 || !is_due(count - 1) {

@@ -184,7 +184,10 @@ struct Wrapped<'a, T, I, W> {
 }
 
 impl<T: Clone, U, I: Input<T>, W: Fn(T) -> U + Copy> Input<U> for Wrapped<'_, T, I, W> {
-    const ASCENDING: bool = I::ASCENDING;
+    #[inline(always)]
+    fn is_ascending(&self) -> bool {
+        self.input.is_ascending()
+    }
 
     #[inline(always)]
     fn remaining(&self) -> usize {

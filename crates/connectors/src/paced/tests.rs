@@ -172,7 +172,7 @@ fn the_input_of_a_poll() {
             self.0.push(record.value.0);
         }
         fn push_all<I: Input<(u64, EventTime)>>(&mut self, input: &mut I) {
-            const { assert!(I::ASCENDING) };
+            assert!(input.is_ascending());
             input.take_each(2, |record| self.push(record));
             assert_eq!((input.remaining(), input.inspect(3, |record| *record).value.0), (7, 5));
             input.take_selected(5, &[0, 3], |record| self.push(record));
@@ -234,6 +234,10 @@ fn disorder_shuffles_the_same_records() {
     let (rest, polled) = poll(&mut source, Poll { now_ns: 0, limit: 9, room: 9 });
     assert_eq!((first.len(), rest.len(), polled.status), (5, 7, SourceStatus::Ended));
     let mut found = [first, rest].concat();
+    let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::from_micros(-10) };
+    let cheap = Paced::new(Arc::new(Indices::<true>), pace).unwrap();
+    let mut cheap = cheap.with_disorder(Span::from_micros(2), 7).with_limit(12);
+    assert_eq!(poll(&mut cheap, Poll { now_ns: 0, limit: 12, room: 12 }).0, found);
     assert!(!found.is_sorted_by_key(|record| record.event_time));
     found.chunks_mut(3).for_each(|run| run.sort_by_key(|record| record.event_time));
     let in_order = poll(&mut drain(1_000_000), Poll { now_ns: 0, limit: 12, room: 12 }).0;

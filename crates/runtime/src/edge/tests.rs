@@ -11,7 +11,9 @@ struct Batch<const ASCENDING: bool> {
 }
 
 impl<const ASCENDING: bool> Input<i64> for Batch<ASCENDING> {
-    const ASCENDING: bool = ASCENDING;
+    fn is_ascending(&self) -> bool {
+        ASCENDING
+    }
     fn remaining(&self) -> usize {
         self.stamps.len() - self.next
     }
