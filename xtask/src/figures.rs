@@ -37,8 +37,9 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 5] = [
-    ("speeds", || Box::new(speeds::Speeds::default())),
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 6] = [
+    ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
+    ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
     ("idle", || Box::new(idle::Idle::default())),
     ("load", || Box::new(load::Load::default())),

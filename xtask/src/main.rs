@@ -41,8 +41,9 @@ commands:
                      seeds  a thousand seeds of the deterministic simulation and of the operators
   figures [section..] [--rounds N] [--seconds S]
                    the figures of the README, as Markdown tables beside their targets: medians of N interleaved
-                   rounds (5), with S seconds to a run in place of each section's own; about twelve minutes:
-                     speeds   drained, beside hand-written loops
+                   rounds (5), with S seconds to a run in place of each section's own; about fifteen minutes:
+                     speeds   YSB drained, beside hand-written loops
+                     roads    Linear Road and taxis drained, beside a loop and another window
                      latency  at 1,000 events/s, and the CPU that takes
                      idle     the CPU of 20 queries with next to nothing to do
                      load     latency at 0.5 and 0.8 of the speed

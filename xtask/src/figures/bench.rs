@@ -1,4 +1,4 @@
-//! Runs of `thalweg bench ysb`, and their figures.
+//! Runs of `thalweg bench`, and their figures.
 
 use std::path::Path;
 use std::process::Command;
@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-/// Runs `bench ysb` with these options; its one JSON object.
+/// Runs `bench` with this workload and its options; its one JSON object.
 pub(super) type Run<'a> = dyn FnMut(&str) -> Result<Value> + 'a;
 
 /// Starts the program.
@@ -16,12 +16,12 @@ pub(super) type Run<'a> = dyn FnMut(&str) -> Result<Value> + 'a;
 /// If it cannot be started, fails, or says that its results are wrong.
 pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
     let mut command = Command::new(binary);
-    command.args(["bench", "ysb", "--output", "json"]).args(options.split_whitespace());
+    command.args(["bench", "--output", "json"]).args(options.split_whitespace());
     let output = command.output().with_context(|| format!("could not start {}", binary.display()))?;
     let text = String::from_utf8_lossy(&output.stdout);
     if !output.status.success() {
         let told = String::from_utf8_lossy(&output.stderr);
-        bail!("{} from: bench ysb {options}\n{text}{told}", output.status);
+        bail!("{} from: bench {options}\n{text}{told}", output.status);
     }
     serde_json::from_str(text.trim()).with_context(|| format!("not JSON: {text}"))
 }
@@ -30,7 +30,7 @@ pub(super) fn run_binary(binary: &Path, options: &str) -> Result<Value> {
 pub(super) struct Side {
     /// What it is, for people.
     pub(super) title: String,
-    /// The options of `bench ysb`.
+    /// The workload and its options.
     pub(super) options: String,
     /// How long to measure, unless the command line says.
     pub(super) seconds: f64,

@@ -12,8 +12,8 @@ const CPU_PERCENT_MAX: f64 = 2.0;
 const SECONDS: f64 = 10.0;
 
 const SIDES: [(&str, &str); 2] = [
-    ("one worker", "--workers 1 --queries 20 --rate 1"),
-    ("two workers", "--workers 2 --queries 20 --rate 1"),
+    ("one worker", "ysb --workers 1 --queries 20 --rate 1"),
+    ("two workers", "ysb --workers 2 --queries 20 --rate 1"),
 ];
 
 /// The percentage of a core of every side, a round each.

@@ -17,7 +17,7 @@ const CPU_PERCENT_MAX: f64 = 5.0;
 const SECONDS: f64 = 20.0;
 
 const SIDES: [(&str, &str); 2] =
-    [("one worker", "--workers 1 --rate 1000"), ("two workers", "--workers 2 --rate 1000")];
+    [("one worker", "ysb --workers 1 --rate 1000"), ("two workers", "ysb --workers 2 --rate 1000")];
 
 /// Of every side, a round each: p50 and p99 in microseconds, and the percentage of a core.
 #[derive(Default)]

@@ -34,7 +34,7 @@ impl Section for Load {
             let rate = (share * max).clamp(1.0, RATE_MAX).round();
             let side = Side {
                 title: format!("default chains at {share} of their speed"),
-                options: format!("--workers 1 --rate {rate}"),
+                options: format!("ysb --workers 1 --rate {rate}"),
                 seconds: SECONDS,
                 workers: Workers::Waiting,
             };

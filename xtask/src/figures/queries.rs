@@ -9,7 +9,7 @@ use super::table::{Row, Table, Target, Unit};
 const QUERIES: u32 = 8;
 
 /// Two workers, a task per operator: most of the choices that an engine can have to make.
-const BASE: &str = "--workers 2 --chain none";
+const BASE: &str = "ysb --workers 2 --chain none";
 
 /// Of what the queries did together when they were drained.
 const LOAD: f64 = 0.95;

@@ -6,7 +6,7 @@ use super::*;
 
 #[test]
 fn no_name_means_every_section() {
-    let sections = vec!["speeds", "latency", "idle", "load", "queries"];
+    let sections = vec!["speeds", "roads", "latency", "idle", "load", "queries"];
     assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
 }
 
@@ -19,8 +19,8 @@ fn names_choose_sections_and_options_make_them_short() {
 #[test]
 fn what_is_wrong_is_told() {
     for (arguments, told) in [
-        (&["moon"][..], "unknown section `moon`: choose from speeds, latency, idle, load, queries"),
-        (&["--fast"], "unknown section `--fast`: choose from speeds, latency, idle, load, queries"),
+        (&["moon"][..], "unknown section `moon`: choose from speeds, roads, latency, idle, load, queries"),
+        (&["--fast"], "unknown section `--fast`: choose from speeds, roads, latency, idle, load, queries"),
         (&["--rounds"], "--rounds takes a whole number, from 1 on"),
         (&["--rounds", "0"], "--rounds takes a whole number, from 1 on"),
         (&["--seconds", "idle"], "--seconds takes a number from 0.001 to 86400"),
@@ -65,12 +65,12 @@ fn measured(arguments: &[&str]) -> (String, Vec<String>) {
 fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
     let (_, runs) = measured(&["load", "--rounds", "2"]);
     let expected = [
-        "--workers 1 --rate max --seconds 5",
-        "--workers 1 --rate 50000000 --seconds 10",
-        "--workers 1 --rate 80000000 --seconds 10",
-        "--workers 1 --rate max --seconds 5",
-        "--workers 1 --rate 51500000 --seconds 10",
-        "--workers 1 --rate 82400000 --seconds 10",
+        "ysb --workers 1 --rate max --seconds 5",
+        "ysb --workers 1 --rate 50000000 --seconds 10",
+        "ysb --workers 1 --rate 80000000 --seconds 10",
+        "ysb --workers 1 --rate max --seconds 5",
+        "ysb --workers 1 --rate 51500000 --seconds 10",
+        "ysb --workers 1 --rate 82400000 --seconds 10",
     ];
     assert_eq!(runs, expected);
 }
@@ -80,15 +80,15 @@ fn rounds_are_interleaved_and_loads_follow_from_the_round_s_own_speed() {
 fn a_side_runs_once_a_round() {
     let (_, runs) = measured(&["speeds", "load", "--rounds", "1", "--seconds", "1"]);
     let expected = [
-        "--workers 1 --api loop-blocks --rate max --seconds 1",
-        "--workers 1 --isolate --rate max --seconds 1",
-        "--workers 1 --api loop-chains --rate max --seconds 1",
-        "--workers 1 --rate max --seconds 1",
-        "--workers 1 --api loop-fused --rate max --seconds 1",
-        "--workers 1 --chain all --rate max --seconds 1",
-        "--workers 2 --rate max --seconds 1",
-        "--workers 1 --rate 51500000 --seconds 1",
-        "--workers 1 --rate 82400000 --seconds 1",
+        "ysb --workers 1 --api loop-blocks --rate max --seconds 1",
+        "ysb --workers 1 --isolate --rate max --seconds 1",
+        "ysb --workers 1 --api loop-chains --rate max --seconds 1",
+        "ysb --workers 1 --rate max --seconds 1",
+        "ysb --workers 1 --api loop-fused --rate max --seconds 1",
+        "ysb --workers 1 --chain all --rate max --seconds 1",
+        "ysb --workers 2 --rate max --seconds 1",
+        "ysb --workers 1 --rate 51500000 --seconds 1",
+        "ysb --workers 1 --rate 82400000 --seconds 1",
     ];
     assert_eq!(runs, expected);
 }
@@ -121,6 +121,22 @@ fn the_table_of_speeds() {
 | engine, default chains, two workers | 3.00 % | 3.00..3.00 % | at most 5.00 % |
 ",
     );
+}
+
+#[test]
+fn the_table_of_roads() {
+    let (page, runs) = measured(&["roads", "--rounds", "3"]);
+    let expected = "\
+| Linear Road and NYT, M events/s | median | least..most | of its ceiling | target |
+|---|---|---|---|---|
+| Linear Road by hand, a loop per operator (`lrb --api loop-blocks`) | 105 | 100..110 | - | - |
+| Linear Road, default chains (`lrb`) | 106 | 101..111 | 1.01 | at least 0.60 of it |
+| Linear Road, two workers | 107 | 102..112 | 1.02 | - |
+| taxis, 60 s (`nyt`) | 108 | 103..113 | - | - |
+| taxis, 120 s every 30 s (`nyt --window 120s --slide 30s`) | 109 | 104..114 | 1.01 | - |
+";
+    assert!(page.starts_with(expected), "{page}");
+    assert_eq!(runs[4], "nyt --workers 1 --window 120s --slide 30s --rate max --seconds 5");
 }
 
 #[test]
@@ -189,9 +205,9 @@ fn the_table_of_many_queries() {
 ";
     assert!(page.starts_with(expected), "{page}");
     let expected = [
-        "--workers 2 --chain none --rate max --seconds 5",
-        "--workers 2 --chain none --queries 8 --rate max --seconds 5",
-        "--workers 2 --chain none --queries 8 --rate 11993750 --seconds 5",
+        "ysb --workers 2 --chain none --rate max --seconds 5",
+        "ysb --workers 2 --chain none --queries 8 --rate max --seconds 5",
+        "ysb --workers 2 --chain none --queries 8 --rate 11993750 --seconds 5",
     ];
     assert_eq!(runs, expected);
 }
