@@ -47,7 +47,9 @@ impl WatermarkStrategy {
         WatermarkStrategy { step, ..self }
     }
 
-    /// The same strategy for a source that may fall silent: after `silence` it is left out.
+    /// The same strategy for a source that may fall silent: after `silence` it is left out. A source that was not asked
+    /// for so long, because its query was paused or had no room, counts as silent, too, if it has nothing when it is
+    /// asked again, until it has something.
     pub const fn with_idle_after(self, silence: Duration) -> Self {
         WatermarkStrategy { idle_after: Some(silence), ..self }
     }

@@ -4,6 +4,9 @@
 //! when an input that was idle comes back with less. Before records of an input whose own watermark is ahead of that,
 //! a [`Mark::InputWatermark`] says by which one they are late, so that this does not depend on how far the others are.
 //!
+//! A checkpoint must hold this beside the operators' state, or say again by which watermark records are late: an operator
+//! takes what it was told last to hold.
+//!
 //! Whoever has something is read, so no input waits for another, and streams that part and meet again cannot stop each
 //! other. The one with the lowest watermark goes first: the other's records would only wait in state for it. But after
 //! [`TURNS_MAX`] runs the others are looked at, too.
