@@ -230,6 +230,10 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
     #[inline(always)]
     fn push_all<I: Input<T>>(&mut self, input: &mut I) {
         let count = input.remaining().min(self.room());
+        if count == 0 {
+            // A watermark may be due already: a source that pushes several runs in one poll asks once too often.
+            return;
+        }
         let due_at = self.first_due(input, count);
         let limit = due_at.map_or(count, |place| place + 1);
         // Before the records are gone.
@@ -240,7 +244,7 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// The first of the next `count` records that makes a watermark due.
+    /// The first of the next `count` records, one at least, that makes a watermark due.
     #[inline(always)]
     fn first_due<T, I: Input<T>>(&mut self, input: &I, count: usize) -> Option<usize>
     where
@@ -251,7 +255,7 @@ impl<W, O> Watched<'_, W, O> {
         if !input.is_ascending() || !is_by_stamp {
             return (0..count).find(|&place| is_due(place));
         }
-        if count == 0 || !is_due(count - 1) {
+        if !is_due(count - 1) {
             return None;
         }
         // Event times ascend, so the records that are due are a tail: halve until its first is found.

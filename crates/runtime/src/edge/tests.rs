@@ -1,5 +1,5 @@
-//! A source's watermarks stand behind the same records whether these come one by one or in batches, and whether
-//! the batch is scanned or halved.
+//! A source's watermarks stand behind the same records whether these come one by one or in batches, however many of them
+//! in one poll, and whether a batch is scanned or halved.
 
 use thalweg_model::{Span, WatermarkStrategy, WatermarkTracker};
 
@@ -44,20 +44,28 @@ impl Output<i64> for Written {
     }
 }
 
-/// Pushes the stamps in batches, or one by one if `batched` is false, and writes down records and marks.
-fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batched: bool) -> String {
+/// Pushes the stamps in batches of so many, one after the other in one poll while they are taken whole, or one by one if
+/// that is none; and writes down records and marks.
+fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batch_records: Option<usize>) -> String {
     let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(step));
     let mut tracker = WatermarkTracker::new(strategy);
-    let mut batch = Batch::<ASCENDING> { stamps: stamps.to_vec(), next: 0 };
     let mut written = Written::default();
-    while batch.remaining() > 0 {
+    let mut next = 0;
+    while next < stamps.len() {
         let mut watched = Watched::new(&mut tracker, &mut written);
-        if batched {
-            watched.push_all(&mut batch);
-        } else {
-            while watched.room() > 0 && batch.remaining() > 0 {
-                batch.take_each(1, |record| watched.push(record));
+        let mut is_whole = true;
+        while is_whole && next < stamps.len() {
+            let end = batch_records.map_or(stamps.len(), |records| stamps.len().min(next + records));
+            let mut batch = Batch::<ASCENDING> { stamps: stamps[next..end].to_vec(), next: 0 };
+            if batch_records.is_some() {
+                watched.push_all(&mut batch);
+            } else {
+                while watched.room() > 0 && batch.remaining() > 0 {
+                    batch.take_each(1, |record| watched.push(record));
+                }
             }
+            next += batch.next;
+            is_whole = batch.remaining() == 0;
         }
         if let Some(watermark) = watched.due {
             written.0.push(format!("W{}", watermark.as_micros()));
@@ -67,10 +75,12 @@ fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batched: bool) -> Strin
 }
 
 fn check(stamps: &[i64], step: i64, expected: &str) {
-    assert_eq!(run::<false>(stamps, step, false), expected, "one by one");
-    assert_eq!(run::<false>(stamps, step, true), expected, "scanned");
-    if stamps.is_sorted() {
-        assert_eq!(run::<true>(stamps, step, true), expected, "halved");
+    assert_eq!(run::<false>(stamps, step, None), expected, "one by one");
+    for records in 1..=stamps.len() {
+        assert_eq!(run::<false>(stamps, step, Some(records)), expected, "{records} at a time, scanned");
+        if stamps.is_sorted() {
+            assert_eq!(run::<true>(stamps, step, Some(records)), expected, "{records} at a time, halved");
+        }
     }
 }
 
