@@ -146,7 +146,7 @@ where
                 self.end();
                 continue;
             }
-            let (polled, passed, due, flow) = {
+            let (polled, passed, due) = {
                 let mut output = self.tail.exit.open(context.now);
                 if output.room() == 0 {
                     break;
@@ -158,17 +158,12 @@ where
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                     let (passed, due) = (watched.passed, watched.due);
                     self.tail.chain.process_staged(&mut held.into_input(), &mut output, &mut stages, 0);
-                    (polled, passed, due, None)
+                    (polled, passed, due)
                 } else {
                     let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                     let mut watched = Watched::new(&mut self.tracker, &mut piped);
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
-                    let (passed, due) = (watched.passed, watched.due);
-                    drop(piped);
-                    // Through what is open anyway, if nothing of the records before it is left. Moved before it is lent, so
-                    // that the loop above keeps it in registers.
-                    let flow = None::<thalweg_model::Flow>;
-                    (polled, passed, due, flow)
+                    (polled, watched.passed, watched.due)
                 }
             };
             self.tail.exit.check()?;
@@ -179,11 +174,7 @@ where
                 self.tail.mark(Mark::Idle);
             }
             if let Some(watermark) = due {
-                let mark = Mark::Watermark(watermark);
-                match flow {
-                    Some(flow) => self.tail.pass(mark, flow, context)?,
-                    None => self.tail.mark(mark),
-                }
+                self.tail.mark(Mark::Watermark(watermark));
             }
             if let Some(intended) = polled.latency {
                 self.tail.mark(Mark::Latency(intended));
