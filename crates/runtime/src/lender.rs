@@ -10,13 +10,14 @@ use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
 use thalweg_model::Lender;
 
-/// Bytes that are reserved beyond what is asked for, if they are to be had.
+/// Bytes that are reserved beyond what is asked for, if they are to be had. So much of each task that runs may be missing
+/// where another asks for the last bytes of the budget.
 const SPARE_BYTES: usize = 1 << 12;
 
 /// Lends to one task.
 pub(crate) struct StateLender {
     pool: Arc<Pool>,
-    /// Reserved since the last settlement, and not asked for yet. Relaxed: as `was_asked`.
+    /// Reserved since the last settlement, and not asked for yet; at most [`SPARE_BYTES`]. Relaxed: as `was_asked`.
     spare_bytes: AtomicUsize,
     /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
     /// task's baton orders its runs.
@@ -77,16 +78,18 @@ impl Lender for StateLender {
             return true;
         }
         self.was_asked.store(true, Ordering::Relaxed);
+        // What is spare is there already: it must not be missed where little else is left.
+        let missing_bytes = bytes - spare_bytes;
         let budget = self.pool.budget();
-        let reserved = match budget.reserve(bytes.saturating_add(SPARE_BYTES)) {
-            Ok(reserved) => {
-                self.spare_bytes.store(spare_bytes + SPARE_BYTES, Ordering::Relaxed);
-                Ok(reserved)
+        let (reserved, spare_bytes) = match budget.reserve(missing_bytes.saturating_add(SPARE_BYTES)) {
+            Ok(reserved) => (Ok(reserved), SPARE_BYTES),
+            Err(_) => {
+                let reserved = budget.reserve(missing_bytes).or_else(|_| {
+                    self.pool.give_up_spare();
+                    budget.reserve(missing_bytes)
+                });
+                (reserved, 0)
             }
-            Err(_) => budget.reserve(bytes).or_else(|_| {
-                self.pool.give_up_spare();
-                budget.reserve(bytes)
-            }),
         };
         let mut lent = self.lent.lock();
         match (reserved, &mut lent.reserved) {
@@ -97,6 +100,7 @@ impl Lender for StateLender {
                 return false;
             }
         }
+        self.spare_bytes.store(spare_bytes, Ordering::Relaxed);
         true
     }
 }
@@ -146,5 +150,25 @@ mod tests {
         // After a settlement nothing is spare.
         assert!(lender.lend(8));
         assert_eq!(budget.used_bytes(), 4 * 8 + SPARE_BYTES);
+    }
+    /// Who asks for more than is spare asks the budget for the rest alone.
+    #[test]
+    fn what_is_spare_is_not_missed() {
+        let budget = Budget::new(8 + SPARE_BYTES + 100);
+        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        assert!(lender.lend(8) && lender.lend(SPARE_BYTES + 100));
+        assert_eq!(budget.used_bytes(), 8 + SPARE_BYTES + 100);
+        assert!(!lender.lend(1));
+    }
+
+    /// However often somebody asks for more than is spare.
+    #[test]
+    fn no_more_than_a_little_is_ever_spare() {
+        let budget = Budget::new(usize::MAX);
+        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        for asked in 1..100 {
+            assert!(lender.lend(SPARE_BYTES + 1));
+            assert!(budget.used_bytes() <= asked * (SPARE_BYTES + 1) + SPARE_BYTES);
+        }
     }
 }
