@@ -3,7 +3,8 @@
 //! Input      `Record<Either<L, R>>` in any order, a key of each by one function per side
 //! Output     `Record<U>`, stamped with the window's last instant: one for each pair and window; of an outer join
 //!            ([`LeftOuter`](super::LeftOuter) and its like) also one for each record and window in which it met nobody
-//! State      each record once, until the last window that it counts for closes
+//! State      each record once, until the last window that it counts for closes; of an inner join, one that was late for
+//!            the first of its windows may stay for the size of a window longer
 //! Emits      pairs as soon as both are there; who met nobody when the watermark reaches `window.end`, windows in the
 //!            order of their ends, keys of a window in the order in which they came
 //! Late       none of its windows ends behind the watermark of its own input: counted in `late`, meets nobody. Between

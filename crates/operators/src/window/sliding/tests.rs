@@ -285,7 +285,6 @@ fn state_stays_within_its_allowance() {
     }
 }
 
-/// A fold whose accumulators hold memory: all of it is counted, and given back.
 /// Windows so close that there is no end of them: who is refused memory comes back to say so.
 #[test]
 fn more_windows_than_memory() {
@@ -314,6 +313,7 @@ fn more_windows_than_memory() {
     }
 }
 
+/// A fold whose accumulators hold memory: all of it is counted, and given back.
 #[test]
 fn what_accumulators_hold_is_counted() {
     for lateness in [0, 7] {
