@@ -21,6 +21,8 @@ struct Cache(Box<[Value; 4_096]>);
 impl Generate for Cache {
     type Item = Value;
 
+    const IS_CHEAP: bool = true;
+
     #[inline]
     fn value(&self, index: u64, _event_time: EventTime) -> Value {
         self.0[index as usize % 4_096]

@@ -10,11 +10,11 @@
 //!
 //! Speed: a poll makes one stretch of records; each costs a multiplication for its event time and what the
 //! generator needs for its value. A cheap value is made where its reader looks at it; others are made once, a hundred or
-//! so at a time, and kept until they are taken. `paced/schedule.rs` holds the arithmetic.
+//! so at a time, fewer if they are large, and kept until they are taken. `paced/schedule.rs` holds the arithmetic.
 //!
-//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself, and kept. Drained, they are
-//! those that come without it. At a rate their event times lie before the instants at which they are to be sent, by up to
-//! twice the disorder's bound: records that were held up, not records from the future.
+//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself, and kept, cheap or
+//! not. Drained, they are those that come without it. At a rate their event times lie before the instants at which they
+//! are to be sent, by up to twice the disorder's bound: records that were held up, not records from the future.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once
 //! ([`Generate::cache_bytes`]); a paced source holds no more than those records.
@@ -110,7 +110,7 @@ pub struct Paced<G: Generate> {
     /// Only at a rate.
     send_times: Option<SendTimes>,
     next_index: u64,
-    /// The records from `next_index` on that are made already; none of a generator whose values are cheap.
+    /// The records from `next_index` on that are made already; none if values are cheap and come in order.
     kept: Kept<G::Item>,
     /// The next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
     marked_index: u64,
@@ -143,7 +143,7 @@ impl<G: Generate> Paced<G> {
             (Pace::Rate { .. }, Some(disorder)) => in_order.earlier(disorder.bound()),
             _ => in_order,
         };
-        Paced { event_times, disorder, ..self }
+        Paced { event_times, disorder, kept: Kept::none(), ..self }
     }
 
     /// The same source, ended after `records`.

@@ -32,8 +32,8 @@ use crate::state::{StateError, StateReader, StateWriter};
 
 /// Records handed to an operator, taken by value in order.
 ///
-/// Implemented over a slice of a block (records move out of it, or are copied from a shared one) and over a
-/// range of a generator, which makes records only as they are looked at.
+/// Implemented over a slice of a block (records move out of it, or are copied from a shared one) and over a range of a
+/// generator, whose records are made as they are looked at, or are copied from where they were made.
 pub trait Input<T> {
     /// Whether it is known that event times never fall from one record to the next; lets a source look for the place of a
     /// watermark by halving instead of scanning.

@@ -100,8 +100,8 @@ pub trait Generate: Send + Sync + 'static {
     /// The value at `index`, the same at every call. There is one for every index, wanted or not: some are made ahead.
     fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
 
-    /// Hands the records from `first` on to `each`, one for each event time: for a generator that finds the next value more
-    /// easily than any.
+    /// Hands the records from `first` on to `each`, one for each event time, with that and the value that
+    /// [`value`](Generate::value) gives: for a generator that finds the next value more easily than any.
     #[inline(always)]
     fn each_value(
         &self,

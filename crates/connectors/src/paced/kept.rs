@@ -5,8 +5,12 @@ use thalweg_model::{Generate, Record};
 use super::Disorder;
 use super::schedule::EventTimes;
 
-/// Records made at a time: few enough to be in a first-level cache when they are taken.
+/// Records made at a time, at most: as many as a filter takes in one pass.
 const KEPT_RECORDS_MAX: usize = 128;
+
+/// Bytes of records made at a time, unless a single one has more: half of a first-level cache of 32 KiB, in which they are
+/// to be when they are taken.
+const KEPT_BYTES_MAX: usize = 16 << 10;
 
 /// Records in the order in which they come.
 pub(super) struct Kept<T> {
@@ -16,6 +20,18 @@ pub(super) struct Kept<T> {
 }
 
 impl<T> Kept<T> {
+    /// Records of this type made at a time.
+    const RECORDS: usize = {
+        let fitting = KEPT_BYTES_MAX / size_of::<Record<T>>();
+        if fitting == 0 {
+            1
+        } else if fitting < KEPT_RECORDS_MAX {
+            fitting
+        } else {
+            KEPT_RECORDS_MAX
+        }
+    };
+
     /// None, and no memory for any.
     pub(super) fn none() -> Self {
         Kept { records: Vec::new(), next: 0 }
@@ -33,7 +49,7 @@ impl<T> Kept<T> {
         self.next += count;
     }
 
-    /// Makes the [`KEPT_RECORDS_MAX`] records from the place `next` on, instead of those that are taken.
+    /// Makes the [`RECORDS`](Self::RECORDS) records from the place `next` on, instead of those that are taken.
     #[inline]
     pub(super) fn refill<G>(
         &mut self,
@@ -47,8 +63,8 @@ impl<T> Kept<T> {
     {
         if self.records.is_empty() {
             let event_time = times.at(next);
-            self.records.reserve_exact(KEPT_RECORDS_MAX);
-            self.records.resize(KEPT_RECORDS_MAX, Record::new(event_time, generator.value(next, event_time)));
+            self.records.reserve_exact(Self::RECORDS);
+            self.records.resize(Self::RECORDS, Record::new(event_time, generator.value(next, event_time)));
         }
         // Written over, not pushed: there is always room, and no record waits on the stack until that is known.
         let mut places = self.records.iter_mut();
@@ -59,7 +75,7 @@ impl<T> Kept<T> {
             }
         } else {
             let stretch = times.stretch(next);
-            let event_times = (0..KEPT_RECORDS_MAX).map(|place| stretch.at(place));
+            let event_times = (0..Self::RECORDS).map(|place| stretch.at(place));
             generator.each_value(next, event_times, |record| {
                 if let Some(place) = places.next() {
                     *place = record;

@@ -191,6 +191,33 @@ fn the_input_of_a_poll() {
     check::<true>();
 }
 
+/// A hundred or so of small values, a few of large ones, one of a huge one.
+#[test]
+fn what_is_kept_has_a_bound_in_bytes() {
+    struct Wide<const WORDS: usize>;
+    impl<const WORDS: usize> Generate for Wide<WORDS> {
+        type Item = [u64; WORDS];
+        fn value(&self, index: u64, _event_time: EventTime) -> [u64; WORDS] {
+            [index; WORDS]
+        }
+        fn cache_bytes(&self) -> usize {
+            0
+        }
+    }
+    fn check<const WORDS: usize>(kept_records: usize) {
+        let pace = Pace::Drain { nominal_rate_per_s: 1, start: EventTime::EPOCH };
+        let mut source = Paced::new(Arc::new(Wide::<WORDS>), pace).unwrap();
+        assert_eq!(source.held_bytes(), 0);
+        let mut output = VecOutput::with_room(usize::MAX);
+        source.poll(ProcessingTime::ZERO, 300, &mut output).unwrap();
+        assert!((0..).zip(&output.records).all(|(index, record)| record.value == [index; WORDS]));
+        assert_eq!((output.records.len(), source.held_bytes()), (300, kept_records * 8 * (WORDS + 1)));
+    }
+    check::<2>(128);
+    check::<255>(8);
+    check::<5_000>(1);
+}
+
 fn saved(source: &Paced<Indices<false>>) -> Vec<u8> {
     let mut state = StateWriter::default();
     source.save(&mut state).unwrap();
