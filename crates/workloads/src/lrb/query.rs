@@ -218,3 +218,6 @@ impl Fold<PositionReport> for AverageSpeed {
         sum as f64 / count as f64
     }
 }
+
+#[cfg(test)]
+mod tests;
