@@ -82,7 +82,7 @@ pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     default: 256 << 20,
     min: 1 << 16,
     max: 1 << 42,
-    reason: "blocks, caches of generators and state as counted after each step never exceed it, and the process holds at most 64 MiB more; not counted are what keys and accumulators allocate themselves, tables to join with, and, for a moment, the old half of a table of keys that doubles",
+    reason: "blocks, caches of generators and state never exceed it, and the process holds at most 64 MiB more; state asks before it grows, buffers of sources and sinks are counted after each step; not counted are what keys and values hold on the heap themselves, unless an aggregate tells, and tables to join with",
 };
 
 /// Threads that run tasks.
