@@ -4,16 +4,16 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use thalweg::{
     Chaining, Clock, Count, EdgeLimits, Engine, EventTime, Fault, Graph, Query, QueryError, QueryHandle,
     QueryReport, QueryState, Record, Sink, Span, TumblingWindows, VirtualClock, WatermarkStrategy,
 };
-use thalweg_connectors::{CsvSink, RowWriter};
+use thalweg_connectors::{CsvSink, Pace, Paced, RowWriter};
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 use thalweg_model::source::Given;
-use thalweg_model::{Mark, SeededEntropy};
+use thalweg_model::{Generate, Mark, SeededEntropy};
 use thalweg_runtime::edge::EdgeMarks;
 use thalweg_runtime::{Step, Stepped};
 use thalweg_testkit::case::{Tally, Ysb, YsbPace};
@@ -314,4 +314,48 @@ fn counts_of_counts() {
     bench.run();
     assert_eq!(handle.wait().unwrap().conservation_error(), None);
     assert_eq!(seen.each(|record| record.value.value), [5, 5, 5, 5]);
+}
+
+/// A generator's records are kept a hundred or so at a time. Where the last of them made a watermark due, the source went
+/// on to the next, and the mark was forgotten: every mark of this query stands behind a record of its own.
+#[test]
+fn a_watermark_behind_the_last_record_that_is_kept_is_set() {
+    struct Indexes;
+    impl Generate for Indexes {
+        type Item = u64;
+        fn value(&self, index: u64, _event_time: EventTime) -> u64 {
+            index
+        }
+        fn cache_bytes(&self) -> usize {
+            0
+        }
+    }
+
+    struct Marks(Arc<Mutex<Vec<EventTime>>>);
+    impl Sink<u64> for Marks {
+        fn write(&mut self, _record: Record<u64>) -> Result<(), Fault> {
+            Ok(())
+        }
+        fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
+            if let Mark::Watermark(watermark) = mark {
+                self.0.lock().expect("nobody panics here").push(watermark);
+            }
+            Ok(())
+        }
+    }
+
+    for chaining in [Chaining::None, Chaining::All] {
+        let mut bench = Bench::new(EdgeLimits::default(), 64 << 20);
+        let pace = Pace::Drain { nominal_rate_per_s: 1_000_000, start: EventTime::EPOCH };
+        let source = Paced::new(Arc::new(Indexes), pace).unwrap().with_limit(1_000);
+        let each = WatermarkStrategy::ascending().with_step(Span::from_micros(1));
+        let marks = Arc::new(Mutex::new(Vec::new()));
+        let query = Query::new("marks");
+        query.source("indexes", source, each).sink("marks", Marks(Arc::clone(&marks)));
+        let handle = bench.submit(query.plan(chaining).unwrap());
+        bench.outcome(handle).unwrap();
+        let expected: Vec<EventTime> =
+            (0..1_000).map(EventTime::from_micros).chain([EventTime::MAX]).collect();
+        assert!(*marks.lock().unwrap() == expected, "{chaining:?}: {} marks", marks.lock().unwrap().len());
+    }
 }
