@@ -34,6 +34,8 @@ struct Keys {
 impl Generate for Keys {
     type Item = u64;
 
+    const IS_CHEAP: bool = true;
+
     #[inline(always)]
     fn value(&self, index: u64, _event_time: EventTime) -> u64 {
         // The finaliser of splitmix64 (Steele, Lea and Flood, OOPSLA 2014), then a multiplication in place of a modulo.

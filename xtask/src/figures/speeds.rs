@@ -7,7 +7,8 @@ use super::Section;
 use super::bench::{Bench, Side, Workers};
 use super::table::{Row, Table, Target, Unit};
 
-/// A line: what it is, the workload and its options, the line that is its ceiling, and how much of that it is to reach.
+/// A line: what it is, the workload and its options, the line that it is set in relation to, and how much of that it is to
+/// reach.
 struct Speed {
     title: &'static str,
     options: &'static str,

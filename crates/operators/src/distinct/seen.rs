@@ -47,7 +47,7 @@ impl<K: Clone + Eq + Hash> Seen<K> {
     const PANE_BYTES: usize = 2 * size_of::<(EventTime, Pane<K>)>();
 
     pub(super) fn new() -> Self {
-        Seen::hashed_and_paid(KeyHash::new(0), Allowance::default())
+        Seen::hashed_and_paid(KeyHash::known(), Allowance::default())
     }
 
     fn hashed_and_paid(hash: KeyHash, allowance: Allowance) -> Self {

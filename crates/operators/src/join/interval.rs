@@ -174,7 +174,7 @@ where
             giving_up: None,
             ahead: std::iter::repeat_with(Seen::nothing).take(BATCH_RECORDS).collect(),
             keys: Vec::with_capacity(BATCH_RECORDS),
-            hash: KeyHash::new(0),
+            hash: KeyHash::known(),
             funds: Funds::default(),
             read: 0,
             late: 0,

@@ -86,7 +86,7 @@ impl<K: Eq + Hash, L, R> PaneStore<K, L, R> {
                 entries: [NOWHERE; BATCH_RECORDS],
             }),
             keys: Vec::with_capacity(BATCH_RECORDS),
-            hash: KeyHash::new(0),
+            hash: KeyHash::known(),
             funds: Funds::default(),
         }
     }

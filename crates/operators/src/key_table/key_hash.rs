@@ -51,8 +51,9 @@ impl KeyHash {
         KeyHash { multiplier: drawn.find(|&number| spreads(number)).unwrap_or(GOLDEN), fold: fold(seed) }
     }
 
-    /// A hash that is no secret, for keys that are chosen by the query, not by its input. Its multiplier is the golden
-    /// ratio, whose multiples stay farthest from whole numbers: no other spreads keys in a row as evenly.
+    /// A hash that is no secret, for keys that are chosen by the query, not by its input, and for operators that have not
+    /// drawn a seed. Its multiplier is the golden ratio, whose multiples stay farthest from whole numbers: no other spreads
+    /// keys in a row as evenly.
     pub(crate) fn known() -> Self {
         KeyHash { multiplier: GOLDEN, fold: fold(0) }
     }

@@ -30,7 +30,7 @@ where
     P: KeyedProcess<K, V>,
 {
     pub(super) fn new(function: P) -> Self {
-        let (hash, allowance) = (KeyHash::new(0), Allowance::default());
+        let (hash, allowance) = (KeyHash::known(), Allowance::default());
         Keyed {
             function,
             states: KeyTable::new(hash.clone(), allowance.clone()),

@@ -57,7 +57,7 @@ where
 {
     /// An aggregate called `name`, over `windows`, by `key_of`.
     pub fn new(name: impl Into<String>, windows: CountWindows, key_of: KeyOf, fold: F) -> Self {
-        let runs = Runs::new(Shape::of(windows), KeyHash::new(0), Allowance::default());
+        let runs = Runs::new(Shape::of(windows), KeyHash::known(), Allowance::default());
         CountAggregate { name: name.into(), key_of, fold, runs, read: 0, outside: 0, blame: Blame::default() }
     }
 

@@ -186,7 +186,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     pub(super) const CHANGED_BYTES: usize = 2 * size_of::<(WindowNumber, KeyTable<K, ()>)>();
 
     pub(crate) fn new(windows: SlidingWindows) -> Self {
-        PaneStore::with(windows, Span::ZERO, KeyHash::new(0), Allowance::default())
+        PaneStore::with(windows, Span::ZERO, KeyHash::known(), Allowance::default())
     }
 
     fn with(windows: SlidingWindows, lateness: Span, hash: KeyHash, allowance: Allowance) -> Self {

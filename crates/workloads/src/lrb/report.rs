@@ -111,8 +111,7 @@ pub struct Place {
     pub position_feet: u32,
 }
 
-/// As one number, with hardly a gap from one segment to the next: tables hash it by a multiplication, which spreads
-/// numbers in a row evenly.
+/// As one number, with small gaps between roads: tables hash it by a multiplication, which spreads numbers in a row evenly.
 impl Hash for Segment {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {

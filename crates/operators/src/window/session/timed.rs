@@ -29,7 +29,7 @@ pub(super) struct TimedSessions<K, A> {
 
 impl<K: Clone + Eq + Hash, A> TimedSessions<K, A> {
     pub(super) fn new() -> Self {
-        TimedSessions::with(KeyHash::new(0), Allowance::default())
+        TimedSessions::with(KeyHash::known(), Allowance::default())
     }
 
     fn with(hash: KeyHash, allowance: Allowance) -> Self {
