@@ -1,6 +1,9 @@
 //! What each car does: where it enters a segment, where it stops and moves, and which of its reports count.
 //!
 //! The rules stand in [`crate::reference::lrb_full`], under "Journeys" and "Entering a segment".
+//!
+//! Every car that was ever on the road is remembered, 64 to 128 bytes each, as the table of them fills; no rule says when
+//! one will not come back.
 
 use serde::{Deserialize, Serialize};
 use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
