@@ -24,6 +24,8 @@ use std::fmt::Debug;
 
 use thalweg::{Chaining, Graph, QueryReport};
 
+use crate::gather::AnyGathered;
+
 pub use confluence::Confluence;
 pub use diamond::Diamond;
 pub use joined_twice::JoinedTwice;
@@ -47,14 +49,24 @@ pub trait Case {
     /// The first thing in which a finished run differs from the oracle.
     fn difference(&self, report: &QueryReport) -> Option<String>;
 
-    /// What the sink has, as text, in no promised order but sorted.
-    fn rows(&self) -> Vec<String>;
+    /// What its sinks have seen.
+    fn sinks(&self) -> Vec<&dyn AnyGathered>;
 
-    /// Whether the sink has published.
-    fn is_published(&self) -> bool;
+    /// What they have, as text, sink by sink, in no promised order but sorted.
+    fn rows(&self) -> Vec<String> {
+        self.sinks().iter().flat_map(|sink| sink.sorted_text()).collect()
+    }
 
-    /// The first rule of marks and ends that was broken at the sink.
-    fn broken_rule(&self) -> Option<String>;
+    /// Whether all of them have published.
+    fn is_published(&self) -> bool {
+        let sinks = self.sinks();
+        !sinks.is_empty() && sinks.iter().all(|sink| sink.is_published())
+    }
+
+    /// The first rule of marks and ends that was broken at one of them.
+    fn broken_rule(&self) -> Option<String> {
+        self.sinks().iter().find_map(|sink| sink.broken_rule())
+    }
 
     /// Values that were never dropped, once the engine is gone.
     fn leaked_count(&self) -> usize {

@@ -7,6 +7,7 @@
 //!
 //! It holds no bytes in the eyes of the budget, so that a test's own memory does not use up the engine's.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
@@ -160,6 +161,34 @@ impl<T> Gathered<T> {
     /// The first rule that was broken.
     pub fn broken_rule(&self) -> Option<String> {
         self.0.lock().broken_rule.clone()
+    }
+}
+
+/// A [`Gathered`] of records of some type.
+pub trait AnyGathered {
+    /// Its records as text, sorted.
+    fn sorted_text(&self) -> Vec<String>;
+
+    /// As [`Gathered::is_published`].
+    fn is_published(&self) -> bool;
+
+    /// As [`Gathered::broken_rule`].
+    fn broken_rule(&self) -> Option<String>;
+}
+
+impl<T: Debug> AnyGathered for Gathered<T> {
+    fn sorted_text(&self) -> Vec<String> {
+        let mut rows = self.each(|record| format!("{record:?}"));
+        rows.sort();
+        rows
+    }
+
+    fn is_published(&self) -> bool {
+        Gathered::is_published(self)
+    }
+
+    fn broken_rule(&self) -> Option<String> {
+        Gathered::broken_rule(self)
     }
 }
 

@@ -7,8 +7,8 @@ use thalweg::{Chaining, Graph, Query, QueryReport, Segment, Stream, Windowed};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::readings::{Tally, TallyResult, window_row};
-use super::{Case, count_difference, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
@@ -116,15 +116,7 @@ impl Case for Confluence {
             .or_else(|| count_difference("late", expected.late, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(|record| *record))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }

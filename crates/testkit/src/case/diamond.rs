@@ -6,8 +6,8 @@ use std::sync::Arc;
 use thalweg::{Chaining, Either, Graph, Query, QueryReport};
 use thalweg_model::{Entropy, SeededEntropy};
 
-use super::{Case, count_difference, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Hostile, Reading, records};
 use crate::oracle::{self, Row};
 use crate::script::Script;
@@ -85,17 +85,7 @@ impl Case for Diamond {
             .or_else(|| count_difference("results", united.len() as u64, report.results_out))
     }
 
-    fn rows(&self) -> Vec<String> {
-        let mut rows = sorted_text(&self.even.each(Clone::clone));
-        rows.extend(sorted_text(&self.odd.each(Clone::clone)));
-        rows
-    }
-
-    fn is_published(&self) -> bool {
-        self.even.is_published() && self.odd.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.even.broken_rule().or_else(|| self.odd.broken_rule())
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.even, &self.odd]
     }
 }

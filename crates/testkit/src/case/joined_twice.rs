@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use thalweg::{Chaining, Graph, Interval, Query, QueryReport, Segment, Span, Stream};
 
-use super::{Case, count_difference, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, records, sliding};
 use crate::oracle::{self, Joined, Keeps, Row};
 use crate::script::Script;
@@ -118,15 +118,7 @@ impl Case for JoinedTwice {
             .or_else(|| count_difference("late", late, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(|record| *record))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }

@@ -16,8 +16,8 @@ use thalweg_workloads::lrb::{
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::lrb::{LrbRow, lrb_rows};
 
-use super::{Case, count_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
 /// Cars, tolls and accidents per segment and minute.
 pub struct Lrb {
@@ -61,16 +61,8 @@ impl Case for Lrb {
             .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }
 

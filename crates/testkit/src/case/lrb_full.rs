@@ -14,8 +14,8 @@ use thalweg_workloads::reference::lrb_full::{
 };
 use thalweg_workloads::reference::{Row, compare};
 
-use super::{Case, count_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
 /// Tolls, notices, balances and daily expenditures.
 pub struct LrbFull {
@@ -134,22 +134,8 @@ impl Case for LrbFull {
             .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        let mut rows = sorted_text(&self.tolls.each(Clone::clone));
-        rows.extend(sorted_text(&self.notices.each(Clone::clone)));
-        rows.extend(sorted_text(&self.balances.each(Clone::clone)));
-        rows.extend(sorted_text(&self.dailies.each(Clone::clone)));
-        rows
-    }
-
-    fn is_published(&self) -> bool {
-        let of_cars = self.tolls.is_published() && self.notices.is_published();
-        of_cars && self.balances.is_published() && self.dailies.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        let of_cars = self.tolls.broken_rule().or_else(|| self.notices.broken_rule());
-        of_cars.or_else(|| self.balances.broken_rule()).or_else(|| self.dailies.broken_rule())
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.tolls, &self.notices, &self.balances, &self.dailies]
     }
 }
 

@@ -13,9 +13,9 @@ use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows, nyt_rows_of_tlc_csv};
 
-use super::{Case, count_difference, sorted_text};
+use super::{Case, count_difference};
 use crate::data::unzipped_text;
-use crate::gather::{Expects, Gather, Gathered};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
 /// Trips and their mean distance per cell and window.
 pub struct Nyt {
@@ -147,15 +147,7 @@ impl Case for Nyt {
             .or_else(|| count_difference("late", 0, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }

@@ -6,8 +6,8 @@ use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
 use thalweg_model::{Entropy, Record};
 
 use super::readings::window_row;
-use super::{Case, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
@@ -105,16 +105,8 @@ impl Case for Parcels {
         first_difference(expected.results, found)
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 
     fn leaked_count(&self) -> usize {

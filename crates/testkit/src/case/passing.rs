@@ -6,7 +6,7 @@ use thalweg::{Chaining, Graph, Query, QueryReport, Stream};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, in_order_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::script::Script;
@@ -149,16 +149,13 @@ impl Case for Passing {
             .or_else(|| count_difference("filtered", report.events_in - expected_count, filtered))
     }
 
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        self.gathered.iter().map(|gathered| gathered as _).collect()
+    }
+
+    /// Sorted together: which sink a row goes to may differ.
     fn rows(&self) -> Vec<String> {
         let rows: Vec<_> = self.gathered.iter().flat_map(|gathered| gathered.each(Clone::clone)).collect();
         sorted_text(&rows)
-    }
-
-    fn is_published(&self) -> bool {
-        !self.gathered.is_empty() && self.gathered.iter().all(Gathered::is_published)
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.iter().find_map(Gathered::broken_rule)
     }
 }

@@ -6,8 +6,8 @@ use serde::{Deserialize, Serialize};
 use thalweg::{Chaining, Fold, Graph, Query, QueryReport, Table, Windowed};
 use thalweg_model::Entropy;
 
-use super::{Case, count_difference, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
@@ -129,16 +129,8 @@ impl Case for Readings {
             })
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(|record| *record))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }
 

@@ -13,7 +13,7 @@ use thalweg::{Chaining, Firing, Graph, Query, QueryReport, Segment, SessionGap, 
 
 use super::readings::{Tally, TallyResult, window_row};
 use super::{Case, count_difference, first_difference, sorted, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, records, sliding, tumbling};
 use crate::oracle::{self, Row, Windows};
 use crate::script::Script;
@@ -175,6 +175,10 @@ impl Case for Regrouped {
             .or_else(|| count_difference("late", late, report.total(|counts| counts.late)))
     }
 
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.united, &self.alone, &self.grouped]
+    }
+
     fn rows(&self) -> Vec<String> {
         let (on_time, last) = self.settled();
         let mut rows = sorted_text(&on_time);
@@ -182,14 +186,5 @@ impl Case for Regrouped {
         rows.extend(sorted_text(&self.alone.each(|record| *record)));
         rows.extend(sorted_text(&self.grouped.each(Clone::clone)));
         rows
-    }
-
-    fn is_published(&self) -> bool {
-        self.united.is_published() && self.alone.is_published() && self.grouped.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        let of_windows = self.united.broken_rule().or_else(|| self.alone.broken_rule());
-        of_windows.or_else(|| self.grouped.broken_rule())
     }
 }

@@ -10,8 +10,8 @@ use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
 use thalweg_model::Entropy;
 
 use super::readings::window_row;
-use super::{Case, count_difference, first_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, first_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Hostile, Reading, records, tumbling};
 use crate::oracle::{self, Promise, Windows};
 use crate::script::Script;
@@ -81,15 +81,7 @@ impl Case for Twice {
             .or_else(|| count_difference("late", counts.late, report.total(|counts| counts.late)))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use thalweg::{Chaining, Graph, Query, QueryReport, Segment, Stream};
 use thalweg_model::{Entropy, SeededEntropy};
 
-use super::{Case, count_difference, in_order_difference, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::{Case, count_difference, in_order_difference};
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 use crate::hostile::{Reading, Sides, records};
 use crate::oracle;
 use crate::script::Script;
@@ -79,15 +79,7 @@ impl Case for United {
             .or_else(|| count_difference("results", expected_in_all, report.results_out))
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }

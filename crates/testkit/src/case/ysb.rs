@@ -12,8 +12,8 @@ use thalweg_workloads::reference::ysb::{YsbCount, YsbInput, ysb_counts};
 use thalweg_workloads::ysb::query::views_per_campaign;
 use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
 
-use super::{Case, sorted_text};
-use crate::gather::{Expects, Gather, Gathered};
+use super::Case;
+use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 
 /// Views per campaign and window.
 pub struct Ysb {
@@ -93,15 +93,7 @@ impl Case for Ysb {
         compare(&expected, &found).err().map(|difference| difference.to_string())
     }
 
-    fn rows(&self) -> Vec<String> {
-        sorted_text(&self.gathered.each(Clone::clone))
-    }
-
-    fn is_published(&self) -> bool {
-        self.gathered.is_published()
-    }
-
-    fn broken_rule(&self) -> Option<String> {
-        self.gathered.broken_rule()
+    fn sinks(&self) -> Vec<&dyn AnyGathered> {
+        vec![&self.gathered]
     }
 }
