@@ -17,6 +17,7 @@ mod passing;
 mod readings;
 mod regrouped;
 mod twice;
+mod two_streams;
 mod united;
 mod ysb;
 

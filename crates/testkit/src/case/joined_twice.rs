@@ -6,13 +6,13 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Interval, Query, QueryReport, Segment, Span, Stream};
+use thalweg::{Chaining, Graph, Interval, Query, QueryReport, Span};
 
+use super::two_streams::TwoStreams;
 use super::{Case, count_difference, first_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
-use crate::hostile::{Reading, Sides, records, sliding};
+use crate::hostile::{Reading, Sides, sliding};
 use crate::oracle::{self, Joined, Keeps, Row};
-use crate::script::Script;
 
 /// What comes of the first join.
 type Met = Joined<Reading, Reading>;
@@ -25,8 +25,7 @@ const GOES_ON_ONE_IN: i64 = 4;
 
 /// A window join, and behind it an interval join.
 pub struct JoinedTwice {
-    sides: Sides,
-    inputs: Vec<Vec<(i64, Reading)>>,
+    streams: TwoStreams,
     gathered: Gathered<MetAgain>,
 }
 
@@ -36,26 +35,8 @@ impl JoinedTwice {
     /// # Panics
     /// If there are not two.
     pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
-        assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
-        JoinedTwice { sides, inputs, gathered: Gathered::default() }
+        JoinedTwice { streams: TwoStreams::new(sides, inputs), gathered: Gathered::default() }
     }
-
-    /// A source, and a map behind it which tells how many records it has made.
-    fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
-        let source = Script::new(records(&self.inputs[side]), &Arc::default());
-        let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
-        stream.map(|reading| reading).name(&map_of(side))
-    }
-
-    /// What the source of a side has made.
-    fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
-        let made = super::read_by(&map_of(side), report);
-        oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)
-    }
-}
-
-fn map_of(side: usize) -> String {
-    format!("map {side}")
 }
 
 fn key_of(reading: &Reading) -> u64 {
@@ -78,12 +59,12 @@ impl Case for JoinedTwice {
         let sink = Gather::new(Expects::Anything, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
-        let (left, right) = (self.side(&query, 0), self.side(&query, 1).share());
-        let oracle::Interval { lower_us, upper_us } = self.sides.interval;
+        let (left, right) = (self.streams.side(&query, 0), self.streams.side(&query, 1).share());
+        let oracle::Interval { lower_us, upper_us } = self.streams.sides.interval;
         let [lower, upper] = [lower_us, upper_us].map(Span::from_micros);
         left.key_by(key_of)
             .join(right.branch().key_by(key_of))
-            .sliding(sliding(self.sides.sides[0].sliding()))
+            .sliding(sliding(self.streams.sides.sides[0].sliding()))
             .full(|left, right| (left.copied(), right.copied()))
             .filter(goes_on)
             .key_by(key_of_met)
@@ -95,8 +76,8 @@ impl Case for JoinedTwice {
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let [left, right] = [0, 1].map(|side| self.rows_of(side, report));
-        let windows = self.sides.sides[0].sliding();
+        let [left, right] = [0, 1].map(|side| self.streams.rows_of(side, report));
+        let windows = self.streams.sides.sides[0].sliding();
         let all = Keeps { left: true, right: true };
         let met = oracle::window_join((&left, &right), windows, key_of, key_of, all);
         let stamped = met.results.into_iter().filter(|it| goes_on(&it.value)).map(|it| Row {
@@ -106,7 +87,8 @@ impl Case for JoinedTwice {
         });
         let lefts: Vec<Row<Met>> = stamped.collect();
         let keeps = Keeps { left: true, right: false };
-        let again = oracle::interval_join((&lefts, &right), self.sides.interval, key_of_met, key_of, keeps);
+        let again =
+            oracle::interval_join((&lefts, &right), self.streams.sides.interval, key_of_met, key_of, keeps);
         let with_met = |it: oracle::Matched<Met, Reading>| {
             let (met, right) = it.value;
             (it.at_us, (met.expect("right values alone are not kept"), right))

@@ -9,14 +9,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg::{Chaining, Firing, Graph, Query, QueryReport, Segment, SessionGap, Span, Stream, Windowed};
+use thalweg::{Chaining, Firing, Graph, Query, QueryReport, SessionGap, Span, Windowed};
 
 use super::readings::{Tally, TallyResult, window_row};
+use super::two_streams::TwoStreams;
 use super::{Case, count_difference, first_difference, sorted, sorted_text};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
-use crate::hostile::{Reading, Sides, records, sliding, tumbling};
+use crate::hostile::{Reading, Sides, sliding, tumbling};
 use crate::oracle::{self, Row, Windows};
-use crate::script::Script;
 
 /// What windows and sessions come to.
 type Tallied = Windowed<u64, TallyResult>;
@@ -29,8 +29,7 @@ const LONGER: i64 = 3;
 
 /// Windows of two streams and sessions of one, and both together.
 pub struct Regrouped {
-    sides: Sides,
-    inputs: Vec<Vec<(i64, Reading)>>,
+    streams: TwoStreams,
     united: Gathered<Tallied>,
     alone: Gathered<Tallied>,
     grouped: Gathered<Windowed<u64, Ended<Tallied>>>,
@@ -42,26 +41,12 @@ impl Regrouped {
     /// # Panics
     /// If there are not two.
     pub fn new(sides: Sides, inputs: Vec<Vec<(i64, Reading)>>) -> Self {
-        assert!(sides.sides.len() == 2 && inputs.len() == 2, "two streams meet");
         let (united, alone, grouped) = Default::default();
-        Regrouped { sides, inputs, united, alone, grouped }
-    }
-
-    /// A source, and a map behind it which tells how many records it has made.
-    fn side(&self, query: &Query, side: usize) -> Stream<Reading, impl Segment<Reading> + use<>> {
-        let source = Script::new(records(&self.inputs[side]), &Arc::default());
-        let stream = query.source(&format!("source {side}"), source, self.sides.sides[side].strategy());
-        stream.map(|reading| reading).name(&map_of(side))
-    }
-
-    /// What the source of a side has made.
-    fn rows_of(&self, side: usize, report: &QueryReport) -> Vec<Row<Reading>> {
-        let made = super::read_by(&map_of(side), report);
-        oracle::source(&self.inputs[side][..made], self.sides.sides[side].promise)
+        Regrouped { streams: TwoStreams::new(sides, inputs), united, alone, grouped }
     }
 
     fn longer(&self) -> Windows {
-        let Windows { size_us, offset_us } = self.sides.sides[0].windows;
+        let Windows { size_us, offset_us } = self.streams.sides.sides[0].windows;
         Windows { size_us: size_us * LONGER + 1, offset_us: offset_us + 1 }
     }
 
@@ -78,10 +63,6 @@ impl Regrouped {
         }
         (on_time, last.into_values().collect())
     }
-}
-
-fn map_of(side: usize) -> String {
-    format!("map {side}")
 }
 
 fn key_of(reading: &Reading) -> u64 {
@@ -114,12 +95,12 @@ impl Case for Regrouped {
         (self.united, self.alone) = (united_sink.gathered(), alone_sink.gathered());
         self.grouped = group_sink.gathered();
 
-        let first = &self.sides.sides[0];
+        let first = &self.streams.sides.sides[0];
         let windows = sliding(first.sliding());
         let allowed = Span::from_micros(first.allowed_us);
         let gap = SessionGap::new(Span::from_micros(first.gap_us)).expect("gaps are above zero");
         let query = Query::new(name);
-        let (left, right) = (self.side(&query, 0), self.side(&query, 1).share());
+        let (left, right) = (self.streams.side(&query, 0), self.streams.side(&query, 1).share());
         right
             .branch()
             .key_by(key_of)
@@ -146,8 +127,8 @@ impl Case for Regrouped {
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let [left, right] = [0, 1].map(|side| self.rows_of(side, report));
-        let first = &self.sides.sides[0];
+        let [left, right] = [0, 1].map(|side| self.streams.rows_of(side, report));
+        let first = &self.streams.sides.sides[0];
         let alone = oracle::lenient(&right, first.lenient(), key_of, TallyResult::of);
         let sessions = oracle::sessions(&right, first.gap_us, key_of, TallyResult::of);
         let united =

@@ -93,16 +93,8 @@ impl Sides {
     /// Streams that are hostile in every way at once, always the same ways. But for those that leave little to be seen: a
     /// stamp in the far future, and a side that lacks records or watermarks.
     pub fn at_their_worst(side_count: usize) -> Self {
-        let features = vec![
-            Feature::EqualStamps,
-            Feature::NegativeTimes,
-            Feature::HotKey,
-            Feature::EmptySpans,
-            Feature::LateBursts,
-            Feature::Stragglers,
-            Feature::GapBorders,
-            Feature::EmptyEpochs,
-        ];
+        let is_visible = |feature: &Feature| *feature != Feature::FarFuture;
+        let features: Vec<Feature> = Feature::ALL.into_iter().filter(is_visible).collect();
         let side = |side: usize| Hostile {
             features: features.clone(),
             windows: Windows { size_us: 100, offset_us: 7 },
