@@ -137,10 +137,9 @@ where
             let (fed, announce) = (feed.taken, feed.announce);
             if let Came::Mark(mark @ Mark::Watermark(_)) = came
                 && P::IS_SINGLE
-                && !self.tail.chain.is_stalled()
             {
-                // The common mark, and most do nothing: it goes through what is open anyway. Moved before it is lent, so
-                // that the loop above keeps it in registers.
+                // The common mark, and most do nothing: it goes through what is open anyway, since all before it is
+                // settled. Moved before it is lent, so that the loop above keeps it in registers.
                 let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);
