@@ -31,7 +31,7 @@ use thalweg_model::{
     Span, StateError, StateReader, StateWriter,
 };
 
-pub use disorder::{Disorder, Indexes};
+pub use disorder::Disorder;
 use kept::Kept;
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 

@@ -54,7 +54,7 @@ impl Disorder {
     }
 
     /// The indexes of the records from `place` on, in the order in which they come.
-    pub fn indexes_from(&self, place: u64) -> Indexes {
+    pub fn indexes_from(&self, place: u64) -> impl Iterator<Item = u64> + use<> {
         let (first, within) = (place - place % self.run_records, place % self.run_records);
         let walked = u128::from(within) * u128::from(self.step) % u128::from(self.run_records);
         let walked = u64::try_from(walked).expect("a remainder is below the run's records");
@@ -84,8 +84,7 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
 }
 
 /// Indexes of records in the order in which they come, without end.
-#[derive(Clone, Debug)]
-pub struct Indexes {
+struct Indexes {
     disorder: Disorder,
     /// Of the run at hand.
     first: u64,
