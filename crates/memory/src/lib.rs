@@ -11,7 +11,8 @@
 //! 5. [`cursors`]: how far the writer and each reader of an edge have come; what schedulers look at.
 //! 6. [`marks`]: the ring of marks that travels beside the data.
 //! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
-//! 8. [`baton`]: a value that one party at a time holds, such as a task between workers.
+//! 8. [`depot`]: blocks that go from hand to hand, for many writers and no order; `run`: values in a row in one block.
+//! 9. [`baton`]: a value that one party at a time holds, such as a task between workers.
 //!
 //! `README.md` beside this room tells the protocols, the races that they close and why they hold.
 //!
@@ -33,6 +34,9 @@
 //!   the edge when it is dropped, and gives one back to the pool only when all its blocks are free.
 //! * **B6** The word of a [`Baton`] holds the address of its value in IDLE and READY, and no address in EMPTY and HELD.
 //!   Whoever swaps an address out owns the value.
+//! * **B7** A block of a depot lies on the shelf of one home, or is owned by one [`Stock`] or one [`Block`]; of the slots
+//!   of a block that is owned those in `next..end` of its run are initialised, and nobody else looks at any. Its chunk
+//!   lives as long as a home does, and each owner holds one.
 #![deny(unsafe_op_in_unsafe_fn, clippy::undocumented_unsafe_blocks)]
 
 pub mod baton;
@@ -40,10 +44,12 @@ mod block;
 pub mod budget;
 pub mod chunk;
 pub mod cursors;
+pub mod depot;
 pub mod edge;
 pub mod marks;
 pub mod pool;
 pub mod reader;
+mod run;
 pub mod sync;
 pub mod writer;
 
@@ -51,8 +57,10 @@ pub use baton::Baton;
 pub use budget::{Budget, BudgetExceeded, Reservation};
 pub use chunk::{BlockShape, ShapeError};
 pub use cursors::{Cursors, ReadPosition};
+pub use depot::{Block, BlockDrain, Depot, Filler, Stock};
 pub use edge::{EdgeOptions, edge, shared_edge};
 pub use marks::{Admission, MarkRules};
 pub use pool::Pool;
-pub use reader::{Drain, Lent, Next, Reader, SharedNext, SharedReader};
+pub use reader::{EdgeDrain, Lent, Next, ReadEnd, Reader, SharedNext, SharedReader};
+pub use run::{Drain, Passing};
 pub use writer::{Appender, Writer};

@@ -9,12 +9,13 @@ use crate::block::BlockRef;
 use crate::cursors::Cursors;
 use crate::edge::Shared;
 use crate::marks::MarkRules;
+use crate::run::{Drain, Passing, Run};
 use crate::sync::{Arc, Ordering};
 
 /// What comes next on an edge.
 pub enum Next<'a, T: Send + 'static, R: MarkRules> {
     /// Values, at least one.
-    Values(Drain<'a, T, R>),
+    Values(EdgeDrain<'a, T, R>),
     /// A mark, which counts as read now.
     Mark(R::Mark),
     /// Nothing yet.
@@ -32,7 +33,7 @@ pub enum SharedNext<'a, T: Send + Sync + 'static, R: MarkRules> {
 }
 
 /// What both kinds of reader are made of.
-struct ReadEnd<T, R: MarkRules> {
+pub struct ReadEnd<T, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     index: usize,
     /// Values taken; published when a run is dropped.
@@ -46,13 +47,6 @@ struct ReadEnd<T, R: MarkRules> {
     marks_read: u64,
     /// `marks_written` as last loaded, after `written_seen` was: covers every mark below that.
     marks_seen: u64,
-}
-
-/// A run of slots in one block: `next..end` are initialised and ours to read.
-struct Run<T> {
-    block: BlockRef<T>,
-    next: usize,
-    end: usize,
 }
 
 enum Found<T, M> {
@@ -126,7 +120,20 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
         Run { block: self.block, next: self.slot, end: self.slot + count }
     }
 
-    /// Passes values of the run at hand; the writer is not told yet.
+    /// Goes on to the next block.
+    #[inline]
+    fn leave_block(&mut self) {
+        (self.sequence, self.slot) = (self.sequence + 1, 0);
+        self.shared.cursors.readers[self.index].block_start.store(self.read, Ordering::Relaxed);
+    }
+
+    fn close(&self) {
+        self.shared.cursors.readers[self.index].closed.store(true, Ordering::Release);
+    }
+}
+
+impl<T, R: MarkRules> Passing for ReadEnd<T, R> {
+    /// The writer is not told yet.
     #[inline(always)]
     fn pass(&mut self, count: usize) {
         self.read += count as u64;
@@ -143,18 +150,10 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
             self.leave_block();
         }
     }
-
-    /// Goes on to the next block.
-    #[inline]
-    fn leave_block(&mut self) {
-        (self.sequence, self.slot) = (self.sequence + 1, 0);
-        self.shared.cursors.readers[self.index].block_start.store(self.read, Ordering::Relaxed);
-    }
-
-    fn close(&self) {
-        self.shared.cursors.readers[self.index].closed.store(true, Ordering::Release);
-    }
 }
+
+/// A run of values of an edge that are taken out one by one. Those not taken stay in the edge.
+pub type EdgeDrain<'a, T, R> = Drain<'a, T, ReadEnd<T, R>>;
 
 /// The only reader of an edge; takes values out of it.
 pub struct Reader<T: Send + 'static, R: MarkRules> {
@@ -175,7 +174,7 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
     #[inline]
     pub fn next(&mut self, max: usize) -> Next<'_, T, R> {
         match self.end.find(max) {
-            Found::Run(run) => Next::Values(Drain { run, end: &mut self.end }),
+            Found::Run(run) => Next::Values(Drain::new(run, &mut self.end)),
             Found::Mark(mark) => Next::Mark(mark),
             Found::Nothing => Next::Empty,
         }
@@ -217,124 +216,6 @@ impl<T: Send + 'static, R: MarkRules> Reader<T, R> {
                 found => return found,
             }
         }
-    }
-}
-
-impl<T> Run<T> {
-    /// Moves the value at `index` out.
-    ///
-    /// # Safety
-    /// `index` lies in the run as it was found, and no value is moved out twice.
-    #[inline(always)]
-    unsafe fn take_out(&self, index: usize) -> T {
-        // SAFETY: inside the block; the edge lives, since its reader does (B5).
-        let slot = unsafe { self.block.slot(index) };
-        // SAFETY: below `written` as loaded with Acquire, hence initialised (B3); not recycled before we publish
-        // that we passed it (B4); once only, by contract.
-        unsafe { slot.read() }
-    }
-
-    #[inline(always)]
-    fn look<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
-        assert!(offset < self.end - self.next, "offset {offset} lies behind the run");
-        // SAFETY: inside the block by the assertion; the edge lives, since its reader does (B5).
-        let slot = unsafe { self.block.slot(self.next + offset) };
-        // SAFETY: in `next..end`: initialised (B3), not moved out yet, not recycled before we pass it (B4).
-        unsafe { slot.inspect(look) }
-    }
-}
-
-/// A run of values that are taken out one by one, in order. Those not taken stay in the edge.
-pub struct Drain<'a, T: Send + 'static, R: MarkRules> {
-    run: Run<T>,
-    end: &'a mut ReadEnd<T, R>,
-}
-
-impl<T: Send + 'static, R: MarkRules> Drain<'_, T, R> {
-    /// Passes `count` values, whether they are taken out or not.
-    #[inline(always)]
-    fn pass(&mut self, count: usize) {
-        self.run.next += count;
-        self.end.pass(count);
-    }
-
-    /// Values not yet taken.
-    #[inline(always)]
-    pub fn remaining(&self) -> usize {
-        self.run.end - self.run.next
-    }
-
-    /// Looks at the value `offset` places ahead.
-    ///
-    /// # Panics
-    /// If there is none.
-    #[inline(always)]
-    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
-        self.run.look(offset, look)
-    }
-
-    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
-    /// value, but never leads to it being seen or dropped twice.
-    ///
-    /// # Panics
-    /// If there are fewer.
-    #[inline(always)]
-    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
-        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
-        let start = self.run.next;
-        if const { !std::mem::needs_drop::<T>() } {
-            // Passing them all first keeps the loop free of bookkeeping; nothing can leak.
-            self.pass(count);
-            for index in start..start + count {
-                // SAFETY: in the run by the assertion; passed above, each index once.
-                each(unsafe { self.run.take_out(index) });
-            }
-        } else {
-            for index in start..start + count {
-                self.pass(1);
-                // SAFETY: in the run by the assertion; passed above, each index once.
-                each(unsafe { self.run.take_out(index) });
-            }
-        }
-    }
-
-    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
-    ///
-    /// # Panics
-    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
-    #[inline(always)]
-    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
-        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
-        let start = self.run.next;
-        if const { !std::mem::needs_drop::<T>() } {
-            self.pass(count);
-            let mut least = 0;
-            for &offset in selection {
-                let offset = usize::from(offset);
-                assert!(least <= offset && offset < count, "a selection rises within its run");
-                least = offset + 1;
-                // SAFETY: in the run, and each offset once, by the assertions; passed above.
-                each(unsafe { self.run.take_out(start + offset) });
-            }
-        } else {
-            let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
-            for offset in 0..count {
-                self.pass(1);
-                // SAFETY: in the run by the assertion; passed above, each offset once.
-                let value = unsafe { self.run.take_out(start + offset) };
-                if selection.next_if_eq(&offset).is_some() {
-                    each(value);
-                }
-            }
-            assert!(selection.peek().is_none(), "a selection rises within its run");
-        }
-    }
-}
-
-impl<T: Send + 'static, R: MarkRules> Drop for Drain<'_, T, R> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.end.publish();
     }
 }
 

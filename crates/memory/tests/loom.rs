@@ -5,9 +5,9 @@
 #![cfg(loom)]
 
 use loom::thread;
-use thalweg_memory::sync::Arc;
+use thalweg_memory::sync::{Arc, Mutex};
 use thalweg_memory::{
-    Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, SharedNext, edge, shared_edge,
+    Admission, BlockShape, Budget, Depot, EdgeOptions, MarkRules, Next, Pool, SharedNext, edge, shared_edge,
 };
 
 struct Rules;
@@ -69,7 +69,7 @@ fn values_cross_and_blocks_are_used_again() {
     });
 }
 
-fn run_len<T: Send + 'static, R: MarkRules>(run: &thalweg_memory::Drain<'_, T, R>) -> usize {
+fn run_len<T: Send + 'static, R: MarkRules>(run: &thalweg_memory::EdgeDrain<'_, T, R>) -> usize {
     run.remaining()
 }
 
@@ -336,5 +336,68 @@ fn a_baton_forgets_no_work() {
             let done = shared.baton.take_any().expect("nobody holds it any more");
             assert_eq!(*done, 2, "work is left and the value lies idle");
         }
+    });
+}
+
+/// A block of a depot goes from hand to hand and is filled again: two writers at two homes, one of whose blocks the other
+/// empties, with two blocks in all (B7).
+#[test]
+fn blocks_of_a_depot_go_from_hand_to_hand() {
+    model(|| {
+        let depot = Depot::<u32>::new(&pool(), options(1, 2), 2).unwrap();
+        let handed = Arc::new(Mutex::new(Vec::new()));
+        let writing = {
+            let (depot, handed) = (Arc::clone(&depot), Arc::clone(&handed));
+            thread::spawn(move || {
+                let mut stock = depot.stock();
+                for value in 0..2 {
+                    while stock.open(0).room() == 0 {
+                        thread::yield_now();
+                    }
+                    stock.open(0).push(value);
+                    stock.seal();
+                    stock.rest();
+                    handed.lock().extend(stock.take_full());
+                }
+            })
+        };
+        let (mut sum, mut count) = (0, 0);
+        while count < 2 {
+            let block = handed.lock().pop();
+            match block {
+                Some(mut block) => {
+                    block.drain(1).take_each(1, |value| sum += value);
+                    count += 1;
+                    block.give_back(false);
+                }
+                None => thread::yield_now(),
+            }
+        }
+        writing.join().unwrap();
+        assert_eq!(sum, 1);
+    });
+}
+
+/// A writer that finds no free block, and looks once more after it has said so, misses none that is given back: either it
+/// finds the block, or whoever gave it back finds the note.
+#[test]
+fn a_starved_writer_is_noticed() {
+    model(|| {
+        let depot = Depot::<u32>::new(&pool(), options(1, 2), 1).unwrap();
+        let mut stock = depot.stock();
+        stock.open(0).push(1);
+        stock.seal();
+        let block = stock.take_full().unwrap();
+        let _other = stock.open(0).room();
+        let giving = {
+            let depot = Arc::clone(&depot);
+            thread::spawn(move || {
+                block.give_back(true);
+                depot.take_starved()
+            })
+        };
+        let found = depot.has_free();
+        let noticed = giving.join().unwrap();
+        assert!(found || noticed, "a block was given back, and nobody knows that it was waited for");
     });
 }

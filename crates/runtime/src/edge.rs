@@ -1,7 +1,7 @@
 //! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
-use thalweg_memory::{Admission, Appender, Drain, Lent, MarkRules};
+use thalweg_memory::{Admission, Appender, Drain, Filler, Lent, MarkRules, Passing};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
@@ -67,6 +67,38 @@ impl<T: Send + 'static> Output<T> for EdgeOutput<'_, T> {
     }
 }
 
+/// Open blocks as an operator's output.
+pub struct BlockOutput<'a, T: Send + 'static>(pub(crate) Filler<'a, Record<T>>);
+
+impl<T: Send + 'static> Output<T> for BlockOutput<'_, T> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<T>) {
+        self.0.push(record);
+    }
+
+    #[inline(always)]
+    fn push_if(&mut self, record: Record<T>, keep: bool) {
+        self.0.push_if(record, keep);
+    }
+
+    /// Block by block, as [`EdgeOutput`] does.
+    #[inline(always)]
+    fn push_all<I: Input<T>>(&mut self, input: &mut I) {
+        loop {
+            let count = self.0.make_ready(input.remaining());
+            if count == 0 {
+                break;
+            }
+            input.take_each(count, |record| self.0.push_within(record));
+        }
+    }
+}
+
 /// Two open edges as the output of an operator that emits values for either. There is room while both have some: which
 /// of them the next value goes to is not known.
 pub struct EitherOutput<'a, L: Send + 'static, R: Send + 'static> {
@@ -89,12 +121,12 @@ impl<L: Send + 'static, R: Send + 'static> Output<Either<L, R>> for EitherOutput
     }
 }
 
-/// The next records of an edge as an operator's input, up to a limit.
-pub(crate) struct EdgeInput<'a, T: Send + 'static> {
-    pub(crate) run: Drain<'a, Record<T>, EdgeMarks>,
+/// The next records of an edge, or of a block that was claimed, as an operator's input, up to a limit.
+pub(crate) struct DrainInput<'a, T: Send + 'static, E: Passing> {
+    pub(crate) run: Drain<'a, Record<T>, E>,
 }
 
-impl<T: Send + 'static> Input<T> for EdgeInput<'_, T> {
+impl<T: Send + 'static, E: Passing> Input<T> for DrainInput<'_, T, E> {
     #[inline(always)]
     fn remaining(&self) -> usize {
         self.run.remaining()

@@ -15,7 +15,7 @@ use std::marker::PhantomData;
 use thalweg_memory::{Next, SharedNext};
 use thalweg_model::{Either, Input, Mark, Record};
 
-use crate::edge::{EdgeInput, LentInput, Reader, SharedReader};
+use crate::edge::{DrainInput, LentInput, Reader, SharedReader};
 
 /// What came of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -60,7 +60,7 @@ impl<T: Send + 'static> Ports<T> for Taken<T> {
     fn next<V: Visit<T>>(&mut self, _port: usize, max: usize, visitor: &mut V) -> Came {
         match self.0.next(max) {
             Next::Values(run) => {
-                visitor.values(&mut EdgeInput { run });
+                visitor.values(&mut DrainInput { run });
                 Came::Values
             }
             Next::Mark(mark) => Came::Mark(mark),

@@ -1,0 +1,142 @@
+//! A run: values in a row in one block, taken out one by one or looked at, wherever the block came from.
+
+use crate::block::BlockRef;
+
+/// A run of slots in one block: `next..end` are initialised and ours to read.
+pub struct Run<T> {
+    pub(crate) block: BlockRef<T>,
+    pub(crate) next: usize,
+    pub(crate) end: usize,
+}
+
+impl<T> Run<T> {
+    /// Moves the value at `index` out.
+    ///
+    /// # Safety
+    /// `index` lies in the run as it was found, and no value is moved out twice.
+    #[inline(always)]
+    pub(crate) unsafe fn take_out(&self, index: usize) -> T {
+        // SAFETY: inside the block, whose chunk lives: by B5 while its edge does, by B7 while it is owned.
+        let slot = unsafe { self.block.slot(index) };
+        // SAFETY: below what was written, hence initialised (B3, B7); not used again before we say that we passed it
+        // (B4, B7); once only, by contract.
+        unsafe { slot.read() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn look<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        assert!(offset < self.end - self.next, "offset {offset} lies behind the run");
+        // SAFETY: inside the block by the assertion; its chunk lives (B5, B7).
+        let slot = unsafe { self.block.slot(self.next + offset) };
+        // SAFETY: in `next..end`: initialised (B3, B7), not moved out yet, not used again before we pass it (B4, B7).
+        unsafe { slot.inspect(look) }
+    }
+}
+
+/// Whoever a run was read from, and is told what was taken of it.
+pub trait Passing {
+    /// Passes values of the run.
+    fn pass(&mut self, count: usize);
+
+    /// The run is over: tells whom it may concern what was passed.
+    fn publish(&mut self);
+}
+
+/// A run of values that are taken out one by one, in order. Those not taken stay where they are.
+pub struct Drain<'a, T: Send + 'static, E: Passing> {
+    run: Run<T>,
+    end: &'a mut E,
+}
+
+impl<'a, T: Send + 'static, E: Passing> Drain<'a, T, E> {
+    /// What is passed of `run` is passed of `end`.
+    pub(crate) fn new(run: Run<T>, end: &'a mut E) -> Self {
+        Drain { run, end }
+    }
+
+    /// Passes `count` values, whether they are taken out or not.
+    #[inline(always)]
+    fn pass(&mut self, count: usize) {
+        self.run.next += count;
+        self.end.pass(count);
+    }
+
+    /// Values not yet taken.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.run.end - self.run.next
+    }
+
+    /// Looks at the value `offset` places ahead.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        self.run.look(offset, look)
+    }
+
+    /// Takes `count` values. The cursor passes a value before user code sees it: a panic there may lose the
+    /// value, but never leads to it being seen or dropped twice.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let start = self.run.next;
+        if const { !std::mem::needs_drop::<T>() } {
+            // Passing them all first keeps the loop free of bookkeeping; nothing can leak.
+            self.pass(count);
+            for index in start..start + count {
+                // SAFETY: in the run by the assertion; passed above, each index once.
+                each(unsafe { self.run.take_out(index) });
+            }
+        } else {
+            for index in start..start + count {
+                self.pass(1);
+                // SAFETY: in the run by the assertion; passed above, each index once.
+                each(unsafe { self.run.take_out(index) });
+            }
+        }
+    }
+
+    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
+    ///
+    /// # Panics
+    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
+    #[inline(always)]
+    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let start = self.run.next;
+        if const { !std::mem::needs_drop::<T>() } {
+            self.pass(count);
+            let mut least = 0;
+            for &offset in selection {
+                let offset = usize::from(offset);
+                assert!(least <= offset && offset < count, "a selection rises within its run");
+                least = offset + 1;
+                // SAFETY: in the run, and each offset once, by the assertions; passed above.
+                each(unsafe { self.run.take_out(start + offset) });
+            }
+        } else {
+            let mut selection = selection.iter().map(|&offset| usize::from(offset)).peekable();
+            for offset in 0..count {
+                self.pass(1);
+                // SAFETY: in the run by the assertion; passed above, each offset once.
+                let value = unsafe { self.run.take_out(start + offset) };
+                if selection.next_if_eq(&offset).is_some() {
+                    each(value);
+                }
+            }
+            assert!(selection.peek().is_none(), "a selection rises within its run");
+        }
+    }
+}
+
+impl<T: Send + 'static, E: Passing> Drop for Drain<'_, T, E> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.end.publish();
+    }
+}
