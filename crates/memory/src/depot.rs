@@ -177,9 +177,9 @@ impl<T: Send + 'static> Home<T> {
     fn put(&self, block: BlockRef<T>, is_hot: bool) {
         let mut free = self.shelf.free.lock();
         if is_hot {
-            free.push_front(block)
+            free.push_front(block);
         } else {
-            free.push_back(block)
+            free.push_back(block);
         }
         self.shelf.count.store(free.len(), Ordering::Relaxed);
     }

@@ -10,10 +10,11 @@
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
 use crate::mark::Mark;
-use crate::operator::{Counts, Flow, Input, Operator, Output};
+use crate::operator::{Counts, Flow, Input, Operator, Output, Sharing};
 use crate::record::Record;
 use crate::staged::{Held, Stages};
 use crate::state::{StateError, StateReader, StateWriter};
+use crate::time::EventTime;
 
 /// Two operators, the second fed by the first.
 #[derive(Debug)]
@@ -132,6 +133,21 @@ where
     type Out = B::Out;
 
     const EXPANDS: bool = A::EXPANDS || B::EXPANDS;
+
+    const SHARING: Sharing = A::SHARING.then(B::SHARING);
+
+    fn fork(&self) -> Self {
+        Then::new(self.first.fork(), self.second.fork())
+    }
+
+    fn absorb(&mut self, copy: &mut Self) {
+        self.first.absorb(&mut copy.first);
+        self.second.absorb(&mut copy.second);
+    }
+
+    fn next_due(&self, after: EventTime) -> EventTime {
+        self.first.next_due(after).min(self.second.next_due(after))
+    }
 
     #[inline(always)]
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {

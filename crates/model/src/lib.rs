@@ -50,7 +50,7 @@ pub use entropy::{Entropy, SeededEntropy};
 pub use fault::{Coded, Fault};
 pub use fold::Fold;
 pub use mark::Mark;
-pub use operator::{Blame, Counts, Flow, Input, Operator, Output};
+pub use operator::{Blame, Counts, Flow, Input, Operator, Output, Sharing};
 pub use record::Record;
 pub use sink::Sink;
 pub use source::{Generate, Polled, Source, SourceStatus};

@@ -29,6 +29,7 @@ use crate::mark::Mark;
 use crate::record::Record;
 use crate::staged::Stages;
 use crate::state::{StateError, StateReader, StateWriter};
+use crate::time::{EventTime, Span};
 
 /// Records handed to an operator, taken by value in order.
 ///
@@ -138,6 +139,29 @@ impl Counts {
     }
 }
 
+/// Whether several workers may run one operator at once, each a copy of its own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Sharing {
+    /// One at a time: it needs all records, or their order, in one place.
+    Serial,
+    /// Each record is dealt with by itself: whoever takes it makes the same of it.
+    Stateless,
+    /// It puts out nothing but at marks, and what each copy has gathered can be put together before one (DESIGN decision
+    /// 10: partial state belongs to a worker and an epoch).
+    Merging,
+}
+
+impl Sharing {
+    /// That of a chain of two.
+    pub const fn then(self, next: Sharing) -> Sharing {
+        match (self, next) {
+            (Sharing::Serial, _) | (_, Sharing::Serial) => Sharing::Serial,
+            (Sharing::Stateless, next) => next,
+            (Sharing::Merging, _) => Sharing::Merging,
+        }
+    }
+}
+
 /// A vertex of a query.
 pub trait Operator<In>: Send {
     /// What it emits.
@@ -145,6 +169,38 @@ pub trait Operator<In>: Send {
 
     /// Whether it may emit more than one record per record taken (rule O3).
     const EXPANDS: bool = false;
+
+    /// Whether several workers may share it.
+    const SHARING: Sharing = Sharing::Serial;
+
+    /// A copy for another worker: it shares functions and tables, and has counts and state of its own, none yet. What its
+    /// keys are hashed with is the same, so that state can be put together in the order in which it lies.
+    ///
+    /// # Panics
+    /// If it is [`Sharing::Serial`].
+    fn fork(&self) -> Self
+    where
+        Self: Sized,
+    {
+        unreachable!("a serial operator is not shared")
+    }
+
+    /// Takes over all that a copy has gathered, as if its records had come here. The copy is empty afterwards, and may
+    /// be used again; its counts stay its own. No mark that has gone through here makes a record of it late that was on
+    /// time there.
+    fn absorb(&mut self, copy: &mut Self)
+    where
+        Self: Sized,
+    {
+        let _ = copy;
+    }
+
+    /// The first watermark above `after` that may make a difference to it: something fires there, or a record is late
+    /// by it that was on time before. Depends on how it was set up, not on what it holds; `EventTime::MAX` if none does but
+    /// the last.
+    fn next_due(&self, after: EventTime) -> EventTime {
+        after.plus(Span::from_micros(1))
+    }
 
     /// Takes records from `input` and pushes what they become.
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O);

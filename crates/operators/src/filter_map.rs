@@ -18,13 +18,17 @@
 //!
 //! It does not expand, so what stands before it in a chain hands it whole runs of records.
 
-use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+use std::sync::Arc;
+
+use thalweg_model::{
+    Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+};
 
 /// Applies a function to each value, and drops those of which it makes nothing.
 #[derive(Debug)]
 pub struct FilterMap<F> {
     name: String,
-    function: F,
+    function: Arc<F>,
     read: u64,
     filtered: u64,
     blame: Blame,
@@ -33,20 +37,37 @@ pub struct FilterMap<F> {
 impl<F> FilterMap<F> {
     /// A filter map called `name`.
     pub fn new(name: impl Into<String>, function: F) -> Self {
-        FilterMap { name: name.into(), function, read: 0, filtered: 0, blame: Blame::default() }
+        FilterMap::sharing(name.into(), Arc::new(function))
+    }
+}
+
+impl<F> FilterMap<F> {
+    fn sharing(name: String, function: Arc<F>) -> Self {
+        FilterMap { name, function, read: 0, filtered: 0, blame: Blame::default() }
     }
 }
 
 impl<T, U, F> Operator<T> for FilterMap<F>
 where
-    F: Fn(T) -> Option<U> + Send,
+    F: Fn(T) -> Option<U> + Send + Sync,
 {
     type Out = U;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        FilterMap::sharing(self.name.clone(), Arc::clone(&self.function))
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         let FilterMap { function, blame, .. } = &*self;
+        let function = &**function;
         let mut filtered = 0;
         input.take_each(count, |record| match blame.on(|| function(record.value)) {
             Some(value) => output.push(Record::new(record.event_time, value)),

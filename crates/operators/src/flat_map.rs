@@ -20,15 +20,18 @@
 //! filtered. Iterators are asked only while there is room for what they answer, so one without an end is fine: it holds
 //! back what is behind it, and takes no memory.
 
+use std::sync::Arc;
+
 use thalweg_model::{
-    Blame, Counts, EventTime, Flow, Input, Operator, Output, Record, StateError, StateReader, StateWriter,
+    Blame, Counts, EventTime, Flow, Input, Operator, Output, Record, Sharing, StateError, StateReader,
+    StateWriter,
 };
 
 /// Applies a function to each value, and hands on all that it gives.
 #[derive(Debug)]
 pub struct FlatMap<F, I> {
     name: String,
-    function: F,
+    function: Arc<F>,
     /// What is left of the record at hand, and its event time.
     rest: Option<(EventTime, I)>,
     read: u64,
@@ -43,7 +46,11 @@ impl<F, I: Iterator> FlatMap<F, I> {
         V: IntoIterator<IntoIter = I>,
         F: Fn(T) -> V,
     {
-        FlatMap { name: name.into(), function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
+        FlatMap::sharing(name.into(), Arc::new(function))
+    }
+
+    fn sharing(name: String, function: Arc<F>) -> Self {
+        FlatMap { name, function, rest: None, read: 0, emptied: 0, blame: Blame::default() }
     }
 
     /// Begins with a record; `output` has room.
@@ -84,11 +91,21 @@ impl<F, I: Iterator> FlatMap<F, I> {
 impl<T, V, F> Operator<T> for FlatMap<F, V::IntoIter>
 where
     V: IntoIterator<IntoIter: Send>,
-    F: Fn(T) -> V + Send,
+    F: Fn(T) -> V + Send + Sync,
 {
     type Out = V::Item;
 
     const EXPANDS: bool = true;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        FlatMap::sharing(self.name.clone(), Arc::clone(&self.function))
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<V::Item>>(&mut self, input: &mut I, output: &mut O) {

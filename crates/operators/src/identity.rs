@@ -17,7 +17,9 @@
 //! # }
 //! ```
 
-use thalweg_model::{Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+use thalweg_model::{
+    Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+};
 
 /// Hands every record on.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +27,16 @@ pub struct Identity;
 
 impl<T> Operator<T> for Identity {
     type Out = T;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        Identity
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<T>>(&mut self, input: &mut I, output: &mut O) {

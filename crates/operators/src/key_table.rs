@@ -180,14 +180,27 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         value
     }
 
-    /// Doubles the slots, unless there is no memory for it: for a moment old and new ones are there.
+    /// Takes as many slots as another table of the same hash has, before that one's entries are put in here in the order
+    /// in which they lie: their homes rise, and a table that grew with them would have them all at its front. Without
+    /// memory it stays as it is.
+    pub(crate) fn be_as_wide_as<B>(&mut self, other: &KeyTable<K, B>) {
+        if self.slots.len() < other.slots.len() {
+            self.widen(other.slots.len());
+        }
+    }
+
+    /// Doubles the slots, unless there is no memory for it.
     fn grow(&mut self) -> bool {
-        let doubled = (self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2);
-        if !self.allowance.ask(doubled * size_of::<Option<(K, A)>>()) {
+        self.widen((self.slots.len() * 2).max(1 << SLOTS_MIN_LOG2))
+    }
+
+    /// Takes so many slots, unless there is no memory for it: for a moment old and new ones are there.
+    fn widen(&mut self, slots: usize) -> bool {
+        if !self.allowance.ask(slots * size_of::<Option<(K, A)>>()) {
             return false;
         }
-        self.shift = u64::BITS - doubled.ilog2();
-        let old = std::mem::replace(&mut self.slots, (0..doubled).map(|_| None).collect());
+        self.shift = u64::BITS - slots.ilog2();
+        let old = std::mem::replace(&mut self.slots, (0..slots).map(|_| None).collect());
         for (key, value) in old.into_iter().flatten() {
             let place = self.empty_slot(&key);
             self.slots[place] = Some((key, value));

@@ -66,6 +66,9 @@ pub trait LateRule<R, V>: Send + 'static {
     /// What it emits.
     type Out;
 
+    /// Whether late values are handed on as they come.
+    const DIVERTS: bool;
+
     /// A result, as it is emitted.
     fn result(result: R) -> Self::Out;
 
@@ -79,6 +82,8 @@ pub struct DropLate;
 
 impl<R, V> LateRule<R, V> for DropLate {
     type Out = R;
+
+    const DIVERTS: bool = false;
 
     #[inline(always)]
     fn result(result: R) -> R {
@@ -97,6 +102,8 @@ pub struct DivertLate;
 
 impl<R, V> LateRule<R, V> for DivertLate {
     type Out = Either<R, V>;
+
+    const DIVERTS: bool = true;
 
     #[inline(always)]
     fn result(result: R) -> Either<R, V> {

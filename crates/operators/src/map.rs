@@ -15,13 +15,17 @@
 //! # }
 //! ```
 
-use thalweg_model::{Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
+use std::sync::Arc;
+
+use thalweg_model::{
+    Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+};
 
 /// Applies a function to each value.
 #[derive(Debug)]
 pub struct Map<F> {
     name: String,
-    function: F,
+    function: Arc<F>,
     mapped: u64,
     blame: Blame,
 }
@@ -29,20 +33,37 @@ pub struct Map<F> {
 impl<F> Map<F> {
     /// A map called `name`.
     pub fn new(name: impl Into<String>, function: F) -> Self {
-        Map { name: name.into(), function, mapped: 0, blame: Blame::default() }
+        Map::sharing(name.into(), Arc::new(function))
+    }
+}
+
+impl<F> Map<F> {
+    fn sharing(name: String, function: Arc<F>) -> Self {
+        Map { name, function, mapped: 0, blame: Blame::default() }
     }
 }
 
 impl<T, U, F> Operator<T> for Map<F>
 where
-    F: Fn(T) -> U + Send,
+    F: Fn(T) -> U + Send + Sync,
 {
     type Out = U;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        Map::sharing(self.name.clone(), Arc::clone(&self.function))
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
         let count = input.remaining();
         let Map { function, blame, .. } = &*self;
+        let function = &**function;
         input.take_each(count, |record| {
             let value = blame.on(|| function(record.value));
             output.push(Record::new(record.event_time, value));

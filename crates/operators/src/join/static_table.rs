@@ -27,7 +27,8 @@ use std::sync::Arc;
 
 use crate::key_table::{KeyHash, KeyTable, Look};
 use thalweg_model::{
-    Allowance, Blame, Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader,
+    StateWriter,
 };
 
 /// Rows by unique key, shared by all who join with them.
@@ -94,8 +95,7 @@ impl<K: Eq + Hash, R> Table<K, R> {
 pub struct StaticJoin<K, R, KeyOf, Combine> {
     name: String,
     table: Table<K, R>,
-    key_of: KeyOf,
-    combine: Combine,
+    functions: Arc<(KeyOf, Combine)>,
     read: u64,
     missed: u64,
     blame: Blame,
@@ -104,7 +104,11 @@ pub struct StaticJoin<K, R, KeyOf, Combine> {
 impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
     /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
-        StaticJoin { name: name.into(), table, key_of, combine, read: 0, missed: 0, blame: Blame::default() }
+        StaticJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
+    }
+
+    fn sharing(name: String, table: Table<K, R>, functions: Arc<(KeyOf, Combine)>) -> Self {
+        StaticJoin { name, table, functions, read: 0, missed: 0, blame: Blame::default() }
     }
 
     #[inline(always)]
@@ -114,9 +118,10 @@ impl<K, R, KeyOf, Combine> StaticJoin<K, R, KeyOf, Combine> {
         KeyOf: Fn(&T) -> K,
         Combine: Fn(T, &R) -> U,
     {
+        let (key_of, combine) = &*self.functions;
         self.blame.on(|| {
-            let row = rows.get(&(self.key_of)(&value))?;
-            Some((self.combine)(value, row))
+            let row = rows.get(&key_of(&value))?;
+            Some(combine(value, row))
         })
     }
 }
@@ -125,10 +130,20 @@ impl<T, U, K, R, KeyOf, Combine> Operator<T> for StaticJoin<K, R, KeyOf, Combine
 where
     K: Eq + Hash + Send + Sync,
     R: Send + Sync,
-    KeyOf: Fn(&T) -> K + Send,
-    Combine: Fn(T, &R) -> U + Send,
+    KeyOf: Fn(&T) -> K + Send + Sync,
+    Combine: Fn(T, &R) -> U + Send + Sync,
 {
     type Out = U;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        StaticJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {
@@ -180,8 +195,7 @@ crate::named::named!(StaticJoin<K, R, KeyOf, Combine>);
 pub struct StaticLeftJoin<K, R, KeyOf, Combine> {
     name: String,
     table: Table<K, R>,
-    key_of: KeyOf,
-    combine: Combine,
+    functions: Arc<(KeyOf, Combine)>,
     read: u64,
     blame: Blame,
 }
@@ -190,7 +204,11 @@ impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
     /// A join called `name`: `key_of` gives a record's key, `combine` makes the result of a record and its row, if it
     /// has one.
     pub fn new(name: impl Into<String>, table: Table<K, R>, key_of: KeyOf, combine: Combine) -> Self {
-        StaticLeftJoin { name: name.into(), table, key_of, combine, read: 0, blame: Blame::default() }
+        StaticLeftJoin::sharing(name.into(), table, Arc::new((key_of, combine)))
+    }
+
+    fn sharing(name: String, table: Table<K, R>, functions: Arc<(KeyOf, Combine)>) -> Self {
+        StaticLeftJoin { name, table, functions, read: 0, blame: Blame::default() }
     }
 
     #[inline(always)]
@@ -200,9 +218,10 @@ impl<K, R, KeyOf, Combine> StaticLeftJoin<K, R, KeyOf, Combine> {
         KeyOf: Fn(&T) -> K,
         Combine: Fn(T, Option<&R>) -> U,
     {
+        let (key_of, combine) = &*self.functions;
         self.blame.on(|| {
-            let row = rows.get(&(self.key_of)(&value));
-            (self.combine)(value, row)
+            let row = rows.get(&key_of(&value));
+            combine(value, row)
         })
     }
 }
@@ -211,10 +230,20 @@ impl<T, U, K, R, KeyOf, Combine> Operator<T> for StaticLeftJoin<K, R, KeyOf, Com
 where
     K: Eq + Hash + Send + Sync,
     R: Send + Sync,
-    KeyOf: Fn(&T) -> K + Send,
-    Combine: Fn(T, Option<&R>) -> U + Send,
+    KeyOf: Fn(&T) -> K + Send + Sync,
+    Combine: Fn(T, Option<&R>) -> U + Send + Sync,
 {
     type Out = U;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        StaticLeftJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
+    }
+
+    fn next_due(&self, _after: EventTime) -> EventTime {
+        EventTime::MAX
+    }
 
     #[inline(always)]
     fn process<I: Input<T>, O: Output<U>>(&mut self, input: &mut I, output: &mut O) {

@@ -56,6 +56,19 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         )
     }
 
+    /// Takes over all entries of another, which keeps its slots.
+    pub(crate) fn absorb<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, other: &mut Self) {
+        self.table.be_as_wide_as(&other.table);
+        while let Some((key, accumulator)) = other.drain_one(held_by(fold)) {
+            self.merge(fold, key, accumulator);
+        }
+    }
+
+    /// Takes as many slots as another has, before its entries come in the order in which they lie.
+    pub(crate) fn be_as_wide_as<B>(&mut self, other: &Accumulators<K, B>) {
+        self.table.be_as_wide_as(&other.table);
+    }
+
     /// Changes the accumulator of a key, which `create` makes if there is none. `held` tells what it holds; none if
     /// none holds anything.
     #[inline(always)]

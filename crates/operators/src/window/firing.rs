@@ -211,6 +211,7 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
                 if since.on_time > number || F::INVERTS && since.on_time < number {
                     continue;
                 }
+                sum.prepare(tables.get(table));
                 if is_over && !F::INVERTS {
                     while let Some((key, accumulator)) = tables.drain_one(table, fold) {
                         sum.enter(fold, key, accumulator);
@@ -311,8 +312,12 @@ impl<K: Eq + Hash + Clone, A: Clone> PaneStore<K, A> {
         let staying = self.panes.values().filter(|pane| pane.numbers.end > self.unfired_from);
         let tables = staying.flat_map(|pane| pane.tables());
         let entered = tables.filter(|(since, _)| since.on_time < self.unfired_from);
-        for (key, accumulator) in entered.flat_map(|(_, table)| self.tables.get(table).iter()) {
-            self.sum.enter(fold, key.clone(), accumulator.clone());
+        for (_, table) in entered {
+            let table = self.tables.get(table);
+            self.sum.prepare(table);
+            for (key, accumulator) in table.iter() {
+                self.sum.enter(fold, key.clone(), accumulator.clone());
+            }
         }
     }
 }

@@ -40,6 +40,11 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         self.0.clear();
     }
 
+    /// Before all that a table holds is taken in, in the order in which it lies.
+    pub(crate) fn prepare(&mut self, table: &Accumulators<K, A>) {
+        self.0.be_as_wide_as(table);
+    }
+
     /// Takes in what a table of a pane holds of a key.
     pub(crate) fn enter<V, F>(&mut self, fold: &F, key: K, accumulator: A)
     where

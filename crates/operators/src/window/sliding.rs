@@ -31,10 +31,11 @@
 
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, Flow, Fold, Input, Mark, Operator, Output, Record, SlidingWindows,
-    Span, State, StateError, StateReader, StateWriter, Windowed,
+    Allowance, Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, Sharing,
+    SlidingWindows, Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
 use super::firing::Fired;
@@ -46,8 +47,7 @@ use crate::late::{DivertLate, DropLate, LateRule};
 #[derive(Debug)]
 pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,
-    key_of: KeyOf,
-    fold: F,
+    functions: Arc<(KeyOf, F)>,
     store: PaneStore<K, F::Accumulator>,
     lateness: Lateness,
     read: u64,
@@ -60,7 +60,7 @@ pub struct SlidingAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
 impl<K, V, KeyOf, F> SlidingAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     /// An aggregate called `name`, over `windows`, by `key_of`; tumbling windows are sliding ones as well. Late records
@@ -71,16 +71,15 @@ where
 
     /// The same, but late records are handed on, beside the results.
     pub fn divert_late(self) -> SlidingAggregate<K, V, KeyOf, F, DivertLate> {
-        let SlidingAggregate { name, key_of, fold, store, lateness, read, late, outside, blame, .. } = self;
-        let late_records = PhantomData;
-        SlidingAggregate { name, key_of, fold, store, lateness, read, late, outside, blame, late_records }
+        let SlidingAggregate { name, functions, store, .. } = self;
+        SlidingAggregate::sharing(name, functions, store)
     }
 }
 
 impl<K, V, KeyOf, F, L> SlidingAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     /// The same; `L` says what becomes of late records.
@@ -90,11 +89,15 @@ where
         key_of: KeyOf,
         fold: F,
     ) -> Self {
+        SlidingAggregate::sharing(name.into(), Arc::new((key_of, fold)), PaneStore::new(windows.into()))
+    }
+
+    /// Nothing is counted yet, and nothing in `store`.
+    fn sharing(name: String, functions: Arc<(KeyOf, F)>, store: PaneStore<K, F::Accumulator>) -> Self {
         SlidingAggregate {
-            name: name.into(),
-            key_of,
-            fold,
-            store: PaneStore::new(windows.into()),
+            name,
+            functions,
+            store,
             lateness: Lateness::new(),
             read: 0,
             late: 0,
@@ -108,7 +111,7 @@ where
 impl<K, V, KeyOf, F, L> SlidingAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
@@ -133,7 +136,8 @@ where
                 }
             }
         }
-        let SlidingAggregate { key_of, fold, store, blame, .. } = self;
+        let SlidingAggregate { functions, store, blame, .. } = self;
+        let (key_of, fold) = &**functions;
         blame.on(|| store.current().fold(fold, key_of(&record.value), &record.value));
     }
 
@@ -141,7 +145,8 @@ where
     #[cold]
     #[inline(never)]
     fn place(&mut self, record: &Record<V>) -> Placed {
-        let SlidingAggregate { key_of, fold, store, blame, .. } = self;
+        let SlidingAggregate { functions, store, blame, .. } = self;
+        let (key_of, fold) = &**functions;
         match store.find(record.event_time, self.lateness.late_by()) {
             Place::Current => return Placed::Current,
             Place::Update(place) => {
@@ -158,7 +163,8 @@ where
     }
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
-        let SlidingAggregate { fold, store, lateness, blame, .. } = self;
+        let SlidingAggregate { functions, store, lateness, blame, .. } = self;
+        let (_, fold) = &**functions;
         while blame.on(|| store.advance(fold, lateness.watermark())) {
             if output.room() == 0 {
                 return Flow::More;
@@ -189,11 +195,27 @@ impl<K, V, KeyOf, F, L> Operator<V> for SlidingAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
     V: Send,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
     type Out = L::Out;
+
+    const SHARING: Sharing = if L::DIVERTS { Sharing::Serial } else { Sharing::Merging };
+
+    fn fork(&self) -> Self {
+        SlidingAggregate::sharing(self.name.clone(), Arc::clone(&self.functions), self.store.fork())
+    }
+
+    fn absorb(&mut self, copy: &mut Self) {
+        let (_, fold) = &*self.functions;
+        let (store, blame) = (&mut self.store, &self.blame);
+        blame.on(|| store.absorb(fold, &mut copy.store));
+    }
+
+    fn next_due(&self, after: EventTime) -> EventTime {
+        self.store.next_end(after)
+    }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
@@ -258,7 +280,7 @@ where
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.lateness.load(state)?;
-        self.store.load(&self.fold, state)
+        self.store.load(&self.functions.1, state)
     }
 }
 

@@ -214,6 +214,18 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         self.lateness = lateness;
     }
 
+    /// An empty one with the same windows and the same hash, paid from nowhere yet.
+    pub(crate) fn fork(&self) -> Self {
+        PaneStore::with(self.windows, self.lateness, self.hash.clone(), Allowance::default())
+    }
+
+    /// The first instant above `after` at which a window ends, or takes no more updates.
+    pub(crate) fn next_end(&self, after: EventTime) -> EventTime {
+        let end_after = |instant| self.windows.window(self.windows.first_ending_after(instant)).end;
+        let over = end_after(after.minus(self.lateness)).plus(self.lateness);
+        end_after(after).min(over).max(after)
+    }
+
     /// Pays from `allowance` from now on; only before the first record.
     pub(crate) fn fund(&mut self, allowance: &Allowance) {
         debug_assert!(self.panes.is_empty(), "only before the first record");
@@ -353,6 +365,36 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         let table = self.tables.take()?;
         pane.parts.insert(place, Part { since, table });
         Some(table)
+    }
+
+    /// Takes over all that another holds, of which nothing has fired; that one is empty then, and its tables keep their
+    /// slots.
+    pub(crate) fn absorb<V, F>(&mut self, fold: &F, other: &mut Self)
+    where
+        K: Clone,
+        F: Fold<V, Accumulator = A>,
+    {
+        // Found out at the next watermark.
+        self.due = EventTime::MIN;
+        (other.current, other.due) = (Current::NONE, EventTime::MAX);
+        *other.recent = [Current::NONE; RECENT];
+        while let Some((first, pane)) = other.panes.pop_first() {
+            for (since, from) in pane.tables() {
+                if let Some(to) = self.open(first, since) {
+                    let PaneStore { tables, .. } = self;
+                    other.tables.change(from, |from| tables.change(to, |to| to.absorb(fold, from)));
+                }
+                other.tables.give_back(from);
+            }
+            other.pane_bytes -= Pane::BYTES + pane.parts.capacity() * size_of::<Part>();
+        }
+        while let Some((number, mut keys)) = other.changed.pop_first() {
+            other.changed_bytes -= Self::CHANGED_BYTES + keys.bytes();
+            while let Some((key, ())) = keys.drain_one() {
+                // If there is no memory for it, the query is about to fail.
+                let _is_granted = self.note_changed(number, key);
+            }
+        }
     }
 
     /// Drops a pane, and gives its tables back, or all but its whole.

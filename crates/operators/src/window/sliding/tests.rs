@@ -10,7 +10,7 @@ use super::*;
 use crate::aggregate::Values;
 use crate::map::Map;
 use crate::purse::Purse;
-use crate::test_bed::{Bed, Event, Sum, together};
+use crate::test_bed::{Bed, Copies, Event, Sum, together};
 
 /// A sum that takes away what leaves a window.
 #[derive(Clone, Copy, Debug)]
@@ -82,8 +82,10 @@ fn check_one<F: Fold<i64, Result = i64> + Copy>(
     expected: &str,
 ) {
     let bed = || Bed::new(sums(spans, fold)).with_room(room);
-    let shown = [bed().run(input), bed().with_restores(move || sums(spans, fold)).run(input)];
-    assert_eq!(shown.map(|shown| sorted(&shown)), [expected; 2], "inverts: {}, room {room}", F::INVERTS);
+    let copies = || Bed::new(Copies::of(sums(spans, fold), 3)).with_room(room);
+    let restored = bed().with_restores(move || sums(spans, fold)).run(input);
+    let shown = [bed().run(input), restored, copies().run(input)];
+    assert_eq!(shown.map(|shown| sorted(&shown)), [expected; 3], "inverts: {}, room {room}", F::INVERTS);
 }
 
 const TEN_BY_FIVE: Spans = Spans { size: 10, slide: 5, offset: 0, lateness: 0 };
@@ -187,7 +189,7 @@ fn a_pane_has_no_more_than_two_parts_for_each_window() {
     let mut sums = sums(spans, Sum);
     let lost = &mut crate::test_bed::Collected::<Windowed<i64, i64>>::new(1_000);
     for late_by in 0..60 {
-        let _ = sums.on_mark(Mark::InputWatermark(thalweg_model::EventTime::from_micros(late_by)), lost);
+        let _ = sums.on_mark(Mark::InputWatermark(EventTime::from_micros(late_by)), lost);
         sums.process(&mut crate::test_bed::Given::of(&[(1, 2)]), lost);
     }
     let parts: Vec<usize> = sums.store.panes.values().map(|pane| pane.tables().count() - 1).collect();
@@ -308,7 +310,7 @@ fn more_windows_than_memory() {
         operator.fund(&Purse::of(limit).allowance());
         let output = &mut crate::test_bed::Collected::new(3);
         operator.process(&mut crate::test_bed::Given::of(&[(1, 0)]), output);
-        let flow = operator.on_mark(Mark::Watermark(thalweg_model::EventTime::MAX), output);
+        let flow = operator.on_mark(Mark::Watermark(EventTime::MAX), output);
         assert_eq!(flow == Flow::More, output.take().len() == 3, "limit {limit}");
     }
 }
@@ -562,4 +564,18 @@ fn late_by_is_saved() {
     let mut bed = bed.restore_into(sums(TEN_BY_FIVE, Sum));
     assert_eq!(bed.run("1@3 END"), "END");
     assert_eq!(bed.counts(), "sums: 1 read, 1 late");
+}
+
+proptest! {
+    /// Below the next due instant no window ends and none takes its last update; at it, one does.
+    #[test]
+    fn what_is_due_next_is_an_end(size in 1..40i64, slide in 1..40i64, offset in -50..50i64, lateness in 0..60i64, after in -200..200i64) {
+        let slide = slide.min(size);
+        let sums = sums(Spans { size, slide, offset, lateness }, Sum);
+        let due = Operator::<i64>::next_due(&sums, EventTime::from_micros(after)).as_micros();
+        // A window ends at each offset + size + n * slide.
+        let is_end = |instant: i64| (instant - offset - size).rem_euclid(slide) == 0;
+        let first = (after + 1..).find(|&instant| is_end(instant) || is_end(instant - lateness));
+        prop_assert_eq!(Some(due), first);
+    }
 }
