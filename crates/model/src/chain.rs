@@ -9,12 +9,12 @@
 
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
+use crate::horizon::Horizon;
 use crate::mark::Mark;
 use crate::operator::{Counts, Flow, Input, Operator, Output, Sharing};
 use crate::record::Record;
 use crate::staged::{Held, Stages};
 use crate::state::{StateError, StateReader, StateWriter};
-use crate::time::EventTime;
 
 /// Two operators, the second fed by the first.
 #[derive(Debug)]
@@ -145,8 +145,8 @@ where
         self.second.absorb(&mut copy.second);
     }
 
-    fn next_due(&self, after: EventTime) -> EventTime {
-        self.first.next_due(after).min(self.second.next_due(after))
+    fn horizon(&self) -> Horizon {
+        self.first.horizon().and(self.second.horizon())
     }
 
     #[inline(always)]

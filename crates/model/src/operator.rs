@@ -25,11 +25,11 @@ use std::cell::Cell;
 
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
+use crate::horizon::Horizon;
 use crate::mark::Mark;
 use crate::record::Record;
 use crate::staged::Stages;
 use crate::state::{StateError, StateReader, StateWriter};
-use crate::time::{EventTime, Span};
 
 /// Records handed to an operator, taken by value in order.
 ///
@@ -195,11 +195,10 @@ pub trait Operator<In>: Send {
         let _ = copy;
     }
 
-    /// The first watermark above `after` that may make a difference to it: something fires there, or a record is late
-    /// by it that was on time before. Depends on how it was set up, not on what it holds; `EventTime::MAX` if none does but
-    /// the last.
-    fn next_due(&self, after: EventTime) -> EventTime {
-        after.plus(Span::from_micros(1))
+    /// Which watermarks make a difference to it: something fires there, or a record is late by them that was on time by
+    /// those before.
+    fn horizon(&self) -> Horizon {
+        Horizon::EVERYWHERE
     }
 
     /// Takes records from `input` and pushes what they become.

@@ -24,7 +24,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// Records per pass. Few, because records come from memory in the first pass and the processor computes in the second:
@@ -66,8 +66,8 @@ where
         Filter::sharing(self.name.clone(), Arc::clone(&self.predicate))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

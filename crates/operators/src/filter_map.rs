@@ -21,7 +21,7 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// Applies a function to each value, and drops those of which it makes nothing.
@@ -59,8 +59,8 @@ where
         FilterMap::sharing(self.name.clone(), Arc::clone(&self.function))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

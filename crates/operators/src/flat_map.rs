@@ -23,8 +23,8 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, EventTime, Flow, Input, Operator, Output, Record, Sharing, StateError, StateReader,
-    StateWriter,
+    Blame, Counts, EventTime, Flow, Horizon, Input, Operator, Output, Record, Sharing, StateError,
+    StateReader, StateWriter,
 };
 
 /// Applies a function to each value, and hands on all that it gives.
@@ -103,8 +103,8 @@ where
         FlatMap::sharing(self.name.clone(), Arc::clone(&self.function))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

@@ -18,7 +18,7 @@
 //! ```
 
 use thalweg_model::{
-    Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// Hands every record on.
@@ -34,8 +34,8 @@ impl<T> Operator<T> for Identity {
         Identity
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

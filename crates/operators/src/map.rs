@@ -18,7 +18,7 @@
 use std::sync::Arc;
 
 use thalweg_model::{
-    Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
+    Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// Applies a function to each value.
@@ -55,8 +55,8 @@ where
         Map::sharing(self.name.clone(), Arc::clone(&self.function))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use crate::key_table::{KeyHash, KeyTable, Look};
 use thalweg_model::{
-    Allowance, Blame, Counts, EventTime, Input, Operator, Output, Record, Sharing, StateError, StateReader,
+    Allowance, Blame, Counts, Horizon, Input, Operator, Output, Record, Sharing, StateError, StateReader,
     StateWriter,
 };
 
@@ -141,8 +141,8 @@ where
         StaticJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]
@@ -241,8 +241,8 @@ where
         StaticLeftJoin::sharing(self.name.clone(), self.table.clone(), Arc::clone(&self.functions))
     }
 
-    fn next_due(&self, _after: EventTime) -> EventTime {
-        EventTime::MAX
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     #[inline(always)]

@@ -34,7 +34,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Flow, Fold, Input, Mark, Operator, Output, Record, Sharing,
+    Allowance, Blame, Counts, Entropy, Flow, Fold, Horizon, Input, Mark, Operator, Output, Record, Sharing,
     SlidingWindows, Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
@@ -213,8 +213,8 @@ where
         blame.on(|| store.absorb(fold, &mut copy.store));
     }
 
-    fn next_due(&self, after: EventTime) -> EventTime {
-        self.store.next_end(after)
+    fn horizon(&self) -> Horizon {
+        self.store.horizon()
     }
 
     #[inline(always)]

@@ -29,7 +29,7 @@ use std::hash::Hash;
 use std::ops::{Range, RangeInclusive};
 
 use thalweg_model::{
-    Allowance, EventTime, Fold, SlidingWindows, Span, State, StateError, StateReader, StateWriter,
+    Allowance, EventTime, Fold, Horizon, SlidingWindows, Span, State, StateError, StateReader, StateWriter,
     WindowNumber,
 };
 
@@ -219,11 +219,9 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         PaneStore::with(self.windows, self.lateness, self.hash.clone(), Allowance::default())
     }
 
-    /// The first instant above `after` at which a window ends, or takes no more updates.
-    pub(crate) fn next_end(&self, after: EventTime) -> EventTime {
-        let end_after = |instant| self.windows.window(self.windows.first_ending_after(instant)).end;
-        let over = end_after(after.minus(self.lateness)).plus(self.lateness);
-        end_after(after).min(over).max(after)
+    /// Where its windows end, and take no more updates.
+    pub(crate) fn horizon(&self) -> Horizon {
+        Horizon::of_windows(self.windows, self.lateness)
     }
 
     /// Pays from `allowance` from now on; only before the first record.

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use thalweg_model::{Then, TumblingWindows};
+use thalweg_model::{EventTime, Then, TumblingWindows};
 
 use super::*;
 use crate::aggregate::Values;
@@ -564,18 +564,4 @@ fn late_by_is_saved() {
     let mut bed = bed.restore_into(sums(TEN_BY_FIVE, Sum));
     assert_eq!(bed.run("1@3 END"), "END");
     assert_eq!(bed.counts(), "sums: 1 read, 1 late");
-}
-
-proptest! {
-    /// Below the next due instant no window ends and none takes its last update; at it, one does.
-    #[test]
-    fn what_is_due_next_is_an_end(size in 1..40i64, slide in 1..40i64, offset in -50..50i64, lateness in 0..60i64, after in -200..200i64) {
-        let slide = slide.min(size);
-        let sums = sums(Spans { size, slide, offset, lateness }, Sum);
-        let due = Operator::<i64>::next_due(&sums, EventTime::from_micros(after)).as_micros();
-        // A window ends at each offset + size + n * slide.
-        let is_end = |instant: i64| (instant - offset - size).rem_euclid(slide) == 0;
-        let first = (after + 1..).find(|&instant| is_end(instant) || is_end(instant - lateness));
-        prop_assert_eq!(Some(due), first);
-    }
 }
