@@ -255,6 +255,11 @@ impl<T: Send + 'static> Stock<T> {
         self.filling.as_ref().map_or(0, |filling| filling.run.end)
     }
 
+    /// Whether nothing is full.
+    pub fn is_settled(&self) -> bool {
+        self.full.is_empty()
+    }
+
     /// Ends what is being filled, if it holds a record.
     pub fn seal(&mut self) {
         let (filling, full) = (&mut self.filling, &mut self.full);

@@ -133,6 +133,28 @@ pub struct Counts {
 }
 
 impl Counts {
+    /// These and those.
+    #[must_use]
+    pub fn plus(self, other: Counts) -> Counts {
+        self.with(other, u64::wrapping_add)
+    }
+
+    /// These without those, which are among them.
+    #[must_use]
+    pub fn minus(self, other: Counts) -> Counts {
+        self.with(other, u64::wrapping_sub)
+    }
+
+    fn with(self, other: Counts, act: impl Fn(u64, u64) -> u64) -> Counts {
+        Counts {
+            read: act(self.read, other.read),
+            forwarded: act(self.forwarded, other.forwarded),
+            folded: act(self.folded, other.folded),
+            filtered: act(self.filtered, other.filtered),
+            late: act(self.late, other.late),
+        }
+    }
+
     /// Whether every record read is accounted for.
     pub fn is_conserved(&self) -> bool {
         self.read == self.forwarded + self.folded + self.filtered + self.late

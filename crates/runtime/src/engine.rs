@@ -243,6 +243,11 @@ impl Engine {
         Ok(QueryHandle::new(query, &self.executor))
     }
 
+    /// Threads that run tasks.
+    pub fn workers(&self) -> usize {
+        self.worker_threads.len()
+    }
+
     /// The memory budget, and how much of it is in use.
     pub fn budget(&self) -> &Arc<Budget> {
         self.pool.budget()

@@ -46,7 +46,7 @@ use crate::meter::{Meter, TaskState};
 use crate::query::{Entry, QueryShared, SeenTask, TaskOfQuery};
 use crate::ranker::{NewTask, Ranker};
 use crate::stuck::Barren;
-use crate::task::{Probe, Quantum};
+use crate::task::{Inlet, Outlet, Probe, Quantum};
 
 /// See [`limits::NOTES_PER_WORKER`].
 const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
@@ -55,10 +55,17 @@ const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
 const NOTES_PER_TURN: usize = 2;
 
 /// Nobody's home.
-const HOMELESS: u32 = u32::MAX >> 1;
+const HOMELESS: u32 = u32::MAX >> 2;
 
 /// Beside a home: the task is a source.
 const SOURCE: u32 = 1 << 31;
+
+/// Beside a home: the task is one of several that share an operator. Who feeds them does not become their home: each
+/// worker has one of its own.
+const COPY: u32 = 1 << 30;
+
+/// What stands beside a home.
+const KIND: u32 = SOURCE | COPY;
 
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
@@ -227,7 +234,8 @@ impl Executor {
         self.ranks.cover(places);
         self.dues.cover(places);
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask { name, task, lender, waker, probe, upstream, downstream, .. } = built;
+            let BuiltTask { name, task, lender, waker, probe, upstream, downstream, further, copy, .. } =
+                built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
             probe.name_writer(operator.0);
             waker.settle(self, *operator);
@@ -242,6 +250,7 @@ impl Executor {
                 state: self.pool.budget().reserve(0).expect("nothing always fits"),
                 upstream: by_id(upstream),
                 downstream: by_id(downstream),
+                further: by_id(further),
                 stands: TaskState::Idle,
                 stands_since: now,
                 run_records: self.run_records(&probe),
@@ -253,7 +262,8 @@ impl Executor {
                 query: TaskOfQuery(Arc::clone(&query)),
             });
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
-            self.homes[operator.0 as usize].store(HOMELESS | kind, Ordering::Relaxed);
+            let home = copy.map_or(HOMELESS | kind, |copy| copy | COPY);
+            self.homes[operator.0 as usize].store(home, Ordering::Relaxed);
             let filled = self.batons[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");
         }
@@ -267,8 +277,8 @@ impl Executor {
 
     /// The most records that a run of a task takes, or puts out if it is a source.
     fn run_records(&self, probe: &Probe) -> u32 {
-        let inputs = probe.inputs.iter().map(|(edge, _)| edge.slot_bytes()).max();
-        let slot_bytes = inputs.or_else(|| probe.outputs.iter().map(|edge| edge.slot_bytes()).max());
+        let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();
+        let slot_bytes = inputs.or_else(|| probe.outputs.iter().filter_map(Outlet::slot_bytes).max());
         let records = slot_bytes.map_or(u64::MAX, |slot_bytes| (self.run_bytes / slot_bytes).max(1));
         u32::try_from(records).unwrap_or(u32::MAX)
     }

@@ -1,5 +1,7 @@
 //! Where a task writes: an edge to other tasks, or a sink.
 
+mod blocks;
+
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
@@ -9,12 +11,18 @@ use crate::edge::{EdgeOutput, EitherOutput, Writer};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
+pub(crate) use blocks::Epochs;
+pub use blocks::ToContainers;
+
 /// The end of a task's chain. Generic, so that the chain's loop ends in it without a call.
 pub trait Exit<T>: Send {
     /// What the chain pushes into.
     type Output<'a>: Output<T>
     where
         Self: 'a;
+
+    /// Begins a step of this worker.
+    fn begin(&mut self, _worker: usize) {}
 
     /// Opens it for pushing. `now` says when what is pushed came in.
     fn open(&mut self, now: ProcessingTime) -> Self::Output<'_>;
@@ -34,6 +42,9 @@ pub trait Exit<T>: Send {
     /// # Errors
     /// A sink's [`Fault`].
     fn check(&mut self) -> Result<(), Fault>;
+
+    /// Ends a step: hands over what was pushed and is not handed over yet.
+    fn flush(&mut self) {}
 
     /// Records pushed since the start.
     fn pushed(&self) -> u64;

@@ -6,15 +6,18 @@
 
 mod check;
 pub mod ends;
+mod stage;
 
 use std::fmt;
 use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Cursors, Pool};
-use thalweg_model::{Allowance, Deferred, Entropy, Operator, Source, WatermarkStrategy, Watermarks};
+use thalweg_model::{Allowance, Deferred, Entropy, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
+use self::stage::{Opening, Part, Stage, StagePlan};
+use crate::epochs::Ledger;
 use crate::error::PlanError;
 use crate::exit::Delivered;
 use crate::lender::StateLender;
@@ -22,12 +25,12 @@ use crate::limits::EdgeLimits;
 use crate::task::deferred::{DeferredTask, TaskWaker};
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
-use crate::task::{Probe, Task};
+use crate::task::{Inlet, Outlet, Probe, Task};
 
 pub use check::check_strategy;
 pub use ends::{
-    Both, EdgeEntry, EdgeExit, EitherExit, EntryPlan, ExitContext, ExitPlan, Several, SharedEntry, Sides,
-    SinkPlan,
+    Both, EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitContext, ExitPlan, Several, SharedEntry,
+    Sides, SinkPlan,
 };
 
 /// A query that does not run yet.
@@ -40,6 +43,14 @@ pub struct Graph {
 /// Makes a task once its edges are open.
 type BuildTask = Box<dyn FnOnce(&Opened) -> Box<dyn Task> + Send>;
 
+/// What a planned task becomes.
+enum Making {
+    /// One task.
+    Single(BuildTask),
+    /// Several, which share an operator, and what closes their epochs.
+    Stage(Box<dyn StagePlan>),
+}
+
 struct TaskPlan {
     name: String,
     /// Of a source.
@@ -47,7 +58,9 @@ struct TaskPlan {
     inputs: Vec<ReaderOf>,
     /// Edges.
     outputs: Vec<usize>,
-    build: BuildTask,
+    /// At which watermarks something happens in its chain.
+    horizon: Horizon,
+    making: Making,
 }
 
 /// A reader of an edge.
@@ -60,6 +73,7 @@ struct ReaderOf {
 struct EdgePlan {
     /// How many there are so far.
     readers: usize,
+    kind: EdgeKind,
     open: Box<dyn OpenEdge>,
 }
 
@@ -83,6 +97,11 @@ pub(crate) struct BuiltTask {
     pub(crate) upstream: Vec<usize>,
     /// Who reads what it writes.
     pub(crate) downstream: Vec<usize>,
+    /// Those to whom it matters what becomes of epochs that it writes or reads: who shares an operator with it, and the
+    /// stages further on.
+    pub(crate) further: Vec<usize>,
+    /// Which of them it is; none if it is alone.
+    pub(crate) copy: Option<u32>,
 }
 
 /// A query, ready to run.
@@ -97,8 +116,15 @@ pub(crate) struct Built {
 pub(crate) struct ReadEdge {
     /// `from -> to`.
     pub(crate) name: String,
-    pub(crate) cursors: Arc<Cursors>,
-    pub(crate) reader: usize,
+    pub(crate) kind: ReadKind,
+}
+
+/// What it is made of.
+pub(crate) enum ReadKind {
+    /// Blocks in order, and which of the readers this is.
+    Ordered(Arc<Cursors>, usize),
+    /// Containers.
+    Containers(Arc<Ledger>),
 }
 
 /// An edge that several tasks will read.
@@ -141,11 +167,19 @@ impl Graph {
 
     /// A new edge: the end to write and the end to read.
     pub fn edge<T: Send + 'static>(&mut self) -> (EdgeExit<T>, EdgeEntry<T>) {
+        self.edge_of(EdgeKind::Ordered)
+    }
+
+    /// A new edge of this kind. Containers can be written by sources and by chains without state that are
+    /// [shared](Self::shared), and read by an operator that is shared.
+    pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (EdgeExit<T>, EdgeEntry<T>) {
         let index = self.edges.len();
         let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
+        let feed = Arc::new(Mutex::new(None));
         let open = Box::new(OwnEnds { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
-        self.edges.push(EdgePlan { readers: 1, open });
-        (EdgeExit { index, writer }, EdgeEntry { index, reader })
+        self.edges.push(EdgePlan { readers: 1, kind, open });
+        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed) };
+        (exit, EdgeEntry { index, kind, reader, feed })
     }
 
     /// A new edge that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block is
@@ -154,8 +188,9 @@ impl Graph {
         let index = self.edges.len();
         let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
-        self.edges.push(EdgePlan { readers: 0, open });
-        (EdgeExit { index, writer }, SharedEdge { index, readers })
+        self.edges.push(EdgePlan { readers: 0, kind: EdgeKind::Ordered, open });
+        let exit = EdgeExit { index, kind: EdgeKind::Ordered, writer, feed: Arc::default() };
+        (exit, SharedEdge { index, readers })
     }
 
     /// One more reader of a shared edge.
@@ -175,16 +210,24 @@ impl Graph {
         X: ExitPlan<C::Out>,
     {
         let (outputs, strategy) = (edges_of(&exit), watermarks.strategy());
+        let horizon = chain.horizon();
         let build = move |opened: &Opened| -> Box<dyn Task> {
+            let probe = Arc::clone(&opened.probe);
+            if X::IS_EDGE
+                && let Some(exit) = exit.open_split()
+            {
+                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe));
+            }
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
-            Box::new(SourceTask::new(source, watermarks, chain, exit, Arc::clone(&opened.probe)))
+            Box::new(SourceTask::new(source, watermarks, chain, exit, probe))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
             strategy: Some(strategy),
             inputs: Vec::new(),
             outputs,
-            build: Box::new(build),
+            horizon,
+            making: Making::Single(Box::new(build)),
         });
     }
 
@@ -199,7 +242,7 @@ impl Graph {
     {
         let mut inputs = Vec::new();
         entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
-        let outputs = edges_of(&exit);
+        let (outputs, horizon) = (edges_of(&exit), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
             Box::new(OperatorTask::new(entry.open(), chain, exit, Arc::clone(&opened.probe)))
@@ -209,7 +252,41 @@ impl Graph {
             strategy: None,
             inputs,
             outputs,
-            build: Box::new(build),
+            horizon,
+            making: Making::Single(Box::new(build)),
+        });
+    }
+
+    /// Adds a chain that so many workers may run at once, each a copy of its own, on blocks that they claim from `entry`:
+    /// containers. It must be one that can be [shared](thalweg_model::Sharing): what merges may write any `exit`, what has
+    /// no state must write containers.
+    ///
+    /// # Panics
+    /// If it cannot be shared, or the kinds of its edges are others.
+    pub fn shared<T, N, C, X>(&mut self, name: impl Into<String>, entry: N, chain: C, exit: X, copies: usize)
+    where
+        T: Send + 'static,
+        N: EntryPlan<T>,
+        C: Operator<T> + 'static,
+        C::Out: Send + 'static,
+        X: ExitPlan<C::Out>,
+    {
+        let mut inputs = Vec::new();
+        entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
+        let (outputs, horizon) = (edges_of(&exit), chain.horizon());
+        let is_of = |edge: usize, kind| self.edges[edge].kind == kind;
+        assert!(
+            inputs.iter().all(|of| is_of(of.edge, EdgeKind::Containers)),
+            "an operator that is shared reads containers"
+        );
+        let stage = Stage::new(entry, chain, exit, copies.max(1));
+        self.tasks.push(TaskPlan {
+            name: name.into(),
+            strategy: None,
+            inputs,
+            outputs,
+            horizon,
+            making: Making::Stage(Box::new(stage)),
         });
     }
 
@@ -242,7 +319,8 @@ impl Graph {
             strategy: None,
             inputs,
             outputs,
-            build: Box::new(build),
+            horizon: Horizon::EVERYWHERE,
+            making: Making::Single(Box::new(build)),
         });
     }
 
@@ -255,51 +333,191 @@ impl Graph {
     ) -> Result<Built, PlanError> {
         limits.check()?;
         let names = check::check(&self)?;
-        let mut cursors = Vec::with_capacity(self.edges.len());
-        for (place, plan) in self.edges.iter().enumerate() {
+        let name_of = |place: usize| {
+            names.iter().find(|(of, _)| of.edge == place).map_or(String::new(), |(_, name)| name.clone())
+        };
+        let refused = |place: usize, error| {
             use thalweg_memory::edge::EdgeError;
-            let name = || {
-                names.iter().find(|(of, _)| of.edge == place).map_or(String::new(), |(_, name)| name.clone())
-            };
-            cursors.push(plan.open.open(pool, limits, plan.readers).map_err(|error| match error {
-                EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: name(), exceeded },
-                other => PlanError::Edge { edge: name(), reason: other.to_string() },
-            })?);
+            match error {
+                EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: name_of(place), exceeded },
+                other => PlanError::Edge { edge: name_of(place), reason: other.to_string() },
+            }
+        };
+        let mut edges = Vec::with_capacity(self.edges.len());
+        for (place, plan) in self.edges.iter().enumerate() {
+            edges.push(match plan.kind {
+                EdgeKind::Ordered => {
+                    let cursors = plan.open.open(pool, limits, plan.readers);
+                    OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
+                }
+                EdgeKind::Containers => OpenedEdge::NotYet,
+            });
         }
+        let Graph { name, mut tasks, .. } = self;
+        open_containers(&mut tasks, &mut edges, pool, limits)
+            .map_err(|(place, error)| refused(place, error))?;
+
         let delivered = Delivered::new();
-        let ends: Vec<(Vec<ReaderOf>, Vec<usize>)> =
-            self.tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
-        let with = |is_wanted: &dyn Fn(&(Vec<ReaderOf>, Vec<usize>)) -> bool| -> Vec<usize> {
-            (0..ends.len()).filter(|&place| is_wanted(&ends[place])).collect()
-        };
-        let build = |plan: TaskPlan| {
-            let inputs = plan.inputs.iter().map(|of| (Arc::clone(&cursors[of.edge]), of.reader)).collect();
-            let outputs = plan.outputs.iter().map(|&edge| Arc::clone(&cursors[edge])).collect();
-            let probe = Arc::new(Probe::new(inputs, outputs));
-            let waker = TaskWaker::new(Arc::clone(&probe));
-            let opened = Opened {
-                delivered: Arc::clone(&delivered),
-                probe: Arc::clone(&probe),
-                waker: Arc::clone(&waker),
+        let mut built = Vec::new();
+        let plans: Vec<(Vec<ReaderOf>, Vec<usize>)> =
+            tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
+        // Of each plan: what it was built into, and which of these write its outputs.
+        let mut made: Vec<(std::ops::Range<usize>, std::ops::Range<usize>)> = Vec::new();
+        for plan in tasks {
+            let first = built.len();
+            let outputs =
+                || -> Box<[Outlet]> { plan.outputs.iter().map(|&edge| edges[edge].outlet()).collect() };
+            match plan.making {
+                Making::Single(build) => {
+                    let inputs = plan.inputs.iter().map(|of| edges[of.edge].inlet(of.reader)).collect();
+                    let probe = Arc::new(Probe::new(inputs, outputs()));
+                    let mut opened = Opened::new(&delivered, probe);
+                    let task = build(&opened);
+                    built.push(opened.finish(plan.name, task, pool, entropy));
+                }
+                Making::Stage(stage) => {
+                    let parts = stage.build(outputs(), &delivered, entropy);
+                    let copies = parts.iter().filter(|part| part.copy.is_some()).count();
+                    for Part { task, probe, copy } in parts {
+                        let mut opened = Opened::new(&delivered, probe);
+                        // Copies are told apart by their numbers, in figures and errors.
+                        let name =
+                            copy.map_or(plan.name.clone(), |copy| format!("{}#{}", plan.name, copy + 1));
+                        let mut part = opened.finish(name, task, pool, entropy);
+                        part.copy = copy;
+                        built.push(part);
+                    }
+                    let closing = first + copies..built.len();
+                    for (copy, task) in (first..).zip(&mut built[first..first + copies]) {
+                        // What closes epochs reads what copies gather, and writes what they do not.
+                        task.downstream.extend(closing.clone());
+                        task.further = (first..closing.end).filter(|&other| other != copy).collect();
+                    }
+                }
+            }
+            let is_writer = |task: &BuiltTask| task.downstream.is_empty();
+            let writers =
+                first + built[first..].iter().take_while(|task| !is_writer(task)).count()..built.len();
+            made.push((first..built.len(), writers));
+        }
+        // Those further on first: what ends here may end there.
+        for (place, (inputs, _)) in plans.iter().enumerate().rev() {
+            let feeds = |outputs: &[usize]| inputs.iter().any(|of| outputs.contains(&of.edge));
+            let feeding = (0..plans.len()).filter(|&from| feeds(&plans[from].1));
+            for from in feeding {
+                let (readers, writers) = (made[place].0.clone(), made[from].1.clone());
+                let is_copy = |reader: usize| built[reader].copy.is_some();
+                let is_stage = readers.clone().any(is_copy);
+                let reading: Vec<usize> =
+                    readers.clone().filter(|&reader| !is_stage || is_copy(reader)).collect();
+                let further: Vec<usize> = if is_stage {
+                    std::iter::once(readers.start)
+                        .chain(built[readers.start].further.iter().copied())
+                        .collect()
+                } else {
+                    Vec::new()
+                };
+                for writer in writers.clone() {
+                    built[writer].downstream.extend(&reading);
+                    built[writer].further.extend(&further);
+                }
+                for reader in readers {
+                    built[reader].upstream.extend(writers.clone());
+                }
+            }
+        }
+        let mut read_edges: Vec<ReadEdge> = Vec::new();
+        for (of, name) in names {
+            let kind = match &edges[of.edge] {
+                OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
+                OpenedEdge::Containers(ledger) => {
+                    let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
+                    if read_edges.iter().any(is_same) {
+                        // All that write the same containers are one edge.
+                        continue;
+                    }
+                    ReadKind::Containers(Arc::clone(ledger))
+                }
+                OpenedEdge::NotYet => unreachable!("containers are opened by whoever reads them"),
             };
-            let mut task = (plan.build)(&opened);
-            let lender = StateLender::new(Arc::clone(pool));
-            task.fund(&Allowance::new(Arc::clone(&lender) as _));
-            task.seed(entropy);
-            let mut operators = Vec::new();
-            task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
-            let upstream = with(&|(_, outputs)| plan.inputs.iter().any(|of| outputs.contains(&of.edge)));
-            let downstream = with(&|(inputs, _)| inputs.iter().any(|of| plan.outputs.contains(&of.edge)));
-            BuiltTask { name: plan.name, task, lender, waker, operators, probe, upstream, downstream }
-        };
-        let tasks = self.tasks.into_iter().map(build).collect();
-        let edge = |(of, name): (ReaderOf, String)| ReadEdge {
-            name,
-            cursors: Arc::clone(&cursors[of.edge]),
-            reader: of.reader,
-        };
-        let edges = names.into_iter().map(edge).collect();
-        Ok(Built { name: self.name, tasks, edges, delivered })
+            read_edges.push(ReadEdge { name, kind });
+        }
+        Ok(Built { name, tasks: built, edges: read_edges, delivered })
+    }
+}
+
+/// An edge while a graph is built.
+enum OpenedEdge {
+    Ordered(Arc<Cursors>),
+    Containers(Arc<Ledger>),
+    NotYet,
+}
+
+impl OpenedEdge {
+    fn outlet(&self) -> Outlet {
+        match self {
+            OpenedEdge::Ordered(cursors) => Outlet::Edge(Arc::clone(cursors)),
+            OpenedEdge::Containers(ledger) => Outlet::Deposits(Arc::clone(ledger)),
+            OpenedEdge::NotYet => unreachable!("containers are opened before tasks are built"),
+        }
+    }
+
+    fn inlet(&self, reader: usize) -> Inlet {
+        match self {
+            OpenedEdge::Ordered(cursors) => Inlet::Edge(Arc::clone(cursors), reader),
+            OpenedEdge::Containers(_) | OpenedEdge::NotYet => {
+                unreachable!("a task of its own reads in order")
+            }
+        }
+    }
+}
+
+/// Opens the containers in front of every stage: those further on first, since ends are handed on to them.
+fn open_containers(
+    tasks: &mut [TaskPlan],
+    edges: &mut [OpenedEdge],
+    pool: &Arc<Pool>,
+    limits: EdgeLimits,
+) -> Result<(), (usize, thalweg_memory::edge::EdgeError)> {
+    let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
+    for place in (0..tasks.len()).rev() {
+        let writes =
+            |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();
+        let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
+        let inputs: Vec<usize> = tasks[place].inputs.iter().map(|of| of.edge).collect();
+        if let Making::Stage(stage) = &mut tasks[place].making {
+            let opening = Opening { pool, limits, splits, horizon: &horizon };
+            let ledger = stage.open(&opening).map_err(|error| (inputs[0], error))?;
+            for edge in inputs {
+                edges[edge] = OpenedEdge::Containers(Arc::clone(&ledger));
+            }
+        }
+    }
+    Ok(())
+}
+
+impl Opened {
+    fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>) -> Self {
+        let waker = TaskWaker::new(Arc::clone(&probe));
+        Opened { delivered: Arc::clone(delivered), probe, waker }
+    }
+
+    /// Gives a task what it needs before its first step. Whom it feeds is told later.
+    fn finish(
+        &mut self,
+        name: String,
+        mut task: Box<dyn Task>,
+        pool: &Arc<Pool>,
+        entropy: &mut dyn Entropy,
+    ) -> BuiltTask {
+        let lender = StateLender::new(Arc::clone(pool));
+        task.fund(&Allowance::new(Arc::clone(&lender) as _));
+        task.seed(entropy);
+        let mut operators = Vec::new();
+        task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
+        let (probe, waker) = (Arc::clone(&self.probe), Arc::clone(&self.waker));
+        let (upstream, downstream, further) = (Vec::new(), Vec::new(), Vec::new());
+        BuiltTask { name, task, lender, waker, operators, probe, upstream, downstream, further, copy: None }
     }
 }
 

@@ -6,6 +6,7 @@
 //! 2. [`graph`]: what a query is before it runs, and the checks it passes.
 //! 3. [`edge`]: the memory's edges, spoken to in the model's terms.
 //! 4. [`exit`]: where a task writes: an edge or a sink.
+//!    `epochs`: the containers between tasks that several workers share.
 //! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
 //! 6. `executor`: who runs next, and what happens when a run ends; [`worker`] drives it. Below it: `board`, where
 //!    ranks and due times stand; `ranker`, which asks the policy; `idle`, where workers sleep; `meter` and `gradient`,
@@ -23,6 +24,7 @@ pub mod clock;
 mod cores;
 pub mod edge;
 pub mod engine;
+mod epochs;
 pub mod error;
 mod executor;
 pub mod exit;
@@ -46,7 +48,7 @@ pub use clock::SystemClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};
 pub use exit::{Exit, SinkExit};
-pub use graph::{EdgeEntry, EdgeExit, EitherExit, EntryPlan, ExitPlan, Graph, SinkPlan};
+pub use graph::{EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitPlan, Graph, SinkPlan};
 pub use latency::{Latencies, LatencySummary};
 pub use limits::{EdgeLimits, Limit};
 pub use meter::TaskState;

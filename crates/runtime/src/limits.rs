@@ -75,6 +75,16 @@ pub const MARKS_PER_EDGE: Limit = Limit {
     reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
 };
 
+/// Epochs that are open at once in front of one task that several workers run.
+pub const EPOCHS: Limit = Limit {
+    name: "epochs",
+    unit: "epochs",
+    default: 64,
+    min: 64,
+    max: 64,
+    reason: "each may hold partial state of every worker; a split that is so far ahead of the others goes on in its youngest epoch, which changes no result",
+};
+
 /// Bytes that edges, state and buffers may hold.
 pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     name: "memory_budget_bytes",
@@ -196,11 +206,12 @@ pub const STUCK_AFTER_NS: Limit = Limit {
 };
 
 /// The whole table.
-pub const ALL: [&Limit; 16] = [
+pub const ALL: [&Limit; 17] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
     &MARKS_PER_EDGE,
+    &EPOCHS,
     &MEMORY_BUDGET_BYTES,
     &WORKERS,
     &RUN_BYTES,

@@ -10,7 +10,7 @@ use crate::error::QueryError;
 use crate::executor::Executor;
 use crate::exit::Delivered;
 use crate::gradient::LatencySums;
-use crate::graph::ReadEdge;
+use crate::graph::{ReadEdge, ReadKind};
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
@@ -144,7 +144,8 @@ pub struct QueryReport {
     pub busy_ns: u64,
     /// Steps that workers ran.
     pub steps: u64,
-    /// Each operator, in the order in which their tasks ended.
+    /// Each operator, in the order in which their tasks ended; those of one name, such as copies that several workers
+    /// have run, are one.
     pub operators: Vec<OperatorCounts>,
     /// Each edge.
     pub edges: Vec<EdgeCounts>,
@@ -307,7 +308,13 @@ impl QueryShared {
     pub(crate) fn add_ended(&self, operators: Vec<OperatorCounts>) {
         let mut outcome = self.outcome.lock();
         outcome.tasks_ended += 1;
-        outcome.operators.extend(operators);
+        for counted in operators {
+            // Copies of one operator, in several tasks, are one.
+            match outcome.operators.iter_mut().find(|known| known.operator == counted.operator) {
+                Some(known) => known.counts = known.counts.plus(counted.counts),
+                None => outcome.operators.push(counted),
+            }
+        }
     }
 
     /// Makes the query fail, unless it fails already: the first reason counts, a later one is handed back. It has
@@ -391,20 +398,30 @@ impl SeenTask {
 }
 
 fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
-    let ReadEdge { name, cursors, reader } = edge;
+    let ReadEdge { name, kind } = edge;
     // The reader's cursor first, so that it has not passed what was written; and each cursor once, so that written is
     // read and pending whatever goes on meanwhile.
-    let read = cursors.read(*reader);
-    let written = cursors.written();
+    let (read, written, marks_dropped) = match kind {
+        ReadKind::Ordered(cursors, reader) => {
+            let read = cursors.read(*reader);
+            (read, cursors.written(), cursors.marks_dropped())
+        }
+        ReadKind::Containers(ledger) => {
+            let read = ledger.records_out();
+            (read, ledger.records_in(), ledger.markers_dropped())
+        }
+    };
     let pending = written.saturating_sub(read);
-    EdgeCounts { edge: name.clone(), written, read, pending, marks_dropped: cursors.marks_dropped() }
+    EdgeCounts { edge: name.clone(), written, read, pending, marks_dropped }
 }
 
 fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
-    // What several readers share is counted with the first.
-    let is_first = edge.reader == 0;
-    let (chunks, chunk_bytes) =
-        if is_first { (edge.cursors.chunks(), edge.cursors.chunk_bytes()) } else { (0, 0) };
+    let (chunks, chunk_bytes) = match &edge.kind {
+        ReadKind::Ordered(cursors, 0) => (cursors.chunks(), cursors.chunk_bytes()),
+        // What several readers share is counted with the first.
+        ReadKind::Ordered(..) => (0, 0),
+        ReadKind::Containers(ledger) => (ledger.space.chunks(), ledger.space.chunk_bytes()),
+    };
     EdgeMetrics { counts: edge_counts(edge), chunks, chunk_bytes }
 }
 
@@ -449,7 +466,7 @@ impl QueryHandle {
             events_in: self.shared.events_in(),
             results_out: delivered.results.load(Ordering::Relaxed),
             bad: self.shared.sum(|meter| &meter.bad),
-            pending: edges.iter().map(|edge| edge.cursors.pending(edge.reader)).sum(),
+            pending: edges.iter().map(|edge| edge_counts(edge).pending).sum(),
             watermark: delivered.watermark(),
             latency: delivered.latencies.lock().summary(),
         }

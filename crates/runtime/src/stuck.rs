@@ -12,7 +12,7 @@ use thalweg_memory::Cursors;
 use thalweg_model::ProcessingTime;
 
 use crate::limits;
-use crate::task::Probe;
+use crate::task::{Inlet, Outlet, Probe};
 
 /// Runs without effect before the clock counts.
 const BARREN_RUNS_MIN: u32 = 1 << 10;
@@ -60,18 +60,20 @@ fn blocker(tasks: &[(&str, &Probe)], place: usize) -> Option<usize> {
     let is_same = Arc::<Cursors>::ptr_eq;
     let slowest_of = |full: &Arc<Cursors>| {
         let readers = tasks.iter().enumerate().flat_map(|(place, (_, reader))| {
-            reader.inputs.iter().map(move |(edge, index)| (place, edge, *index))
+            reader.inputs.iter().filter_map(Inlet::edge).map(move |(edge, index)| (place, edge, index))
         });
         let readers = readers.filter(|(_, edge, _)| is_same(edge, full));
         readers
             .max_by_key(|(_, edge, index)| edge.pending(*index) + edge.pending_marks(*index))
             .map(|(place, ..)| place)
     };
-    if let Some(full) = probe.outputs.iter().find(|edge| !edge.has_room()) {
+    if let Some(full) = probe.outputs.iter().filter_map(Outlet::edge).find(|edge| !edge.has_room()) {
         return slowest_of(full);
     }
     let is_empty =
-        |(edge, index): &&(Arc<Cursors>, usize)| edge.pending(*index) + edge.pending_marks(*index) == 0;
-    let (empty, _) = probe.inputs.iter().find(is_empty)?;
-    tasks.iter().position(|(_, writer)| writer.outputs.iter().any(|edge| is_same(edge, empty)))
+        |(edge, index): &(&Arc<Cursors>, usize)| edge.pending(*index) + edge.pending_marks(*index) == 0;
+    let (empty, _) = probe.inputs.iter().filter_map(Inlet::edge).find(is_empty)?;
+    let writes =
+        |writer: &Probe| writer.outputs.iter().filter_map(Outlet::edge).any(|edge| is_same(edge, empty));
+    tasks.iter().position(|(_, writer)| writes(writer))
 }

@@ -13,18 +13,20 @@
 //!
 //! Generic inside, boxed at the border: one virtual call per step.
 
+pub(crate) mod closing;
 pub(crate) mod deferred;
+pub(crate) mod gather;
+mod inlet;
 pub(crate) mod merge;
 pub(crate) mod operator;
+pub(crate) mod relay;
 pub(crate) mod source;
 pub(crate) mod tail;
 
-use std::sync::Arc;
-
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
-use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::{Allowance, Clock, Counts, Entropy, Fault, ProcessingTime};
 
+pub(crate) use self::inlet::{Inlet, Outlet, Position};
 use crate::lender::StateLender;
 use crate::meter::Meter;
 
@@ -36,6 +38,8 @@ pub(crate) struct StepContext<'a> {
     pub(crate) quantum: Quantum,
     /// What the task's state is paid from.
     pub(crate) lender: &'a StateLender,
+    /// Who runs it.
+    pub(crate) worker: usize,
     /// See [`limits::SOURCE_GRAIN_NS`](crate::limits::SOURCE_GRAIN_NS).
     pub(crate) source_grain_ns: u64,
     /// In a step in which every operator of the chain is measured: where to write down what each took.
@@ -106,19 +110,31 @@ pub(crate) trait Task: Send {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reach {
     /// Of each input.
-    read: Box<[ReadPosition]>,
+    read: Box<[Position]>,
     /// Records and marks on all outputs.
     written: u64,
+    /// What became of epochs, there and further on.
+    closed: u64,
+}
+
+/// What a run has changed for others.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Changes {
+    /// There is more to read for those behind it.
+    pub(crate) wrote: bool,
+    /// An epoch was retrieved, or all is over: that concerns those who close epochs, and its like.
+    pub(crate) closed: bool,
+    /// Whoever writes its inputs may have been without room, and has some now.
+    pub(crate) freed: bool,
 }
 
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
 /// are exact while the task stands still, and its baton orders a task's runs.
-#[derive(Debug)]
 pub(crate) struct Probe {
-    /// The input edges, each with the index of our cursor; none for a source.
-    pub(crate) inputs: Box<[(Arc<Cursors>, usize)]>,
-    /// The output edges; none for a sink.
-    pub(crate) outputs: Box<[Arc<Cursors>]>,
+    /// What it reads; nothing for a source.
+    pub(crate) inputs: Box<[Inlet]>,
+    /// What it writes; nothing for a sink.
+    pub(crate) outputs: Box<[Outlet]>,
     /// For a source: when its next record is due, in ns; zero for at once.
     due_ns: AtomicU64,
     /// For a source: when it is to be polled again, in ns; not before `due_ns`.
@@ -146,7 +162,7 @@ const UNKNOWN_SPACING: u64 = u64::MAX;
 const SETTLED: u64 = u64::MAX;
 
 impl Probe {
-    pub(crate) fn new(inputs: Box<[(Arc<Cursors>, usize)]>, outputs: Box<[Arc<Cursors>]>) -> Self {
+    pub(crate) fn new(inputs: Box<[Inlet]>, outputs: Box<[Outlet]>) -> Self {
         Probe {
             inputs,
             outputs,
@@ -171,51 +187,54 @@ impl Probe {
 
     /// Names the writer of the output edges, for when the pool has made a chunk for one.
     pub(crate) fn name_writer(&self, name: u32) {
-        self.outputs.iter().for_each(|edge| edge.name_writer(name.into()));
+        self.outputs.iter().for_each(|outlet| outlet.name_writer(name.into()));
     }
 
     /// Room to note how far the edges are.
     pub(crate) fn no_reach(&self) -> Reach {
-        Reach { read: vec![ReadPosition::default(); self.inputs.len()].into(), written: 0 }
+        Reach { read: vec![Position::default(); self.inputs.len()].into(), written: 0, closed: 0 }
     }
 
     /// Notes how far the edges are.
     pub(crate) fn note_reach(&self, reach: &mut Reach) {
-        for ((edge, reader), read) in self.inputs.iter().zip(&mut reach.read) {
-            *read = edge.read_position(*reader);
+        for (inlet, read) in self.inputs.iter().zip(&mut reach.read) {
+            *read = inlet.position();
         }
-        reach.written = self.written();
+        (reach.written, reach.closed) = (self.written(), self.closed());
     }
 
     /// Records and marks on all outputs; it grows with either.
     fn written(&self) -> u64 {
-        self.outputs.iter().map(|edge| edge.written() + edge.marks_written()).sum()
+        self.outputs.iter().map(Outlet::written).sum()
     }
 
-    /// What has changed since then for others: whether there is more to read for those behind us, and whether whoever
-    /// writes our inputs may have been without room and has some now.
-    pub(crate) fn changes_since(&self, reach: &Reach) -> (bool, bool) {
-        let freed = |((edge, reader), read): (&(Arc<Cursors>, usize), &ReadPosition)| {
-            edge.read_position(*reader) != *read && edge.may_have_been_full(*read)
-        };
-        (self.written() != reach.written, self.inputs.iter().zip(&reach.read).any(freed))
+    fn closed(&self) -> u64 {
+        self.outputs.iter().map(Outlet::closed).sum()
+    }
+
+    /// What has changed since then for others.
+    pub(crate) fn changes_since(&self, reach: &Reach) -> Changes {
+        let freed = |(inlet, read): (&Inlet, &Position)| inlet.has_freed(*read);
+        Changes {
+            wrote: self.written() != reach.written,
+            closed: self.closed() != reach.closed,
+            freed: self.inputs.iter().zip(&reach.read).any(freed),
+        }
     }
 
     /// Whether a mark was taken, or a block, since then.
     pub(crate) fn has_read(&self, reach: &Reach) -> bool {
-        let has_moved = |((edge, reader), read): (&(Arc<Cursors>, usize), &ReadPosition)| {
-            edge.read_position(*reader) != *read
-        };
+        let has_moved = |(inlet, read): (&Inlet, &Position)| inlet.position() != *read;
         self.inputs.iter().zip(&reach.read).any(has_moved)
     }
 
     pub(crate) fn can_output(&self) -> bool {
-        self.outputs.iter().all(|edge| edge.has_room())
+        self.outputs.iter().all(Outlet::has_room)
     }
 
     /// Records on the input edges.
     pub(crate) fn pending_records(&self) -> u64 {
-        self.inputs.iter().map(|(edge, reader)| edge.pending(*reader)).sum()
+        self.inputs.iter().map(Inlet::pending_records).sum()
     }
 
     /// Records and marks that wait, at least one if there is anything to do.
@@ -228,9 +247,7 @@ impl Probe {
         if self.is_full.load(Ordering::Relaxed) {
             return unsettled;
         }
-        let waiting =
-            self.inputs.iter().map(|(edge, reader)| edge.pending(*reader) + edge.pending_marks(*reader));
-        waiting.sum::<u64>() + unsettled
+        self.inputs.iter().map(Inlet::pending).sum::<u64>() + unsettled
     }
 
     /// Records that a source has not been asked for although they are due, as far as can be told.
@@ -247,13 +264,8 @@ impl Probe {
     /// When the oldest of what waits came in: a record, a mark, or what is left of an emission.
     pub(crate) fn oldest_pending(&self, now: ProcessingTime) -> ProcessingTime {
         let unsettled = ProcessingTime::from_nanos(self.unsettled_since_ns.load(Ordering::Relaxed));
-        let oldest_of = |(edge, reader): &(Arc<Cursors>, usize)| match edge.pending(*reader) {
-            0 if edge.pending_marks(*reader) == 0 => None,
-            0 => Some(edge.mark_stamp()),
-            _ => Some(edge.head_stamp(*reader)),
-        };
         let arrived = if !self.is_source() {
-            self.inputs.iter().filter_map(oldest_of).min().unwrap_or(u64::MAX)
+            self.inputs.iter().filter_map(Inlet::oldest_ns).min().unwrap_or(u64::MAX)
         } else if self.is_on_demand() {
             // What is due at a given time has waited since; what is made on demand, since the last poll.
             self.polled_ns.load(Ordering::Relaxed)

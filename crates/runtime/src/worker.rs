@@ -55,7 +55,8 @@ impl Worker {
                     started = chosen;
                 }
                 let is_measured = self.executor.is_measured(self.steps);
-                let (outcome, ended) = run(&mut claim, &self.executor, clock, started, is_measured);
+                let (outcome, ended) =
+                    run(&mut claim, &self.executor, clock, started, (self.bench.worker, is_measured));
                 (Some(Done { claim, started, outcome }), ended)
             }
             None => (None, clock.now()),
@@ -85,7 +86,7 @@ fn run(
     executor: &Executor,
     clock: &dyn Clock,
     started: ProcessingTime,
-    is_measured: bool,
+    (worker, is_measured): (usize, bool),
 ) -> (Outcome, ProcessingTime) {
     let meter = is_measured.then(|| Arc::clone(&claim.body.meter));
     let (quantum, source_grain_ns) = (claim.quantum, executor.source_grain_ns());
@@ -94,7 +95,7 @@ fn run(
     let stepped = catch_unwind(AssertUnwindSafe(|| {
         let TaskBody { task, lender, .. } = &mut *body;
         let measured = meter.as_deref();
-        let context = StepContext { clock, now: started, quantum, lender, source_grain_ns, measured };
+        let context = StepContext { clock, now: started, quantum, lender, worker, source_grain_ns, measured };
         let report = task.step(&context)?;
         Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));

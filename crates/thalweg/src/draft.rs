@@ -12,7 +12,7 @@ use thalweg_model::WatermarkStrategy;
 use thalweg_runtime::graph::check_strategy;
 use thalweg_runtime::{Graph, PlanError, limits};
 
-use crate::segment::{Chaining, Planner};
+use crate::segment::{Layout, Planner};
 
 /// A query in the making.
 pub(crate) struct Draft {
@@ -126,7 +126,7 @@ impl Draft {
     }
 
     /// Checks what was written and turns it into tasks.
-    pub(crate) fn plan(&mut self, chaining: Chaining) -> Result<Graph, PlanError> {
+    pub(crate) fn plan(&mut self, layout: Layout) -> Result<Graph, PlanError> {
         let names = self.settle_names()?;
         let name_of = |Label(index): Label| names[index].clone();
         if let Some(error) = self.error.take() {
@@ -144,7 +144,7 @@ impl Draft {
         // must be told so before the stack is used up.
         limits::TASKS_PER_QUERY
             .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
-        let mut planner = Planner::new(self.name.clone(), chaining, names);
+        let mut planner = Planner::new(self.name.clone(), layout, names);
         for stream in self.streams.drain(..) {
             if let End::Planned(lower) = stream.end {
                 lower(&mut planner);

@@ -65,7 +65,7 @@ pub mod segment;
 pub mod stream;
 
 pub use query::Query;
-pub use segment::{Chaining, Erased, Segment};
+pub use segment::{Chaining, Erased, Layout, Parallel, Segment};
 pub use stream::{
     KeyedPair, KeyedStream, MatchedPair, Parts, SessionStream, SharedStream, Stream, WindowedStream,
 };

@@ -8,7 +8,7 @@ use thalweg_model::{Source, Watermarks};
 use thalweg_runtime::{Engine, Graph, PlanError, QueryHandle};
 
 use crate::draft::Draft;
-use crate::segment::{Chaining, FromEnds, FromSource, SeveralOf};
+use crate::segment::{Chaining, FromEnds, FromSource, Layout, Parallel, SeveralOf};
 use crate::stream::Stream;
 
 /// A query that is being written: one or more streams, each from a source to a sink.
@@ -102,8 +102,8 @@ impl Query {
         Stream::several(draft, splits)
     }
 
-    /// Checks what was written and cuts it into tasks, as `chaining` says; an engine takes it from there. A graph
-    /// is submitted once, so a query that is to run twice is written twice.
+    /// Checks what was written and cuts it into tasks, as `layout` says, or a [`Chaining`]; an engine takes it from there.
+    /// A graph is submitted once, so a query that is to run twice is written twice.
     ///
     /// # Errors
     /// [`PlanError`] for the first thing that is wrong:
@@ -116,16 +116,18 @@ impl Query {
     /// - [`OutOfRange`](PlanError::OutOfRange): there are more tasks than a query may have.
     ///
     /// What only an engine knows, its memory above all, it checks when the graph is submitted.
-    pub fn plan(self, chaining: Chaining) -> Result<Graph, PlanError> {
-        self.draft.borrow_mut().plan(chaining)
+    pub fn plan(self, layout: impl Into<Layout>) -> Result<Graph, PlanError> {
+        self.draft.borrow_mut().plan(layout.into())
     }
 
-    /// Plans the query with the default chaining and lets `engine` run it.
+    /// Plans the query with the default chaining, shared by all workers of `engine` if it has several, and lets it run.
     ///
     /// # Errors
     /// [`PlanError`] as for [`plan`](Self::plan), and as for [`Engine::submit`], such as
     /// [`BudgetTooSmall`](PlanError::BudgetTooSmall). Nothing runs then.
     pub fn submit(self, engine: &Engine) -> Result<QueryHandle, PlanError> {
-        engine.submit(self.plan(Chaining::Default)?)
+        let workers = engine.workers();
+        let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
+        engine.submit(self.plan(Layout { chaining: Chaining::Default, parallel })?)
     }
 }

@@ -28,9 +28,9 @@ mod ends;
 use std::collections::HashSet;
 use std::marker::PhantomData;
 
-use thalweg_model::{Operator, Source, Then, WatermarkStrategy, Watermarks};
+use thalweg_model::{Operator, Sharing, Source, Then, WatermarkStrategy, Watermarks};
 use thalweg_operators::{Identity, Named};
-use thalweg_runtime::{EdgeEntry, EdgeExit, EntryPlan, ExitPlan, Graph};
+use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph};
 
 use crate::draft::{Label, free_name};
 
@@ -49,10 +49,42 @@ pub enum Chaining {
     All,
 }
 
+/// How many workers may be inside one operator at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Parallel {
+    /// One. Every operator sees its records in order, on blocks that are read while they are filled (Enjima's model).
+    #[default]
+    Serial,
+    /// As many as this, in those operators that allow it: from sources on, those without state, up to the first that
+    /// gathers state which can be put together, such as a window aggregate. They claim whole blocks, epoch by epoch
+    /// (StreamBox's model).
+    Epochs {
+        /// Copies of each such operator; as many as the engine has workers is a good choice.
+        workers: usize,
+    },
+}
+
+/// How a query is cut into tasks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Layout {
+    /// Which operators share a task.
+    pub chaining: Chaining,
+    /// How many workers share an operator.
+    pub parallel: Parallel,
+}
+
+impl From<Chaining> for Layout {
+    /// One worker at a time in each operator.
+    fn from(chaining: Chaining) -> Self {
+        Layout { chaining, parallel: Parallel::Serial }
+    }
+}
+
 /// A graph in the making.
 pub struct Planner {
     pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
+    parallel: Parallel,
     /// Of operators, by [`Label`].
     names: Vec<String>,
     /// Names of tasks that are taken.
@@ -60,8 +92,9 @@ pub struct Planner {
 }
 
 impl Planner {
-    pub(crate) fn new(query: String, chaining: Chaining, names: Vec<String>) -> Self {
-        Planner { graph: Graph::new(query), chaining, names, tasks: HashSet::new() }
+    pub(crate) fn new(query: String, layout: Layout, names: Vec<String>) -> Self {
+        let Layout { chaining, parallel } = layout;
+        Planner { graph: Graph::new(query), chaining, parallel, names, tasks: HashSet::new() }
     }
 
     pub(crate) fn into_graph(self) -> Graph {
@@ -118,9 +151,9 @@ impl Planner {
         }
     }
 
-    /// Ends `segment` at a new edge; gives the end to read.
-    fn end_at_edge<T: Send + 'static>(&mut self, segment: impl Segment<T>) -> EdgeEntry<T> {
-        let (exit, entry) = self.graph.edge();
+    /// Ends `segment` at a new edge of this kind; gives the end to read.
+    fn end_at_edge<T: Send + 'static>(&mut self, segment: impl Segment<T>, kind: EdgeKind) -> EdgeEntry<T> {
+        let (exit, entry) = self.graph.edge_of(kind);
         self.end(segment, exit);
         entry
     }
@@ -133,10 +166,44 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let entry = segment.entry(self);
         // What parts where nothing stands before it has no name of its own.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
-        self.operator(name, entry, tail, exit);
+        self.follow(segment, tail, name, exit);
+    }
+
+    /// The same, for a task of this name: or for several, which share the operator.
+    fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
+    where
+        T: Send + 'static,
+        C: Segment<T>,
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        if C::IS_SHARED
+            && let Some(workers) = self.sharing::<P, T, X>(&exit)
+        {
+            let entry = segment.entry(self, EdgeKind::Containers);
+            let name = self.task_name(name);
+            return self.graph.shared(name, entry, operator, exit, workers);
+        }
+        let entry = segment.entry(self, EdgeKind::Ordered);
+        self.operator(name, entry, operator, exit);
+    }
+
+    /// How many workers share an operator with this exit, if several may.
+    fn sharing<P, T, X>(&self, exit: &X) -> Option<usize>
+    where
+        P: Operator<T>,
+        X: ExitPlan<P::Out>,
+    {
+        let Parallel::Epochs { workers } = self.parallel else { return None };
+        let can_be_shared = match P::SHARING {
+            Sharing::Serial => false,
+            Sharing::Stateless => exit.kind() == EdgeKind::Containers,
+            Sharing::Merging => true,
+        };
+        can_be_shared.then_some(workers)
     }
 }
 
@@ -177,11 +244,19 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Keeps the last operator apart.
     fn isolate(self) -> Self::Isolated;
 
+    /// Whether several workers may be inside whatever follows it: all that leads up to it is sources, and operators
+    /// without state.
+    const IS_SHARED: bool;
+
+    /// Whether it is a source and nothing else.
+    const IS_SOURCE: bool = false;
+
     /// What the piece is read from by whoever follows it in another task.
     type Entry: EntryPlan<T>;
 
-    /// Plans the piece up to where another task reads it, its operators in as many tasks as the chaining says.
-    fn entry(self, planner: &mut Planner) -> Self::Entry;
+    /// Plans the piece up to where another task reads it, its operators in as many tasks as the chaining says. Its edge is
+    /// of this kind, if it has one of its own.
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry;
 
     /// Ends the piece at `exit`, with as many of its operators in one task as can be. `exit_name` is what the last
     /// task's name ends in: a sink's name, or nothing.
@@ -223,10 +298,14 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         Isolated(self)
     }
 
+    const IS_SHARED: bool = true;
+
+    const IS_SOURCE: bool = true;
+
     type Entry = EdgeEntry<S::Item>;
 
-    fn entry(self, planner: &mut Planner) -> EdgeEntry<S::Item> {
-        planner.end_at_edge(self)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<S::Item> {
+        planner.end_at_edge(self, kind)
     }
 
     fn close<X: ExitPlan<S::Item>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -275,10 +354,12 @@ where
         Isolated(Chained { head: Isolated(head), operator, label, input })
     }
 
+    const IS_SHARED: bool = H::IS_SHARED && matches!(P::SHARING, Sharing::Stateless);
+
     type Entry = EdgeEntry<P::Out>;
 
-    fn entry(self, planner: &mut Planner) -> EdgeEntry<P::Out> {
-        planner.end_at_edge(self)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<P::Out> {
+        planner.end_at_edge(self, kind)
     }
 
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -288,9 +369,8 @@ where
     }
 
     fn split(self, planner: &mut Planner, exit: EdgeExit<P::Out>) {
-        let entry = self.head.entry(planner);
         let operator = planner.named(self.label, self.operator);
-        planner.operator(&planner.name(self.label), entry, operator, exit);
+        planner.follow(self.head, operator, &planner.name(self.label), exit);
     }
 
     fn fuse<Q, X>(self, planner: &mut Planner, tail: Q, tail_name: &str, exit: X)
@@ -327,10 +407,12 @@ where
         self.0.isolate()
     }
 
+    const IS_SHARED: bool = H::IS_SHARED && matches!(P::SHARING, Sharing::Stateless);
+
     type Entry = EdgeEntry<P::Out>;
 
-    fn entry(self, planner: &mut Planner) -> EdgeEntry<P::Out> {
-        planner.end_at_edge(self)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<P::Out> {
+        planner.end_at_edge(self, kind)
     }
 
     fn close<X: ExitPlan<P::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -367,10 +449,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         self.0.isolate()
     }
 
+    const IS_SHARED: bool = C::IS_SHARED;
+
     type Entry = C::Entry;
 
-    fn entry(self, planner: &mut Planner) -> C::Entry {
-        self.0.entry(planner)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> C::Entry {
+        self.0.entry(planner, kind)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -410,10 +494,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
         self
     }
 
+    const IS_SHARED: bool = C::IS_SHARED;
+
     type Entry = C::Entry;
 
-    fn entry(self, planner: &mut Planner) -> C::Entry {
-        self.0.entry(planner)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> C::Entry {
+        self.0.entry(planner, kind)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -478,10 +564,12 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         Erased { last: Last::Isolated, ..self }
     }
 
+    const IS_SHARED: bool = false;
+
     type Entry = EdgeEntry<T>;
 
-    fn entry(self, planner: &mut Planner) -> EdgeEntry<T> {
-        planner.end_at_edge(self)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<T> {
+        planner.end_at_edge(self, kind)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {

@@ -114,7 +114,7 @@ use thalweg_operators::{
     DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own, Sort,
     StaticJoin, StaticLeftJoin, Table,
 };
-use thalweg_runtime::SinkPlan;
+use thalweg_runtime::{EdgeKind, SinkPlan};
 
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
@@ -472,7 +472,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
             let name = planner.name(label);
             match planner.chaining {
                 Chaining::None => {
-                    let entry = segment.entry(planner);
+                    let entry = segment.entry(planner, EdgeKind::Ordered);
                     planner.operator(&name, entry, Identity, SinkPlan(sink));
                 }
                 Chaining::Default | Chaining::All => segment.close(planner, SinkPlan(sink), &name),

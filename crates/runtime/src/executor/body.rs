@@ -28,6 +28,8 @@ pub(crate) struct TaskBody {
     /// Who writes what it reads, and who reads what it writes.
     pub(super) upstream: Box<[OperatorId]>,
     pub(super) downstream: Box<[OperatorId]>,
+    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    pub(super) further: Box<[OperatorId]>,
     pub(super) stands: TaskState,
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes.

@@ -8,13 +8,13 @@ use thalweg_model::ProcessingTime;
 use thalweg_scheduling::{Completion, OperatorId};
 
 use super::body::{Claim, Done, Outcome, TaskBody, discard};
-use super::{Executor, NOTES_MAX, SOURCE};
+use super::{COPY, Executor, KIND, NOTES_MAX, SOURCE};
 use crate::board::{Least, NOTHING};
 use crate::error::QueryError;
 use crate::meter::{Standing, TaskState};
 use crate::query::QueryShared;
 use crate::ranker::{Note, ROUND_NS, Ranker};
-use crate::task::{Quantum, StepReport};
+use crate::task::{Changes, Quantum, StepReport};
 
 /// Ready tasks that turn out to be held by others before a worker gives up for this time. It then looks whether to sleep,
 /// at the batons themselves, and does not while one is ready.
@@ -99,13 +99,16 @@ impl Turn<'_> {
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
-        let (wrote, freed) = body.probe.changes_since(&body.reach);
+        let Changes { wrote, closed, freed } = body.probe.changes_since(&body.reach);
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
-                self.settle(body.downstream[place]);
+                self.settle_fed(body.downstream[place]);
                 self.call(body.downstream[place]);
             }
+        }
+        if closed {
+            (0..body.further.len()).for_each(|place| self.call(body.further[place]));
         }
         if freed {
             (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));
@@ -117,7 +120,8 @@ impl Turn<'_> {
                 // A source that is polled has nothing to say sometimes.
                 // Neither has one that is woken: wakers may be called for nothing.
                 let is_free = body.probe.is_source() || body.is_deferred;
-                let had_effect = wrote || records_in > 0 || body.probe.has_read(&body.reach) || is_free;
+                let had_effect =
+                    wrote || closed || records_in > 0 || body.probe.has_read(&body.reach) || is_free;
                 if body.barren.note_run(had_effect, self.now) {
                     return self.give_up(body);
                 }
@@ -166,12 +170,19 @@ impl Turn<'_> {
         }
     }
 
+    /// Makes this worker's core the home of a task that it has fed, unless each worker has one of its own.
+    fn settle_fed(&self, operator: OperatorId) {
+        if self.executor.homes[operator.0 as usize].load(Ordering::Relaxed) & COPY == 0 {
+            self.settle(operator);
+        }
+    }
+
     /// Makes this worker's core the home of a task.
     fn settle(&self, operator: OperatorId) {
         if let Some(bench) = &self.bench {
             let home = &self.executor.homes[operator.0 as usize];
             let before = home.load(Ordering::Relaxed);
-            let after = bench.worker as u32 | before & SOURCE;
+            let after = bench.worker as u32 | before & KIND;
             if before != after {
                 home.store(after, Ordering::Relaxed);
             }
@@ -330,7 +341,7 @@ impl Turn<'_> {
             return least.index;
         }
         let home_of = |index: usize| executor.homes[index].load(Ordering::Relaxed);
-        let is_home = |index: usize| home_of(index) & !SOURCE == bench.worker as u32;
+        let is_home = |index: usize| home_of(index) & !KIND == bench.worker as u32;
         if is_home(least.index) {
             return least.index;
         }

@@ -9,12 +9,43 @@ use thalweg_memory::{BlockShape, Cursors, EdgeOptions, Pool};
 use thalweg_model::{Either, Sink};
 
 use crate::edge::{EdgeMarks, Reader, SharedReader, Writer};
-use crate::exit::{Delivered, Exit, SinkExit, ToEdge, ToEdges};
+use crate::epochs::{Containers, Ledger, Origin};
+use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToContainers, ToEdge, ToEdges};
 use crate::limits::EdgeLimits;
 use crate::ports::{Lent, Many, Ports, Sided, Taken, United};
 
 /// Takes what an end was given when its edge was opened.
 type Opened<T> = Arc<Mutex<Option<T>>>;
+
+/// What an edge is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EdgeKind {
+    /// Blocks in order, from one writer: Enjima's serial model.
+    #[default]
+    Ordered,
+    /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
+    Containers,
+}
+
+/// What those who write containers are made from.
+pub struct Feed<T: Send + 'static> {
+    containers: Arc<Containers<T>>,
+    /// None if all that write them claim what they write it of.
+    origin: Option<Arc<Origin>>,
+    /// How many splits have been given out.
+    splits: Arc<Mutex<usize>>,
+}
+
+impl<T: Send + 'static> Feed<T> {
+    pub(super) fn new(containers: Arc<Containers<T>>, origin: Option<Arc<Origin>>) -> Self {
+        Feed { containers, origin, splits: Arc::default() }
+    }
+
+    fn again(&self) -> Self {
+        let Feed { containers, origin, splits } = self;
+        Feed { containers: Arc::clone(containers), origin: origin.clone(), splits: Arc::clone(splits) }
+    }
+}
 
 /// An edge that can be opened once the graph has passed its checks.
 pub(super) trait OpenEdge: Send {
@@ -69,12 +100,30 @@ pub trait EntryPlan<T>: Send + 'static {
 
     /// Makes the ports, once the edges are open.
     fn open(self) -> Self::Ports;
+
+    /// Tells those who write the edges, which are containers, where to put their blocks.
+    fn feed(&self, feed: &Feed<T>)
+    where
+        T: Send,
+    {
+        let _ = feed;
+        unreachable!("only edges of their own are containers");
+    }
 }
 
 /// The only reading end of an edge.
 pub struct EdgeEntry<T: Send + 'static> {
     pub(super) index: usize,
+    pub(super) kind: EdgeKind,
     pub(super) reader: Opened<Reader<T>>,
+    pub(super) feed: Opened<Feed<T>>,
+}
+
+impl<T: Send + 'static> EdgeEntry<T> {
+    /// What the edge is made of.
+    pub fn kind(&self) -> EdgeKind {
+        self.kind
+    }
 }
 
 impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
@@ -86,6 +135,10 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
 
     fn open(self) -> Taken<T> {
         Taken(self.reader.lock().take().expect("edges are opened before tasks are built"))
+    }
+
+    fn feed(&self, feed: &Feed<T>) {
+        *self.feed.lock() = Some(feed.again());
     }
 }
 
@@ -138,6 +191,13 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
     fn open(self) -> Self::Ports {
         Many(self.0.into_iter().map(EntryPlan::open).collect())
     }
+
+    fn feed(&self, feed: &Feed<T>)
+    where
+        T: Send,
+    {
+        self.0.iter().for_each(|entry| entry.feed(feed));
+    }
 }
 
 /// Two entries of different types, read as one of either.
@@ -177,6 +237,46 @@ pub trait ExitPlan<T>: Send + 'static {
 
     /// Makes the exit, once the edges are open.
     fn open(self, delivered: &ExitContext) -> Self::Exit;
+
+    /// Whether it is one edge, which may be containers.
+    const IS_EDGE: bool = false;
+
+    /// What it is, if it is an edge.
+    fn kind(&self) -> EdgeKind {
+        EdgeKind::Ordered
+    }
+
+    /// The same containers for one more writer; none if it is something else.
+    fn again(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
+    /// The ledger of the containers, if it leads there, once they are open.
+    #[doc(hidden)]
+    fn ledger(&self) -> Option<Arc<Ledger>> {
+        None
+    }
+
+    /// Containers as the exit of one more split.
+    #[doc(hidden)]
+    fn open_split(&self) -> Option<ToContainers<T>>
+    where
+        T: Send + 'static,
+    {
+        None
+    }
+
+    /// Containers as the exit of one more of those who claim what they write it of.
+    #[doc(hidden)]
+    fn open_claimed(&self) -> Option<ToContainers<T>>
+    where
+        T: Send + 'static,
+    {
+        None
+    }
 }
 
 /// What exits are made from.
@@ -185,7 +285,9 @@ pub struct ExitContext(pub(super) Arc<Delivered>);
 /// The end of an edge that a task writes.
 pub struct EdgeExit<T: Send + 'static> {
     pub(super) index: usize,
+    pub(super) kind: EdgeKind,
     pub(super) writer: Opened<Writer<T>>,
+    pub(super) feed: Opened<Feed<T>>,
 }
 
 impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
@@ -197,6 +299,39 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
 
     fn open(self, _context: &ExitContext) -> ToEdge<T> {
         ToEdge(self.writer.lock().take().expect("edges are opened before tasks are built"))
+    }
+
+    const IS_EDGE: bool = true;
+
+    fn kind(&self) -> EdgeKind {
+        self.kind
+    }
+
+    fn again(&self) -> Option<Self> {
+        let EdgeExit { index, kind, writer, feed } = self;
+        let again =
+            || EdgeExit { index: *index, kind: *kind, writer: Arc::clone(writer), feed: Arc::clone(feed) };
+        (*kind == EdgeKind::Containers).then(again)
+    }
+
+    fn ledger(&self) -> Option<Arc<Ledger>> {
+        self.feed.lock().as_ref().map(|feed| Arc::clone(&feed.containers.ledger))
+    }
+
+    fn open_split(&self) -> Option<ToContainers<T>> {
+        let feed = self.feed.lock();
+        let Feed { containers, origin, splits } = feed.as_ref()?;
+        let origin = Arc::clone(origin.as_ref()?);
+        let mut splits = splits.lock();
+        let index = *splits;
+        *splits += 1;
+        let epochs = Epochs::Split { origin, index, is_idle: false };
+        Some(ToContainers::new(Arc::clone(containers), epochs))
+    }
+
+    fn open_claimed(&self) -> Option<ToContainers<T>> {
+        let feed = self.feed.lock();
+        feed.as_ref().map(|feed| ToContainers::new(Arc::clone(&feed.containers), Epochs::Claimed))
     }
 }
 

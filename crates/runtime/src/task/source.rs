@@ -136,6 +136,7 @@ where
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
         let mut made = 0;
         self.tracker.tell_time(context.now);
+        self.tail.exit.begin(context.worker);
         while self.tail.settle(context, &self.probe)?
             && !self.is_over
             && made < made_max
@@ -210,6 +211,7 @@ where
             meter.note_stages(&stages);
         }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        self.tail.exit.flush();
         Ok(StepReport { records_in: made, records_out: self.tail.exit.pushed() - pushed_before, ended })
     }
 }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 
 use thalweg_model::{Deferred, Operator};
 use thalweg_operators::{Identity, Named};
-use thalweg_runtime::{EdgeEntry, EdgeExit, ExitPlan};
+use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
 use super::{Cut, Isolated, Planner, Segment, join};
 use crate::draft::Label;
@@ -36,10 +36,12 @@ where
         Isolated(self)
     }
 
+    const IS_SHARED: bool = false;
+
     type Entry = EdgeEntry<D::Out>;
 
-    fn entry(self, planner: &mut Planner) -> EdgeEntry<D::Out> {
-        planner.end_at_edge(self)
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<D::Out> {
+        planner.end_at_edge(self, kind)
     }
 
     fn close<X: ExitPlan<D::Out>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -56,7 +58,7 @@ where
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let entry = self.head.entry(planner);
+        let entry = self.head.entry(planner, EdgeKind::Ordered);
         let operator = planner.named(self.label, self.operator);
         let name = planner.task_name(&join(operator.name(), tail_name));
         planner.graph.deferred(name, entry, operator, tail, exit);

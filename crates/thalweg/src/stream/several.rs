@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use thalweg_model::Either;
 use thalweg_operators::{Identity, Map};
-use thalweg_runtime::{EitherExit, PlanError};
+use thalweg_runtime::{EdgeKind, EitherExit, PlanError};
 
 use super::{Stream, chained};
 use crate::draft::{Draft, OperatorName};
@@ -167,7 +167,7 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
             let exit = EitherExit { left, right };
             match planner.chaining {
                 Chaining::None => {
-                    let entry = segment.entry(planner);
+                    let entry = segment.entry(planner, EdgeKind::Ordered);
                     planner.operator(&planner.name(label), entry, Identity, exit);
                 }
                 Chaining::Default | Chaining::All => segment.close(planner, exit, ""),

@@ -1,0 +1,53 @@
+//! Many workers inside one operator (StreamBox: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine",
+//! USENIX ATC 2017, sections 3 to 5).
+//!
+//! ```text
+//!   split 0 --\                  containers, oldest first                         copies, one per worker
+//!   split 1 ---+-- deposit -->  [epoch 7: blocks, unconsumed 3, end assigned]  -- claim -->  gather | relay
+//!   split 2 --/                 [epoch 8: blocks, unconsumed 5, open         ]                  |
+//!       |                                                                                       v
+//!       +-- origin: who has left which epoch -- assigns ends -->  all consumed, oldest  -->  whole: puts together, fires
+//! ```
+//!
+//! An **epoch** is what the splits of a stream put out between two watermarks at which something happens
+//! ([`Horizon`](thalweg_model::Horizon)); the [`Origin`] says where it ends. In front of a task that several workers run
+//! lies a **container** for each open epoch: its unclaimed blocks, in the lists of the workers that filled them
+//! ([`Containers`]), and how many are not consumed ([`Ledger`]). Any worker claims any block, the oldest epoch first, of one
+//! epoch its own first. What is derived of a block belongs to the epoch of the block, always.
+//!
+//! The life of a container, by its number `e` in the ledger:
+//!
+//! ```text
+//!   open        blocks may be deposited                         e is behind all whose ends are assigned
+//!   assigned    its end watermark is known: every split has     e has a place among the ends
+//!               left it, so nothing is deposited any more
+//!   retrieved   every block is consumed, and every container    e is below `complete`; its end waits for the task that
+//!               before it was retrieved                         closes epochs, or was handed on if there is no state
+//!   consumed    what was gathered in it is in the state, and    e is below `oldest`; its place is used again
+//!               the watermark is on its way
+//!   cancelled   its end is not assigned, since nobody needs it  it never got a number: the epoch before goes on
+//!               (5.2 of the paper)
+//! ```
+//!
+//! Differences from the paper: epochs are cut where something happens downstream, so that most watermarks are cancelled
+//! at the source, before they are one; open epochs and blocks are bounded, where StreamBox runs out of memory; the walk over
+//! containers takes no lock that others wait for; a split that is an epoch ring's length ahead of the others goes on in its
+//! youngest epoch instead of waiting, since a coarser epoch changes no result.
+//!
+//! Bounds: [`EPOCHS_MAX`] open epochs, [`MARKERS_MAX`] latency markers that wait, the chunks of an edge.
+
+mod containers;
+mod copies;
+mod ledger;
+mod origin;
+
+pub(crate) use containers::{Bundle, Containers};
+pub(crate) use copies::{Copies, Gathered};
+pub(crate) use ledger::{Item, Ledger};
+pub(crate) use origin::{Origin, Standing};
+
+/// Epochs that are open at once in front of one task.
+pub(crate) const EPOCHS_MAX: u64 = crate::limits::EPOCHS.default;
+
+/// Latency markers that wait at once behind one task.
+pub(crate) const MARKERS_MAX: usize = 64;

@@ -1,0 +1,145 @@
+//! The unclaimed blocks of all open epochs in front of one task, on the shelf of the worker that filled them.
+//!
+//! A shelf is a list behind a lock, which is its own worker's almost always; it holds bundles in the order of their
+//! epochs. Who claims takes from the oldest epoch: of its own shelf the newest block, which is still in the cache, and if it
+//! has none of that epoch, the oldest of another's.
+
+use std::collections::VecDeque;
+
+use thalweg_memory::sync::{Arc, AtomicU64, CacheAligned, Mutex, Ordering};
+use thalweg_memory::{Block, Depot};
+use thalweg_model::{EventTime, ProcessingTime, Record};
+
+use super::ledger::{Ledger, ShelfCounts, Space};
+use super::{MARKERS_MAX, Standing};
+
+/// A block on its way, with what it is judged by (StreamBox's bundle). All its records are of one split.
+pub(crate) struct Bundle<T: Send + 'static> {
+    /// None if only a marker travels.
+    pub(crate) block: Option<Block<Record<T>>>,
+    pub(crate) epoch: u64,
+    /// The watermark of its split, by which its records are late.
+    pub(crate) late_by: EventTime,
+    /// A latency marker behind its records.
+    pub(crate) marker: Option<ProcessingTime>,
+    /// When it was deposited, in ns.
+    pub(crate) arrived_ns: u64,
+}
+
+impl<T: Send + 'static> Bundle<T> {
+    fn records(&self) -> u64 {
+        self.block.as_ref().map_or(0, |block| block.len() as u64)
+    }
+}
+
+/// The containers in front of one task.
+pub(crate) struct Containers<T: Send + 'static> {
+    pub(crate) ledger: Arc<Ledger>,
+    pub(crate) depot: Arc<Depot<Record<T>>>,
+    shelves: Box<[Shelf<T>]>,
+}
+
+type Shelf<T> = CacheAligned<Mutex<VecDeque<Bundle<T>>>>;
+
+impl<T: Send + 'static> Containers<T> {
+    /// Empty ones, with a shelf for each of so many homes.
+    pub(crate) fn new(depot: Arc<Depot<Record<T>>>, homes: usize, outlets: Vec<Arc<Ledger>>) -> Arc<Self> {
+        let space: Arc<dyn Space> = Arc::clone(&depot) as _;
+        let ledger = Ledger::new(homes, outlets, space);
+        let shelves = (0..homes).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
+        Arc::new(Containers { ledger, depot, shelves })
+    }
+
+    /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
+    pub(crate) fn deposit(&self, home: usize, bundle: Bundle<T>) {
+        self.ledger.count_in(bundle.epoch);
+        let home = home % self.shelves.len();
+        let (records, epoch) = (bundle.records(), bundle.epoch);
+        let mut shelf = self.shelves[home].lock();
+        // Nearly always the last: splits of one shelf may be an epoch apart.
+        let place = shelf.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
+        shelf.insert(place, bundle);
+        let counts = &*self.ledger.shelves[home];
+        raise(&counts.bundles_in, 1);
+        raise(&counts.records_in, records);
+        note_oldest(counts, &shelf);
+    }
+
+    /// Deposits a latency marker without a block; `false` if too many bundles wait for that.
+    pub(crate) fn deposit_marker(
+        &self,
+        home: usize,
+        Standing { epoch, late_by, .. }: Standing,
+        intended: ProcessingTime,
+        now: ProcessingTime,
+    ) -> bool {
+        let waiting = self.ledger.bundles_in().saturating_sub(self.ledger.bundles_out());
+        let has_room = waiting < MARKERS_MAX as u64;
+        if has_room {
+            let (marker, arrived_ns) = (Some(intended), now.as_nanos());
+            self.deposit(home, Bundle { block: None, epoch, late_by, marker, arrived_ns });
+        }
+        has_room
+    }
+
+    /// Takes a bundle that nobody has claimed, for a worker whose shelf is `home`'s.
+    pub(crate) fn claim(&self, home: usize) -> Option<Bundle<T>> {
+        let home = home % self.shelves.len();
+        let oldest = self.ledger.oldest();
+        if let Some(own) = self.take(home, Some(oldest)) {
+            return Some(own);
+        }
+        // There is none of the oldest epoch at home. Others' first, then the oldest that there is.
+        let others = || (1..self.shelves.len()).map(|step| (home + step) % self.shelves.len());
+        let of_oldest = others().find_map(|other| self.steal(other, Some(oldest)));
+        of_oldest
+            .or_else(|| self.take(home, None))
+            .or_else(|| others().find_map(|other| self.steal(other, None)))
+    }
+
+    /// The newest bundle of the first epoch on one's own shelf, if that is not above `up_to`.
+    fn take(&self, home: usize, up_to: Option<u64>) -> Option<Bundle<T>> {
+        self.remove(home, up_to, |shelf, first| {
+            let of_first = shelf.iter().rposition(|bundle| bundle.epoch == first);
+            of_first.unwrap_or(0)
+        })
+    }
+
+    /// The oldest bundle on another's shelf, if its epoch is not above `up_to`.
+    fn steal(&self, other: usize, up_to: Option<u64>) -> Option<Bundle<T>> {
+        self.remove(other, up_to, |_, _| 0)
+    }
+
+    fn remove(
+        &self,
+        home: usize,
+        up_to: Option<u64>,
+        choose: impl FnOnce(&VecDeque<Bundle<T>>, u64) -> usize,
+    ) -> Option<Bundle<T>> {
+        let counts = &*self.ledger.shelves[home];
+        if counts.bundles_in.load(Ordering::Relaxed) == counts.bundles_out.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut shelf = self.shelves[home].lock();
+        let first = shelf.front()?.epoch;
+        if up_to.is_some_and(|up_to| first > up_to) {
+            return None;
+        }
+        let place = choose(&shelf, first);
+        let bundle = shelf.remove(place)?;
+        raise(&counts.bundles_out, 1);
+        raise(&counts.records_out, bundle.records());
+        note_oldest(counts, &shelf);
+        Some(bundle)
+    }
+}
+
+/// Under the lock of the shelf: nobody else writes.
+fn raise(counter: &AtomicU64, by: u64) {
+    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+}
+
+fn note_oldest<T: Send + 'static>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<T>>) {
+    let oldest_ns = shelf.front().map_or(u64::MAX, |bundle| bundle.arrived_ns);
+    counts.oldest_ns.store(oldest_ns, Ordering::Relaxed);
+}

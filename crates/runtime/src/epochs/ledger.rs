@@ -1,0 +1,336 @@
+//! How far the epochs in front of one task are: how many blocks of each are not consumed, which have an end, and what the
+//! task that closes epochs is to do.
+//!
+//! Steps of the parties, and why no epoch is forgotten:
+//!
+//! * A depositor counts its block before anybody can claim it, and leaves the epoch (under the origin's lock) only
+//!   afterwards.
+//! * Whoever assigns an end does so under the lock of `life`, after all depositors have left, and then looks whether all
+//!   is consumed.
+//! * A consumer that takes the count to zero looks, too, under the same lock.
+//!
+//! So of the last consumer and of whoever assigns the end, the one that comes to the lock second sees what the other did.
+
+use std::collections::VecDeque;
+
+use thalweg_memory::Depot;
+use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, CacheAligned, Mutex, Ordering};
+use thalweg_model::{EventTime, ProcessingTime};
+
+use super::{EPOCHS_MAX, MARKERS_MAX};
+
+/// Room for blocks, of whatever type.
+pub(crate) trait Space: Send + Sync {
+    fn has_free(&self) -> bool;
+    fn take_starved(&self) -> bool;
+    fn slot_bytes(&self) -> u64;
+    fn chunks(&self) -> u64;
+    fn chunk_bytes(&self) -> u64;
+    fn name_writer(&self, name: u64);
+}
+
+impl<T: Send + 'static> Space for Depot<T> {
+    fn has_free(&self) -> bool {
+        Depot::has_free(self)
+    }
+    fn take_starved(&self) -> bool {
+        Depot::take_starved(self)
+    }
+    fn slot_bytes(&self) -> u64 {
+        Depot::slot_bytes(self)
+    }
+    fn chunks(&self) -> u64 {
+        Depot::chunks(self)
+    }
+    fn chunk_bytes(&self) -> u64 {
+        Depot::chunk_bytes(self)
+    }
+    fn name_writer(&self, name: u64) {
+        Depot::name_writer(self, name);
+    }
+}
+
+/// What is left to do for the task that closes epochs, in order.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Item {
+    /// All of this epoch is gathered, and all before it: put it together, then the watermark.
+    End { epoch: u64, watermark: EventTime },
+    /// A latency marker has come through.
+    Marker(ProcessingTime),
+    /// All splits have fallen silent.
+    Idle,
+    /// Nothing comes any more.
+    Over,
+}
+
+/// What lies on the shelf of one home, for those who do not take its lock. Written under it; Relaxed: hints and figures.
+#[derive(Debug, Default)]
+pub(crate) struct ShelfCounts {
+    pub(super) bundles_in: AtomicU64,
+    pub(super) bundles_out: AtomicU64,
+    pub(super) records_in: AtomicU64,
+    pub(super) records_out: AtomicU64,
+    /// When the bundle in front was deposited, in ns; `u64::MAX` without one.
+    pub(super) oldest_ns: AtomicU64,
+}
+
+/// The epochs in front of one task.
+pub struct Ledger {
+    /// Of each open epoch, by its number modulo their length: bundles deposited and not consumed. Raised, Relaxed, by
+    /// depositors before they leave the epoch; lowered with AcqRel by consumers when what they gathered is put down, read
+    /// with Acquire under the lock of `life`: this pair makes visible what was gathered.
+    unconsumed: Box<[CacheAligned<AtomicU64>]>,
+    life: Mutex<Life>,
+    /// `Life::oldest`, for those who do not take the lock. Relaxed: it only grows, so an old value is a careful one.
+    oldest: AtomicU64,
+    /// Items that were put into `Life::items`, and those taken. Written under the lock; Relaxed: hints, exact for
+    /// whoever looks behind the fence of a call.
+    items_in: AtomicU64,
+    items_out: AtomicU64,
+    /// Latency markers dropped because too many waited. Relaxed: a counter.
+    markers_dropped: AtomicU64,
+    /// Whether all is consumed and nothing comes any more. Relaxed: as `items_in`.
+    is_over: AtomicBool,
+    pub(super) shelves: Box<[CacheAligned<ShelfCounts>]>,
+    /// Where ends are handed on, if what is derived needs no closing.
+    outlets: Vec<Arc<Ledger>>,
+    pub(crate) space: Arc<dyn Space>,
+}
+
+struct Life {
+    /// The first epoch that is not consumed.
+    oldest: u64,
+    /// The first that is not retrieved.
+    complete: u64,
+    /// The ends of those from `complete` on that have one.
+    ends: VecDeque<EventTime>,
+    /// The last end that was assigned.
+    last_end: EventTime,
+    /// No more ends come.
+    is_ended: bool,
+    items: VecDeque<Item>,
+    markers: usize,
+}
+
+impl Ledger {
+    /// The ledger in front of a task whose copies find bundles on so many shelves; ends go to `outlets`, or become items.
+    pub(crate) fn new(homes: usize, outlets: Vec<Arc<Ledger>>, space: Arc<dyn Space>) -> Arc<Self> {
+        let shelf = || {
+            let counts = ShelfCounts::default();
+            counts.oldest_ns.store(u64::MAX, Ordering::Relaxed);
+            CacheAligned(counts)
+        };
+        Arc::new(Ledger {
+            unconsumed: (0..EPOCHS_MAX).map(|_| CacheAligned(AtomicU64::new(0))).collect(),
+            life: Mutex::new(Life {
+                oldest: 0,
+                complete: 0,
+                ends: VecDeque::new(),
+                last_end: EventTime::MIN,
+                is_ended: false,
+                items: VecDeque::new(),
+                markers: 0,
+            }),
+            oldest: AtomicU64::new(0),
+            items_in: AtomicU64::new(0),
+            items_out: AtomicU64::new(0),
+            markers_dropped: AtomicU64::new(0),
+            is_over: AtomicBool::new(false),
+            shelves: (0..homes).map(|_| shelf()).collect(),
+            outlets,
+            space,
+        })
+    }
+
+    fn place(&self, epoch: u64) -> &AtomicU64 {
+        &self.unconsumed[(epoch % EPOCHS_MAX) as usize]
+    }
+
+    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left.
+    pub(super) fn count_in(&self, epoch: u64) {
+        self.place(epoch).fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Takes note that so many bundles of an epoch are consumed: what was derived of them is put down.
+    pub(crate) fn consume(&self, epoch: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        let before = self.place(epoch).fetch_sub(count, Ordering::AcqRel);
+        assert!(
+            before >= count,
+            "{count} bundles of epoch {epoch} are consumed of {before} that were deposited"
+        );
+        if before == count {
+            self.settle(&mut self.life.lock());
+        }
+    }
+
+    /// Assigns its end to the first epoch that has none: nothing is deposited into it any more.
+    pub(crate) fn assign_end(&self, watermark: EventTime) {
+        let mut life = self.life.lock();
+        assert!(watermark >= life.last_end, "ends never go back: {watermark:?} after {:?}", life.last_end);
+        life.last_end = watermark;
+        life.ends.push_back(watermark);
+        self.settle(&mut life);
+    }
+
+    /// Nothing comes any more: every epoch has its end.
+    pub(crate) fn end(&self) {
+        let mut life = self.life.lock();
+        life.is_ended = true;
+        self.settle(&mut life);
+    }
+
+    /// Takes note that all splits have fallen silent.
+    pub(crate) fn fall_idle(&self) {
+        self.outlets.iter().for_each(|outlet| outlet.fall_idle());
+        let mut life = self.life.lock();
+        if self.outlets.is_empty() && life.items.back() != Some(&Item::Idle) {
+            self.put(&mut life, Item::Idle);
+        }
+    }
+
+    /// Takes note of a latency marker that has come through; dropped and counted if too many wait.
+    pub(crate) fn mark_latency(&self, intended: ProcessingTime) {
+        let mut life = self.life.lock();
+        if life.markers < MARKERS_MAX {
+            life.markers += 1;
+            self.put(&mut life, Item::Marker(intended));
+        } else {
+            self.drop_marker();
+        }
+    }
+
+    pub(crate) fn drop_marker(&self) {
+        self.markers_dropped.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Retrieves the containers that can be, in order.
+    fn settle(&self, life: &mut Life) {
+        while let Some(&watermark) = life.ends.front()
+            && self.place(life.complete).load(Ordering::Acquire) == 0
+        {
+            life.ends.pop_front();
+            let epoch = life.complete;
+            life.complete += 1;
+            if self.outlets.is_empty() {
+                self.put(life, Item::End { epoch, watermark });
+            } else {
+                // Under our lock, so that ends reach an outlet in order; locks are taken downstream only.
+                self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
+                self.set_oldest(life, epoch + 1);
+            }
+        }
+        if life.is_ended && life.ends.is_empty() && !self.is_over() {
+            self.is_over.store(true, Ordering::Relaxed);
+            if self.outlets.is_empty() {
+                self.put(life, Item::Over);
+            } else {
+                self.outlets.iter().for_each(|outlet| outlet.end());
+            }
+        }
+    }
+
+    fn put(&self, life: &mut Life, item: Item) {
+        life.items.push_back(item);
+        self.items_in.store(self.items_in.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// What the task that closes epochs is to do next.
+    pub(crate) fn next_item(&self) -> Option<Item> {
+        if self.items_waiting() == 0 {
+            return None;
+        }
+        let mut life = self.life.lock();
+        let item = life.items.pop_front()?;
+        life.markers -= usize::from(matches!(item, Item::Marker(_)));
+        self.items_out.store(self.items_out.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        Some(item)
+    }
+
+    /// Takes note that what was gathered in an epoch is in the state: its place is used again.
+    pub(crate) fn release(&self, epoch: u64) {
+        let mut life = self.life.lock();
+        assert!(epoch == life.oldest && epoch < life.complete, "epoch {epoch} is consumed in its turn");
+        self.set_oldest(&mut life, epoch + 1);
+    }
+
+    fn set_oldest(&self, life: &mut Life, oldest: u64) {
+        life.oldest = oldest;
+        self.oldest.store(oldest, Ordering::Relaxed);
+    }
+
+    /// The first epoch that is not consumed, here or further on.
+    pub(crate) fn oldest(&self) -> u64 {
+        let further = self.outlets.iter().map(|outlet| outlet.oldest()).min();
+        self.oldest.load(Ordering::Relaxed).min(further.unwrap_or(u64::MAX))
+    }
+
+    /// Whether all is consumed and nothing comes any more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+
+    /// What became of epochs here and further on: it grows with each that is retrieved, and when all is over.
+    pub(crate) fn closed(&self) -> u64 {
+        let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
+        self.items_in() + u64::from(self.is_over()) + further
+    }
+
+    /// Items that wait.
+    pub(crate) fn items_waiting(&self) -> u64 {
+        let taken = self.items_out.load(Ordering::Relaxed);
+        self.items_in.load(Ordering::Relaxed).saturating_sub(taken)
+    }
+
+    pub(crate) fn items_in(&self) -> u64 {
+        self.items_in.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn items_out(&self) -> u64 {
+        self.items_out.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn markers_dropped(&self) -> u64 {
+        self.markers_dropped.load(Ordering::Relaxed)
+    }
+
+    fn sum(&self, counter: impl Fn(&ShelfCounts) -> &AtomicU64) -> u64 {
+        self.shelves.iter().map(|shelf| counter(shelf).load(Ordering::Relaxed)).sum()
+    }
+
+    pub(crate) fn records_in(&self) -> u64 {
+        self.sum(|shelf| &shelf.records_in)
+    }
+
+    pub(crate) fn records_out(&self) -> u64 {
+        self.sum(|shelf| &shelf.records_out)
+    }
+
+    pub(crate) fn bundles_in(&self) -> u64 {
+        self.sum(|shelf| &shelf.bundles_in)
+    }
+
+    pub(crate) fn bundles_out(&self) -> u64 {
+        self.sum(|shelf| &shelf.bundles_out)
+    }
+
+    /// Records that nobody has claimed, at least one if there is a bundle.
+    pub(crate) fn unclaimed(&self) -> u64 {
+        // What went out first, so that it has not passed what came in.
+        let bundles_out = self.bundles_out();
+        let records_out = self.records_out();
+        let records = self.records_in().saturating_sub(records_out);
+        if records > 0 { records } else { u64::from(self.bundles_in() > bundles_out) }
+    }
+
+    /// When the oldest bundle that nobody has claimed was deposited, in ns; `u64::MAX` without one.
+    pub(crate) fn oldest_unclaimed_ns(&self) -> u64 {
+        let oldest = self.shelves.iter().map(|shelf| shelf.oldest_ns.load(Ordering::Relaxed));
+        oldest.min().unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,160 @@
+//! Containers as an exit: blocks are filled, and deposited with the epoch that they belong to.
+
+use thalweg_memory::Stock;
+use thalweg_memory::sync::Arc;
+use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
+
+use super::Exit;
+use crate::edge::BlockOutput;
+use crate::epochs::{Bundle, Containers, Origin, Standing};
+
+/// Who says which epoch it is.
+pub(crate) enum Epochs {
+    /// A split of a source, by its own watermarks.
+    Split {
+        origin: Arc<Origin>,
+        /// Which of the splits.
+        index: usize,
+        /// Whether it has said that it is silent.
+        is_idle: bool,
+    },
+    /// The blocks that it claims: their epoch is that of what is derived of them.
+    Claimed,
+}
+
+/// Containers as an exit.
+pub struct ToContainers<T: Send + 'static> {
+    containers: Arc<Containers<T>>,
+    stock: Stock<Record<T>>,
+    epochs: Epochs,
+    standing: Standing,
+    /// On whose shelf blocks are put.
+    worker: usize,
+    /// Records deposited.
+    deposited: u64,
+    /// When the step began.
+    now: ProcessingTime,
+}
+
+impl<T: Send + 'static> ToContainers<T> {
+    pub(crate) fn new(containers: Arc<Containers<T>>, epochs: Epochs) -> Self {
+        let standing = match &epochs {
+            Epochs::Split { origin, .. } => origin.start(),
+            Epochs::Claimed => Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MAX },
+        };
+        let (stock, now) = (containers.depot.stock(), ProcessingTime::ZERO);
+        ToContainers { containers, stock, epochs, standing, worker: 0, deposited: 0, now }
+    }
+
+    /// What is pushed from now on is derived of records of this epoch, late by this watermark.
+    pub(crate) fn go_on_in(&mut self, epoch: u64, late_by: EventTime) {
+        if (epoch, late_by) != (self.standing.epoch, self.standing.late_by) {
+            self.deposit_all();
+            (self.standing.epoch, self.standing.late_by) = (epoch, late_by);
+        }
+    }
+
+    /// Deposits what is full.
+    pub(crate) fn deposit_full(&mut self) {
+        while let Some(block) = self.stock.take_full() {
+            self.deposit(Some(block), None);
+        }
+    }
+
+    /// Deposits all that is filled.
+    fn deposit_all(&mut self) {
+        self.stock.seal();
+        self.deposit_full();
+    }
+
+    fn deposit(&mut self, block: Option<thalweg_memory::Block<Record<T>>>, marker: Option<ProcessingTime>) {
+        if let Epochs::Split { origin, index, is_idle } = &mut self.epochs
+            && *is_idle
+            && block.is_some()
+        {
+            *is_idle = false;
+            self.standing = origin.rejoin(*index);
+        }
+        self.deposited += block.as_ref().map_or(0, |block| block.len() as u64);
+        let Standing { epoch, late_by, .. } = self.standing;
+        let arrived_ns = self.now.as_nanos();
+        self.containers.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
+    }
+
+    /// Puts a latency marker behind all that was pushed.
+    pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
+        self.stock.seal();
+        while let Some(block) = self.stock.take_full() {
+            let marker = self.stock.is_settled().then_some(intended);
+            self.deposit(Some(block), marker);
+            if marker.is_some() {
+                return;
+            }
+        }
+        if !self.containers.deposit_marker(self.worker, self.standing, intended, self.now) {
+            self.containers.ledger.drop_marker();
+        }
+    }
+}
+
+impl<T: Send + 'static> Exit<T> for ToContainers<T> {
+    type Output<'a> = BlockOutput<'a, T>;
+
+    fn begin(&mut self, worker: usize) {
+        self.worker = worker;
+    }
+
+    #[inline]
+    fn open(&mut self, now: ProcessingTime) -> BlockOutput<'_, T> {
+        self.now = now;
+        BlockOutput(self.stock.open(self.worker))
+    }
+
+    fn is_ready(&mut self) -> bool {
+        true
+    }
+
+    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.now = now;
+        match (mark, &self.epochs) {
+            (Mark::Watermark(watermark), _) if watermark < self.standing.due => {}
+            (Mark::Latency(intended), _) => self.mark_latency(intended),
+            (mark, Epochs::Split { .. }) => {
+                self.deposit_all();
+                let Epochs::Split { origin, index, is_idle } = &mut self.epochs else { return Ok(()) };
+                match mark {
+                    Mark::Watermark(watermark) => {
+                        *is_idle = false;
+                        self.standing = origin.advance(*index, watermark);
+                    }
+                    Mark::Idle => {
+                        *is_idle = true;
+                        origin.fall_idle(*index);
+                    }
+                    Mark::End => origin.end(*index),
+                    Mark::InputWatermark(_) | Mark::Barrier(_) | Mark::Latency(_) => {}
+                }
+            }
+            (_, Epochs::Claimed) => unreachable!("the ends of epochs go from ledger to ledger"),
+        }
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        self.deposit_full();
+        Ok(())
+    }
+
+    fn flush(&mut self) {
+        self.deposit_all();
+        self.stock.rest();
+    }
+
+    fn pushed(&self) -> u64 {
+        self.deposited + self.stock.filling_count() as u64
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}

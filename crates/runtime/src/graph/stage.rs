@@ -1,0 +1,138 @@
+//! An operator that several workers share, before it runs: what it becomes.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use thalweg_memory::edge::EdgeError;
+use thalweg_memory::{BlockShape, Depot, EdgeOptions, Pool};
+use thalweg_model::{Entropy, Horizon, Operator, Sharing};
+
+use super::ends::{EntryPlan, ExitContext, ExitPlan, Feed};
+use crate::epochs::{Containers, Copies, Ledger, Origin};
+use crate::exit::Delivered;
+use crate::limits::EdgeLimits;
+use crate::task::closing::{Closing, ClosingTask};
+use crate::task::gather::GatherTask;
+use crate::task::relay::RelayTask;
+use crate::task::{Inlet, Outlet, Probe, Task};
+
+/// What containers are opened with.
+pub(super) struct Opening<'a> {
+    pub(super) pool: &'a Arc<Pool>,
+    pub(super) limits: EdgeLimits,
+    /// Sources that write into them.
+    pub(super) splits: usize,
+    /// At which watermarks something happens in the query.
+    pub(super) horizon: &'a Horizon,
+}
+
+/// One of the tasks that a stage becomes.
+pub(super) struct Part {
+    pub(super) task: Box<dyn Task>,
+    pub(super) probe: Arc<Probe>,
+    /// Which of the copies it is; none if it closes epochs.
+    pub(super) copy: Option<u32>,
+}
+
+/// An operator that is shared, whatever its types.
+pub(super) trait StagePlan: Send {
+    /// Opens the containers that it reads, behind those that it writes.
+    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError>;
+
+    /// Makes its tasks: the copies, then what closes epochs, if there is anything to close.
+    fn build(
+        self: Box<Self>,
+        outputs: Box<[Outlet]>,
+        delivered: &Arc<Delivered>,
+        entropy: &mut dyn Entropy,
+    ) -> Vec<Part>;
+}
+
+pub(super) struct Stage<T: Send + 'static, N, C, X> {
+    entry: N,
+    chain: C,
+    exit: X,
+    copies: usize,
+    containers: Option<Arc<Containers<T>>>,
+    values: PhantomData<fn() -> T>,
+}
+
+impl<T: Send + 'static, N, C, X> Stage<T, N, C, X> {
+    pub(super) fn new(entry: N, chain: C, exit: X, copies: usize) -> Self {
+        Stage { entry, chain, exit, copies, containers: None, values: PhantomData }
+    }
+}
+
+impl<T, N, C, X> StagePlan for Stage<T, N, C, X>
+where
+    T: Send + 'static,
+    N: EntryPlan<T>,
+    C: Operator<T> + 'static,
+    C::Out: Send + 'static,
+    X: ExitPlan<C::Out>,
+{
+    fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError> {
+        let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = opening.limits;
+        // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
+        let blocks_min = 2 * (opening.splits + self.copies) as u32;
+        let chunks_max = chunks_max.max(blocks_min.div_ceil(chunk_blocks));
+        let options =
+            EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
+        let depot = Depot::new(opening.pool, options, self.copies)?;
+        let outlets = match C::SHARING {
+            Sharing::Stateless => self.exit.ledger().into_iter().collect(),
+            Sharing::Merging | Sharing::Serial => Vec::new(),
+        };
+        let containers = Containers::new(depot, self.copies, outlets);
+        let ledger = Arc::clone(&containers.ledger);
+        let origin = (opening.splits > 0)
+            .then(|| Origin::new(opening.splits, opening.horizon.clone(), Arc::clone(&ledger)));
+        self.entry.feed(&Feed::new(Arc::clone(&containers), origin));
+        self.containers = Some(containers);
+        Ok(ledger)
+    }
+
+    fn build(
+        self: Box<Self>,
+        outputs: Box<[Outlet]>,
+        delivered: &Arc<Delivered>,
+        entropy: &mut dyn Entropy,
+    ) -> Vec<Part> {
+        let Stage { mut chain, exit, copies: count, containers, .. } = *self;
+        let containers = containers.expect("containers are opened before tasks are built");
+        let ledger = &containers.ledger;
+        // Before it is copied: what keys are hashed with is the same in all copies.
+        chain.seed(entropy);
+        let mut parts = Vec::with_capacity(count + 1);
+        match C::SHARING {
+            Sharing::Serial => unreachable!("what is shared can be shared"),
+            Sharing::Stateless => {
+                for copy in 0..count {
+                    let own = Outlet::Epochs(Arc::clone(ledger));
+                    let outputs = outputs.iter().map(Outlet::again).chain([own]).collect();
+                    let probe = Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger))].into(), outputs));
+                    let exit = exit.open_claimed().expect("what has no state writes containers");
+                    let task =
+                        RelayTask::new(Arc::clone(&containers), chain.fork(), exit, Arc::clone(&probe));
+                    parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
+                }
+            }
+            Sharing::Merging => {
+                let copies = Arc::new(Copies::new(count));
+                for copy in 0..count {
+                    let (inlet, outlet) =
+                        (Inlet::Claims(Arc::clone(ledger)), Outlet::Epochs(Arc::clone(ledger)));
+                    let probe = Arc::new(Probe::new([inlet].into(), [outlet].into()));
+                    let task =
+                        GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());
+                    parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
+                }
+                let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
+                let exit = exit.open(&ExitContext(Arc::clone(delivered)));
+                let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
+                parts.push(Part { task: Box::new(Closing(task, PhantomData)), probe, copy: None });
+            }
+        }
+        parts
+    }
+}

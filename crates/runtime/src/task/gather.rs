@@ -1,0 +1,163 @@
+//! One of several tasks that share an operator which gathers state: it claims blocks and folds them into the partial state
+//! of their epoch.
+
+use std::sync::Arc;
+
+use thalweg_model::staged::Stages;
+use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Flow, Mark, Operator, Output, Record};
+
+use super::{StepContext, StepReport, Task};
+use crate::edge::DrainInput;
+use crate::epochs::{Bundle, Containers, Copies, Gathered};
+
+/// Claims blocks and runs a copy of a chain on them.
+pub(crate) struct GatherTask<T: Send + 'static, C> {
+    containers: Arc<Containers<T>>,
+    copies: Arc<Copies<C>>,
+    /// Which of the copies.
+    index: usize,
+    /// What new chains are made of; takes no records.
+    template: C,
+    allowance: Allowance,
+    hand: Option<InHand<C>>,
+    /// Of each operator, of all chains that this task has had.
+    counts: Vec<Counts>,
+    held_bytes: usize,
+}
+
+/// The chain at hand.
+struct InHand<C> {
+    gathered: Gathered<C>,
+    /// Of each of its operators, when it was picked up.
+    counts: Vec<Counts>,
+    /// Bundles that are in its state, and not told to be consumed yet.
+    consumed: u64,
+}
+
+/// Nothing is put out before a mark.
+struct Closed;
+
+impl<T> Output<T> for Closed {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        usize::MAX
+    }
+
+    fn push(&mut self, _record: Record<T>) {
+        unreachable!("an operator that merges puts out nothing but at marks");
+    }
+}
+
+fn counts_of<T, C: Operator<T>>(chain: &C) -> Vec<Counts> {
+    let mut all = Vec::new();
+    chain.visit_counts(&mut |_, counts| all.push(counts));
+    all
+}
+
+impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
+    pub(crate) fn new(
+        containers: Arc<Containers<T>>,
+        copies: Arc<Copies<C>>,
+        index: usize,
+        template: C,
+    ) -> Self {
+        let counts = counts_of(&template);
+        let allowance = Allowance::default();
+        GatherTask { containers, copies, index, template, allowance, hand: None, counts, held_bytes: 0 }
+    }
+
+    fn pick_up(&mut self, epoch: u64) -> &mut InHand<C> {
+        if self.hand.as_ref().is_none_or(|hand| hand.gathered.epoch != epoch) {
+            self.put_down();
+            let gathered = self.copies.pick_up(self.index, epoch).unwrap_or_else(|| {
+                let mut chain = self.template.fork();
+                chain.fund(&self.allowance);
+                Gathered { epoch, chain, late_by: EventTime::MIN, bytes: 0 }
+            });
+            let counts = counts_of(&gathered.chain);
+            self.hand = Some(InHand { gathered, counts, consumed: 0 });
+        }
+        self.hand.as_mut().expect("it was picked up above")
+    }
+
+    /// Puts the chain at hand down; only then are the bundles that are in it consumed.
+    fn put_down(&mut self) {
+        let Some(InHand { mut gathered, counts, consumed }) = self.hand.take() else { return };
+        for ((total, after), before) in self.counts.iter_mut().zip(counts_of(&gathered.chain)).zip(counts) {
+            *total = total.plus(after.minus(before));
+        }
+        let epoch = gathered.epoch;
+        gathered.bytes = gathered.chain.state_bytes();
+        self.held_bytes = self.copies.put_down(self.index, gathered);
+        self.containers.ledger.consume(epoch, consumed);
+    }
+
+    fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
+        let mut stages = Stages::new(context.clock);
+        let quantum = context.quantum.records as usize;
+        let mut taken = 0;
+        while taken < quantum
+            && let Some(bundle) = self.containers.claim(context.worker)
+        {
+            let Bundle { block, epoch, late_by, marker, .. } = bundle;
+            let hand = self.pick_up(epoch);
+            if let Some(mut block) = block {
+                let gathered = &mut hand.gathered;
+                if gathered.late_by != late_by {
+                    gathered.late_by = late_by;
+                    let flow = gathered.chain.on_mark(Mark::InputWatermark(late_by), &mut Closed);
+                    assert!(flow == Flow::Done, "who is told what records are late by puts out nothing");
+                }
+                let count = block.len();
+                let mut input = DrainInput { run: block.drain(count) };
+                if MEASURED {
+                    gathered.chain.process_staged(&mut input, &mut Closed, &mut stages, 0);
+                } else {
+                    gathered.chain.process(&mut input, &mut Closed);
+                }
+                drop(input);
+                taken += count;
+                let is_hot = block.home() == context.worker;
+                block.give_back(is_hot);
+            }
+            hand.consumed += 1;
+            if let Some(intended) = marker {
+                self.containers.ledger.mark_latency(intended);
+            }
+        }
+        self.put_down();
+        if let Some(meter) = context.measured {
+            meter.note_stages(&stages);
+        }
+        StepReport { records_in: taken as u64, records_out: 0, ended: self.containers.ledger.is_over() }
+    }
+}
+
+impl<T: Send + 'static, C: Operator<T>> Task for GatherTask<T, C> {
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        Ok(match context.measured {
+            None => self.run::<false>(context),
+            Some(_) => self.run::<true>(context),
+        })
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    /// The template is a copy of what was seeded.
+    fn seed(&mut self, _entropy: &mut dyn Entropy) {}
+
+    fn held_bytes(&self) -> usize {
+        self.held_bytes
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        let mut counts = self.counts.iter();
+        self.template.visit_counts(&mut |name, _| each(name, counts.next().copied().unwrap_or_default()));
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.hand.as_ref().and_then(|hand| hand.gathered.chain.faulted())
+    }
+}

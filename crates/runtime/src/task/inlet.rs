@@ -1,0 +1,164 @@
+//! What a task reads and writes, as schedulers see it: edges, or the containers of epochs.
+
+use std::sync::Arc;
+
+use thalweg_memory::{Cursors, ReadPosition};
+
+use crate::epochs::Ledger;
+
+/// Something that a task reads.
+pub(crate) enum Inlet {
+    /// An edge, and the index of our cursor.
+    Edge(Arc<Cursors>, usize),
+    /// Containers, of which blocks are claimed.
+    Claims(Arc<Ledger>),
+    /// Epochs that are gathered, and wait to be closed.
+    Epochs(Arc<Ledger>),
+}
+
+/// Something that a task writes.
+pub(crate) enum Outlet {
+    /// An edge.
+    Edge(Arc<Cursors>),
+    /// Containers, into which blocks are deposited.
+    Deposits(Arc<Ledger>),
+    /// What is gathered goes to whoever closes epochs; there is always room.
+    Epochs(Arc<Ledger>),
+}
+
+/// How far a task has read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Position {
+    edge: ReadPosition,
+    /// Bundles claimed, or items taken.
+    taken: u64,
+}
+
+impl Inlet {
+    pub(crate) fn position(&self) -> Position {
+        match self {
+            Inlet::Edge(edge, reader) => Position { edge: edge.read_position(*reader), taken: 0 },
+            Inlet::Claims(ledger) => Position { taken: ledger.bundles_out(), ..Position::default() },
+            Inlet::Epochs(ledger) => Position { taken: ledger.items_out(), ..Position::default() },
+        }
+    }
+
+    /// Whether whoever writes it may have been without room when we were at `position`, and has some now.
+    pub(crate) fn has_freed(&self, position: Position) -> bool {
+        match self {
+            Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
+            Inlet::Claims(ledger) => ledger.space.take_starved(),
+            Inlet::Epochs(_) => false,
+        }
+    }
+
+    pub(crate) fn pending_records(&self) -> u64 {
+        match self {
+            Inlet::Edge(edge, reader) => edge.pending(*reader),
+            Inlet::Claims(ledger) => ledger.unclaimed(),
+            Inlet::Epochs(_) => 0,
+        }
+    }
+
+    /// Records and marks that wait.
+    pub(crate) fn pending(&self) -> u64 {
+        match self {
+            Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
+            // When all is over, each copy is run once more, to end.
+            Inlet::Claims(ledger) => ledger.unclaimed() + u64::from(ledger.is_over()),
+            Inlet::Epochs(ledger) => ledger.items_waiting(),
+        }
+    }
+
+    /// When the oldest of what waits came in, in ns.
+    pub(crate) fn oldest_ns(&self) -> Option<u64> {
+        match self {
+            Inlet::Edge(edge, reader) => match edge.pending(*reader) {
+                0 if edge.pending_marks(*reader) == 0 => None,
+                0 => Some(edge.mark_stamp()),
+                _ => Some(edge.head_stamp(*reader)),
+            },
+            Inlet::Claims(ledger) => Some(ledger.oldest_unclaimed_ns()).filter(|&oldest| oldest < u64::MAX),
+            // What results are waiting for has waited longest of all.
+            Inlet::Epochs(ledger) => (ledger.items_waiting() > 0).then_some(0),
+        }
+    }
+
+    /// Bytes of a record, if there are any.
+    pub(crate) fn slot_bytes(&self) -> Option<u64> {
+        match self {
+            Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
+            Inlet::Claims(ledger) => Some(ledger.space.slot_bytes()),
+            Inlet::Epochs(_) => None,
+        }
+    }
+
+    /// The edge, if it is one, and our cursor.
+    pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
+        match self {
+            Inlet::Edge(edge, reader) => Some((edge, *reader)),
+            Inlet::Claims(_) | Inlet::Epochs(_) => None,
+        }
+    }
+}
+
+impl Outlet {
+    /// The same, for another task that writes it.
+    pub(crate) fn again(&self) -> Self {
+        match self {
+            Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
+            Outlet::Deposits(ledger) => Outlet::Deposits(Arc::clone(ledger)),
+            Outlet::Epochs(ledger) => Outlet::Epochs(Arc::clone(ledger)),
+        }
+    }
+
+    pub(crate) fn name_writer(&self, name: u64) {
+        match self {
+            Outlet::Edge(edge) => edge.name_writer(name),
+            Outlet::Deposits(ledger) => ledger.space.name_writer(name),
+            Outlet::Epochs(_) => {}
+        }
+    }
+
+    /// What was written.
+    pub(crate) fn written(&self) -> u64 {
+        match self {
+            Outlet::Edge(edge) => edge.written() + edge.marks_written(),
+            Outlet::Deposits(ledger) => ledger.bundles_in(),
+            Outlet::Epochs(_) => 0,
+        }
+    }
+
+    /// What became of epochs there and further on; it grows with whatever makes a difference to those who close them.
+    pub(crate) fn closed(&self) -> u64 {
+        match self {
+            Outlet::Edge(_) => 0,
+            Outlet::Deposits(ledger) | Outlet::Epochs(ledger) => ledger.closed(),
+        }
+    }
+
+    pub(crate) fn has_room(&self) -> bool {
+        match self {
+            Outlet::Edge(edge) => edge.has_room(),
+            Outlet::Deposits(ledger) => ledger.space.has_free(),
+            Outlet::Epochs(_) => true,
+        }
+    }
+
+    /// Bytes of a record, if there are any.
+    pub(crate) fn slot_bytes(&self) -> Option<u64> {
+        match self {
+            Outlet::Edge(edge) => Some(edge.slot_bytes()),
+            Outlet::Deposits(ledger) => Some(ledger.space.slot_bytes()),
+            Outlet::Epochs(_) => None,
+        }
+    }
+
+    /// The edge, if it is one.
+    pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
+        match self {
+            Outlet::Edge(edge) => Some(edge),
+            Outlet::Deposits(_) | Outlet::Epochs(_) => None,
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! One of several tasks that share a chain without state: it claims blocks, and what it makes of them goes on in their
+//! epoch.
+
+use std::sync::Arc;
+
+use thalweg_model::staged::Stages;
+use thalweg_model::{Allowance, Counts, Entropy, Fault, Flow, Operator, Output};
+
+use super::{Probe, StepContext, StepReport, Task};
+use crate::edge::DrainInput;
+use crate::epochs::{Bundle, Containers};
+use crate::exit::{Exit, ToContainers};
+
+/// Claims blocks and runs a copy of a chain on them.
+pub(crate) struct RelayTask<T: Send + 'static, C, U: Send + 'static> {
+    containers: Arc<Containers<T>>,
+    chain: C,
+    exit: ToContainers<U>,
+    probe: Arc<Probe>,
+    /// What was claimed and is not taken to its end.
+    hand: Option<Bundle<T>>,
+    /// The epoch of the last bundles, that at hand among them, and how many are taken and not told to be consumed yet: what was made of
+    /// them is not deposited.
+    consumed: (u64, u64),
+}
+
+impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T, C, U> {
+    pub(crate) fn new(
+        containers: Arc<Containers<T>>,
+        chain: C,
+        exit: ToContainers<U>,
+        probe: Arc<Probe>,
+    ) -> Self {
+        RelayTask { containers, chain, exit, probe, hand: None, consumed: (0, 0) }
+    }
+
+    /// Hands over what is filled; only then are the bundles that it was made of consumed.
+    fn put_down(&mut self) {
+        self.exit.flush();
+        let (epoch, count) = self.consumed;
+        self.consumed.1 = 0;
+        self.containers.ledger.consume(epoch, count);
+    }
+
+    fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
+        let mut stages = Stages::new(context.clock);
+        let (quantum, pushed_before) = (context.quantum.records as usize, self.exit.pushed());
+        let mut taken = 0;
+        self.exit.begin(context.worker);
+        let mut is_stuck = false;
+        while taken < quantum {
+            let mut output = self.exit.open(context.now);
+            // Only with room in hand: whoever claims a block can go on with it.
+            is_stuck =
+                output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
+            if is_stuck {
+                break;
+            }
+            drop(output);
+            if self.hand.is_none() {
+                let Some(bundle) = self.containers.claim(context.worker) else { break };
+                if bundle.epoch != self.consumed.0 {
+                    self.put_down();
+                    self.consumed.0 = bundle.epoch;
+                }
+                self.exit.go_on_in(bundle.epoch, bundle.late_by);
+                self.hand = Some(bundle);
+            }
+            let Some(bundle) = &mut self.hand else { break };
+            if let Some(block) = &mut bundle.block {
+                let before = block.len();
+                let mut output = self.exit.open(context.now);
+                // Less than before, if a block was sealed.
+                let max = if C::EXPANDS { before } else { output.room() };
+                let mut input = DrainInput { run: block.drain(max) };
+                if MEASURED && !C::EXPANDS {
+                    self.chain.process_staged(&mut input, &mut output, &mut stages, 0);
+                } else {
+                    self.chain.process(&mut input, &mut output);
+                }
+                drop((input, output));
+                taken += before - block.len();
+                if !block.is_empty() || self.chain.is_stalled() {
+                    self.exit.deposit_full();
+                    continue;
+                }
+            }
+            let Some(Bundle { block, marker, .. }) = self.hand.take() else { break };
+            if let Some(block) = block {
+                let is_hot = block.home() == context.worker;
+                block.give_back(is_hot);
+            }
+            self.exit.deposit_full();
+            if let Some(intended) = marker {
+                self.exit.mark_latency(intended);
+            }
+            self.consumed.1 += 1;
+        }
+        self.put_down();
+        let is_unsettled = is_stuck || self.hand.is_some();
+        self.probe.set_unsettled(is_unsettled.then_some(context.now));
+        if let Some(meter) = context.measured {
+            meter.note_stages(&stages);
+        }
+        StepReport {
+            records_in: taken as u64,
+            records_out: self.exit.pushed() - pushed_before,
+            ended: self.containers.ledger.is_over(),
+        }
+    }
+}
+
+impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> Task for RelayTask<T, C, U> {
+    fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
+        Ok(match context.measured {
+            None => self.run::<false>(context),
+            Some(_) => self.run::<true>(context),
+        })
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.chain.fund(allowance);
+    }
+
+    fn seed(&mut self, _entropy: &mut dyn Entropy) {}
+
+    fn held_bytes(&self) -> usize {
+        self.chain.state_bytes()
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        self.chain.visit_counts(each);
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.chain.faulted()
+    }
+}
