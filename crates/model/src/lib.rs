@@ -9,7 +9,7 @@
 //! 4. [`window`]: which span of event time a record falls into.
 //! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams come
 //!    together or part; [`deferred`], for results that come in their own time; [`total`], floats that can be keys;
-//!    [`staged`], to measure them.
+//!    [`staged`], to measure them; [`text`], values of any length.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
 //! 7. [`state`] and [`allowance`]: how operators write down what they hold, and what they may hold.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
@@ -37,6 +37,7 @@ pub mod sink;
 pub mod source;
 pub mod staged;
 pub mod state;
+pub mod text;
 pub mod time;
 pub mod total;
 pub mod watermark;
@@ -57,6 +58,7 @@ pub use record::Record;
 pub use sink::Sink;
 pub use source::{Generate, Polled, Source, SourceStatus};
 pub use state::{State, StateError, StateReader, StateWriter};
+pub use text::{Text, TextBuffer, TextDraft, TextPool};
 pub use time::{EventTime, ProcessingTime, Span};
 pub use total::TotalF64;
 pub use watermark::{Punctuated, Track, WatermarkStrategy, WatermarkTracker, Watermarks};

@@ -1,0 +1,359 @@
+//! Text of any length as a record's value: where it lies in a buffer that many share, or, if it is short, itself.
+//!
+//! ```text
+//!   Text, 24 bytes     | length, up to 22 bytes of text                    |    a word: copied, compared and dropped in place
+//!   Text, 24 bytes     | length | buffer | offset |                             a line, or a part of one
+//!                                   |
+//!                                   v
+//!   TextBuffer         | count | whole lines, one behind the other ...     |    read, checked to be UTF-8 and kept once
+//! ```
+//!
+//! A line is read once, into a buffer; from there on nothing copies it but its parts of up to [`INLINE_BYTES_MAX`] bytes.
+//! Those lie in the [`Text`] itself: words, and other keys, are cut out of a line without a word to the count of those who
+//! share its buffer, which would be written by every core that has one of its lines; and a short key that is kept for
+//! long does not hold a buffer of long lines back.
+//!
+//! A buffer is used again when the last text of it is gone: whoever fills buffers has a [`TextPool`], keeps a handle of
+//! each, and takes back those that nobody else has. Bytes of all of them are counted ([`TextPool::held_bytes`]), also of
+//! those that texts downstream hold back: against the budget they are the source's, as long as it lives.
+//!
+//! Source: short texts in place are Neumann and Freitag, "Umbra: A Disk-Based System with In-Memory Performance", CIDR
+//! 2020, section 3.1; theirs have 16 bytes, which safe code cannot have. Buffers that are counted are ours.
+
+mod pool;
+
+use std::borrow::Borrow;
+use std::cmp::Ordering;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::{Bound, Deref, RangeBounds};
+use std::sync::Arc;
+
+use serde::de::{Error, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+pub use pool::{TextDraft, TextPool};
+
+/// The longest text that lies in its [`Text`], in bytes.
+pub const INLINE_BYTES_MAX: usize = 22;
+
+/// Text that is never changed. Equal, ordered, hashed and shown as the `str` that it is; cloning it costs nothing if it is
+/// short, and a reference count if not.
+///
+/// ```
+/// use thalweg_model::{Text, TextBuffer};
+/// let line = TextBuffer::new("the deepest line along a valley floor".to_owned()).all();
+/// let word = line.slice(4..11);
+/// assert_eq!(word, "deepest");
+/// assert!(word < line && word.len() == 7);
+/// ```
+#[derive(Clone)]
+pub struct Text(Form);
+
+#[derive(Clone)]
+enum Form {
+    /// The first `length` bytes.
+    Inline { length: u8, bytes: [u8; INLINE_BYTES_MAX] },
+    /// `length` bytes of the buffer, from `offset` on.
+    Shared { length: u32, buffer: TextBuffer, offset: u32 },
+}
+
+/// Three words, as much as a `String` takes.
+const _: () = assert!(size_of::<Text>() == 24 && size_of::<Option<(Text, u64)>>() == 32);
+
+impl Text {
+    /// Empty text.
+    pub const EMPTY: Text = Text(Form::Inline { length: 0, bytes: [0; INLINE_BYTES_MAX] });
+
+    /// The text.
+    #[inline]
+    pub fn as_str(&self) -> &str {
+        match &self.0 {
+            // Checked again each time, since code without `unsafe` cannot say that it was; texts this short cost a few
+            // nanoseconds. What compares or hashes looks at the bytes and does not come here.
+            Form::Inline { .. } => str::from_utf8(self.as_bytes()).expect("it was text when it was cut out"),
+            Form::Shared { length, buffer, offset } => &buffer.0.text[span(*offset, *length)],
+        }
+    }
+
+    /// The bytes of the text.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Form::Inline { length, bytes } => &bytes[..usize::from(*length)],
+            Form::Shared { length, buffer, offset } => &buffer.0.text.as_bytes()[span(*offset, *length)],
+        }
+    }
+
+    /// Bytes of text.
+    #[inline]
+    #[expect(clippy::len_without_is_empty, reason = "str has it, to which it dereferences")]
+    pub fn len(&self) -> usize {
+        match &self.0 {
+            Form::Inline { length, .. } => usize::from(*length),
+            Form::Shared { length, .. } => *length as usize,
+        }
+    }
+
+    /// A part of it, in bytes, which shares its buffer unless it is short.
+    ///
+    /// # Panics
+    /// If the range does not lie in the text, or begins or ends within a character.
+    #[inline]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Text {
+        let start = match range.start_bound() {
+            Bound::Included(start) => *start,
+            Bound::Excluded(before) => before + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(last) => last + 1,
+            Bound::Excluded(end) => *end,
+            Bound::Unbounded => self.len(),
+        };
+        match &self.0 {
+            Form::Inline { .. } => Text::inline(&self.as_str()[start..end]),
+            Form::Shared { buffer, offset, .. } => {
+                let part = &self.as_str()[start..end];
+                if part.len() <= INLINE_BYTES_MAX {
+                    return Text::inline(part);
+                }
+                // Both lie within a buffer whose length fits.
+                let (start, length) = (start as u32, part.len() as u32);
+                Text(Form::Shared { length, buffer: buffer.clone(), offset: offset + start })
+            }
+        }
+    }
+
+    /// The same text, which holds no buffer back but one of its own: for what is kept for long.
+    pub fn detached(&self) -> Text {
+        match &self.0 {
+            Form::Inline { .. } => self.clone(),
+            Form::Shared { .. } => Text::from(self.as_str()),
+        }
+    }
+
+    /// The buffer that it lies in; none if it lies in itself.
+    pub fn buffer(&self) -> Option<&TextBuffer> {
+        match &self.0 {
+            Form::Inline { .. } => None,
+            Form::Shared { buffer, .. } => Some(buffer),
+        }
+    }
+
+    #[inline]
+    fn inline(text: &str) -> Text {
+        let mut bytes = [0; INLINE_BYTES_MAX];
+        bytes[..text.len()].copy_from_slice(text.as_bytes());
+        Text(Form::Inline { length: text.len() as u8, bytes })
+    }
+}
+
+#[inline]
+fn span(offset: u32, length: u32) -> std::ops::Range<usize> {
+    offset as usize..offset as usize + length as usize
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Text::EMPTY
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl AsRef<str> for Text {
+    #[inline]
+    fn as_ref(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl Borrow<str> for Text {
+    #[inline]
+    fn borrow(&self) -> &str {
+        self.as_str()
+    }
+}
+
+impl PartialEq for Text {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            // Behind its end a short text is all zeros.
+            (Form::Inline { length, bytes }, Form::Inline { length: other_length, bytes: other }) => {
+                length == other_length && bytes == other
+            }
+            _ => self.as_bytes() == other.as_bytes(),
+        }
+    }
+}
+
+impl Eq for Text {}
+
+impl PartialEq<str> for Text {
+    #[inline]
+    fn eq(&self, other: &str) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Text {
+    #[inline]
+    fn eq(&self, other: &&str) -> bool {
+        self.as_bytes() == other.as_bytes()
+    }
+}
+
+impl Ord for Text {
+    /// By bytes, as `str` is.
+    #[inline]
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.as_bytes().cmp(other.as_bytes())
+    }
+}
+
+impl PartialOrd for Text {
+    #[inline]
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Hash for Text {
+    /// As `str` does, which is what [`Borrow`] asks for: the bytes, and one that no text has. A test holds it to that.
+    #[inline]
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        hasher.write(self.as_bytes());
+        hasher.write_u8(0xff);
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), f)
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.as_str(), f)
+    }
+}
+
+impl From<&str> for Text {
+    /// In itself, or in a buffer of its own.
+    fn from(text: &str) -> Self {
+        if text.len() <= INLINE_BYTES_MAX {
+            Text::inline(text)
+        } else {
+            TextBuffer::new(text.to_owned()).all()
+        }
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        if text.len() <= INLINE_BYTES_MAX { Text::inline(&text) } else { TextBuffer::new(text).all() }
+    }
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    /// Each text that is not short into a buffer of its own.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct AnyText;
+        impl Visitor<'_> for AnyText {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "text")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text::from(text))
+            }
+        }
+        deserializer.deserialize_str(AnyText)
+    }
+}
+
+/// Lines one behind the other, which texts are parts of. It lives as long as one of them, or a handle like this.
+#[derive(Clone)]
+pub struct TextBuffer(Arc<Lines>);
+
+struct Lines {
+    text: String,
+}
+
+impl TextBuffer {
+    /// The most that a buffer holds, in bytes: places in it are numbers of 32 bits.
+    pub const BYTES_MAX: usize = u32::MAX as usize;
+
+    /// A buffer of this text, with no more memory than it takes.
+    ///
+    /// # Panics
+    /// If the text is longer than [`BYTES_MAX`](Self::BYTES_MAX).
+    pub fn new(mut text: String) -> Self {
+        text.shrink_to_fit();
+        TextBuffer::of(text)
+    }
+
+    fn of(text: String) -> Self {
+        assert!(
+            text.len() <= Self::BYTES_MAX,
+            "a buffer of {} bytes is above what places can say",
+            text.len()
+        );
+        TextBuffer(Arc::new(Lines { text }))
+    }
+
+    /// A part of it, in bytes.
+    ///
+    /// # Panics
+    /// If the range does not lie in the buffer, or begins or ends within a character.
+    #[inline]
+    pub fn text(&self, range: std::ops::Range<usize>) -> Text {
+        let part = &self.0.text[range.clone()];
+        if part.len() <= INLINE_BYTES_MAX {
+            return Text::inline(part);
+        }
+        Text(Form::Shared { length: part.len() as u32, buffer: self.clone(), offset: range.start as u32 })
+    }
+
+    /// All of it.
+    pub fn all(&self) -> Text {
+        self.text(0..self.0.text.len())
+    }
+
+    /// All of it, to look at.
+    pub fn as_str(&self) -> &str {
+        &self.0.text
+    }
+
+    /// Bytes that it takes, whatever they are used for.
+    pub fn held_bytes(&self) -> usize {
+        size_of::<Lines>() + self.0.text.capacity()
+    }
+}
+
+impl fmt::Debug for TextBuffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextBuffer").field("bytes", &self.0.text.len()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;
