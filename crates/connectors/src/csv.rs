@@ -11,7 +11,7 @@
 //! quotes, and a quote in it is doubled (RFC 4180); text is UTF-8. One thing differs from RFC 4180: **a record is
 //! one line**. Lines are framed before quotes are looked at, so a stray quote spoils its own line and never the
 //! rest of the file; in return a quoted line break makes two bad lines. Read in the order [`source`], then
-//! [`sink`].
+//! [`sink`]; [`text`] reads lines that have no columns.
 
 mod bad;
 mod error;
@@ -22,6 +22,7 @@ mod row_writer;
 pub mod sink;
 pub mod source;
 mod split;
+pub mod text;
 
 pub use bad::{BAD_LINES_MAX, BAD_WINDOW_LINES, OnBad};
 pub use error::{CsvError, Place};
@@ -30,3 +31,4 @@ pub use row::{Row, RowError};
 pub use row_writer::RowWriter;
 pub use sink::CsvSink;
 pub use source::{CsvOptions, CsvSource, Header};
+pub use text::TextSource;

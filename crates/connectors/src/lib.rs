@@ -3,7 +3,7 @@
 //! Read the modules in this order:
 //!
 //! 1. [`disk`]: the real file system, behind the trait that simulations replace.
-//! 2. [`csv`]: a file of lines into records ([`CsvSource`]), and records into a file of lines ([`CsvSink`]).
+//! 2. [`csv`]: a file of lines into records ([`CsvSource`], [`TextSource`]), and records into a file of lines ([`CsvSink`]).
 //! 3. [`paced`]: a generator's values at the pace of a rate, open loop, or as fast as they are taken.
 //! 4. [`stdout`], [`discard`], [`collect`]: records to a stream of text, to nowhere, and to a vector.
 //! 5. [`sink_error`]: how sinks fail. Sources keep their errors beside them.
@@ -37,7 +37,9 @@ pub mod stdout;
 mod testing;
 
 pub use collect::Collect;
-pub use csv::{CsvError, CsvOptions, CsvSink, CsvSource, Header, OnBad, Row, RowError, RowWriter};
+pub use csv::{
+    CsvError, CsvOptions, CsvSink, CsvSource, Header, OnBad, Row, RowError, RowWriter, TextSource,
+};
 pub use discard::Discard;
 pub use disk::RealDisk;
 pub use paced::{Disorder, Pace, PaceError, Paced};

@@ -1,0 +1,290 @@
+//! A file of lines as records, without columns: each line, or a part of it, is a [`Text`].
+//!
+//! Guarantee, framing, bad lines and position are those of [`super::source`]: every line of one version of the file becomes
+//! a record or a counted bad line, or the query fails by name and place. A line is bad if `parse` refuses it, if it is not
+//! UTF-8, or is longer than 1 MiB. An empty line is a line, unless it is the last thing in the file.
+//!
+//! ```text
+//!   file -> lines -> parse: when, and which part -> a draft of 64 KiB -> sealed -> records
+//! ```
+//!
+//! What is kept of a line is copied once, out of the read buffer into a draft; when that is full, or has
+//! [`DRAFT_RECORDS_MAX`] lines, it is sealed, and its lines are records. So the source reads ahead by as much as a draft
+//! holds; what it counts and saves is the position of the last record that it gave out.
+//!
+//! Memory, beside what the reader holds: the draft, and every buffer of which a text is still alive, wherever that is
+//! ([`thalweg_model::TextPool`]).
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use thalweg_model::disk::{Disk, FileIdentity};
+use thalweg_model::{
+    EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
+    StateWriter, Text, TextBuffer, TextPool,
+};
+
+use super::bad::{BadLines, Defect, OnBad};
+use super::error::CsvError;
+use super::lines::Lines;
+use super::row::RowError;
+use crate::in_progress::in_progress_path;
+
+/// Text of one buffer, in bytes, unless a single line has more.
+const DRAFT_BYTES: usize = 64 << 10;
+
+/// Lines of one buffer: short ones lie in their records, and would make a draft without end.
+const DRAFT_RECORDS_MAX: usize = 512;
+
+/// Reads lines as text; `parse` is given the number of a line, from 0 on, bad ones included, and the line without its end,
+/// and tells when it happened and which part of it is wanted.
+///
+/// # Example
+/// ```no_run
+/// # use std::sync::Arc;
+/// use thalweg_connectors::{OnBad, RealDisk, TextSource};
+/// use thalweg_model::{EventTime, Record};
+///
+/// // A line a millisecond, without the blanks around it.
+/// let parse = |number: u64, line: &str| {
+///     let trimmed = line.trim_start();
+///     let start = line.len() - trimmed.len();
+///     Ok(Record::new(EventTime::from_micros(1_000 * number as i64), start..start + trimmed.trim_end().len()))
+/// };
+/// let source = TextSource::open("book.txt.gz".into(), OnBad::Skip, Arc::new(RealDisk), parse)?;
+/// # Ok::<(), thalweg_connectors::CsvError>(())
+/// ```
+pub struct TextSource<P> {
+    path: PathBuf,
+    on_bad: OnBad,
+    disk: Arc<dyn Disk>,
+    reading: Reading,
+    parse: P,
+    pool: TextPool,
+}
+
+/// One pass over the file.
+struct Reading {
+    lines: Lines,
+    bad_lines: BadLines,
+    /// Lines read, good and bad.
+    line_count: u64,
+    /// The lines of the buffer that was sealed last.
+    sealed: Option<TextBuffer>,
+    drafted: Vec<Drafted>,
+    /// The first of them that is no record yet.
+    next: usize,
+    /// Records given out.
+    given: u64,
+    is_at_end: bool,
+}
+
+/// A line in a buffer.
+struct Drafted {
+    event_time: EventTime,
+    /// Where it lies in the buffer.
+    place: Range<usize>,
+    /// Bad lines before it.
+    bad_before: u64,
+}
+
+/// Identity of the file; records given out; bad lines before the next.
+type SavedPosition = (((u64, u64), u64, i128), u64, u64);
+
+impl<P> TextSource<P>
+where
+    P: Fn(u64, &str) -> Result<Record<Range<usize>>, RowError> + Send,
+{
+    /// Opens the file; it is gunzipped if the name ends in `.gz`.
+    ///
+    /// # Errors
+    /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be read;
+    /// `DivertFailed` if bad lines would replace the file.
+    pub fn open(path: PathBuf, on_bad: OnBad, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
+        let reading = Reading::start(&path, &on_bad, &disk)?;
+        let input = reading.lines.file().identity().file;
+        let is_input = |path: &Path| disk.identity(path).is_ok_and(|there| there.file == input);
+        if let OnBad::Divert(path) = &on_bad
+            && (is_input(path) || is_input(&in_progress_path(path)))
+        {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "it is the file to be read");
+            return Err(CsvError::DivertFailed { path: path.clone(), source });
+        }
+        Ok(TextSource { path, on_bad, disk, reading, parse, pool: TextPool::new() })
+    }
+
+    /// Gives out at most `limit` records, as far as there is room.
+    #[inline]
+    fn give<O: Output<Text>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
+        for _ in 0..limit {
+            if self.reading.next == self.reading.drafted.len() {
+                self.reading.fill(&self.parse, &mut self.pool)?;
+            }
+            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
+            if output.room() == 0 && self.reading.next < self.reading.drafted.len() {
+                break;
+            }
+            let Some(record) = self.reading.take() else { return Ok(SourceStatus::Ended) };
+            output.push(record);
+        }
+        Ok(SourceStatus::Ready)
+    }
+
+    /// Goes over the file up to the record behind so many, dropping those before it.
+    fn skip(&mut self, given: u64) -> Result<(), CsvError> {
+        while self.reading.given < given {
+            if self.reading.next == self.reading.drafted.len() {
+                self.reading.fill(&self.parse, &mut self.pool)?;
+            }
+            if self.reading.take().is_none() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Reading {
+    fn start(path: &Path, on_bad: &OnBad, disk: &Arc<dyn Disk>) -> Result<Self, CsvError> {
+        Ok(Reading {
+            lines: Lines::open(Arc::clone(disk), path)?,
+            bad_lines: BadLines::new(Arc::clone(disk), path.to_owned(), on_bad.clone()),
+            line_count: 0,
+            sealed: None,
+            drafted: Vec::with_capacity(DRAFT_RECORDS_MAX),
+            next: 0,
+            given: 0,
+            is_at_end: false,
+        })
+    }
+
+    /// Reads lines into a buffer, at least one that is good unless the file ends before.
+    fn fill(
+        &mut self,
+        parse: impl Fn(u64, &str) -> Result<Record<Range<usize>>, RowError>,
+        pool: &mut TextPool,
+    ) -> Result<(), CsvError> {
+        // First, so that it can be drafted anew.
+        self.sealed = None;
+        self.drafted.clear();
+        self.next = 0;
+        if self.is_at_end {
+            return Ok(());
+        }
+        let mut draft = pool.draft();
+        draft.reserve(DRAFT_BYTES);
+        while self.drafted.len() < DRAFT_RECORDS_MAX && draft.len() < DRAFT_BYTES {
+            let Some(line) = self.lines.next()? else {
+                self.bad_lines.finish()?;
+                self.is_at_end = true;
+                break;
+            };
+            let number = self.line_count;
+            self.line_count += 1;
+            let parsed = if line.is_cut {
+                Err(Defect::OverLong)
+            } else {
+                match str::from_utf8(line.bytes) {
+                    Ok(text) => parse(number, text).map_err(Defect::Refused).map(|record| (text, record)),
+                    Err(error) => Err(Defect::NotUtf8 { after_bytes: error.valid_up_to() }),
+                }
+            };
+            match parsed {
+                Ok((text, Record { event_time, value })) => {
+                    let place = draft.push(&text[value]);
+                    self.drafted.push(Drafted { event_time, place, bad_before: self.bad_lines.count() });
+                }
+                Err(defect) => self.bad_lines.take(&line, &defect)?,
+            }
+        }
+        self.sealed = Some(pool.seal(draft));
+        Ok(())
+    }
+
+    /// The next record of the buffer.
+    #[inline]
+    fn take(&mut self) -> Option<Record<Text>> {
+        let Drafted { event_time, place, .. } = self.drafted.get(self.next)?;
+        let buffer = self.sealed.as_ref()?;
+        let record = Record::new(*event_time, buffer.text(place.clone()));
+        self.next += 1;
+        self.given += 1;
+        Some(record)
+    }
+
+    /// Bad lines before the next record.
+    fn bad_count(&self) -> u64 {
+        self.drafted.get(self.next).map_or(self.bad_lines.count(), |drafted| drafted.bad_before)
+    }
+
+    fn position(&self) -> SavedPosition {
+        let FileIdentity { file, len_bytes, modified_ns } = self.lines.file().identity();
+        ((file, len_bytes, modified_ns), self.given, self.bad_count())
+    }
+}
+
+impl<P> Source for TextSource<P>
+where
+    P: Fn(u64, &str) -> Result<Record<Range<usize>>, RowError> + Send,
+{
+    type Item = Text;
+
+    /// If it fails, the lines diverted so far are published.
+    fn poll<O: Output<Text>>(
+        &mut self,
+        _now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let status = self.give(limit, output).map_err(|error| self.reading.bad_lines.publish_up_to(error))?;
+        Ok(Polled::new(status))
+    }
+
+    /// Publishes the lines diverted so far.
+    fn finish(&mut self) -> Result<(), Fault> {
+        Ok(self.reading.bad_lines.finish()?)
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.reading.bad_count()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.reading.lines.held_bytes()
+            + self.reading.bad_lines.held_bytes()
+            + self.reading.drafted.capacity() * size_of::<Drafted>()
+            + self.pool.held_bytes()
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.reading.position())
+    }
+
+    /// Reads the file again from its start up to the position.
+    ///
+    /// # Errors
+    /// If the bytes are no position, if the file is not the one that was read, or cannot be read.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let saved: SavedPosition = state.take()?;
+        let refused = |reason| StateError::Read { offset: 0, reason };
+        self.reading = Reading::start(&self.path, &self.on_bad, &self.disk)
+            .map_err(|error| refused(error.to_string()))?;
+        if self.reading.position().0 == saved.0 {
+            self.skip(saved.1).map_err(|error| refused(error.to_string()))?;
+            // Bad lines before the next record are counted when that is read.
+            if self.reading.next == self.reading.drafted.len() && self.reading.position() != saved {
+                self.reading.fill(&self.parse, &mut self.pool).map_err(|error| refused(error.to_string()))?;
+            }
+        }
+        if self.reading.position() == saved {
+            return Ok(());
+        }
+        let path = self.path.display();
+        Err(refused(format!("{path} is not the file that was read then, or is read with other options")))
+    }
+}
+
+#[cfg(test)]
+mod tests;
