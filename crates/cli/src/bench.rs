@@ -3,7 +3,8 @@
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
 //! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
-//! the reference; [`linear_road`] is what the last two share. [`drive`] runs them for a while, [`by_hand`] the loops that they are
+//! the reference; [`linear_road`] is what the last two share. [`grep`] and [`wordcount`] do the same from lines of text, by
+//! way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
 //! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
 
 mod args;
@@ -12,7 +13,9 @@ mod chain;
 mod drive;
 mod files;
 mod fit;
+mod grep;
 mod linear_road;
+mod lines;
 mod lrb;
 mod lrb_full;
 mod nyt;
@@ -21,6 +24,7 @@ mod plain_lines;
 mod recorded;
 mod report;
 mod rows;
+mod wordcount;
 mod workload;
 mod ysb;
 
@@ -53,6 +57,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Workload::Nyt => nyt::run(args, interrupt)?,
             Workload::Lrb => lrb::run(args, interrupt)?,
             Workload::LrbFull => lrb_full::run(args, interrupt)?,
+            Workload::Grep => grep::run(args, interrupt)?,
+            Workload::Wordcount => wordcount::run(args, interrupt)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.

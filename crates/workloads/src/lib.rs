@@ -7,8 +7,9 @@
 //!    [`loops`](ysb::loops) are the same job without an engine: no figure of ours is shown without them.
 //! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
 //! 3. [`lrb`], Linear Road: ten operators over the reports of cars, and the benchmark's full rules.
-//! 4. [`loops`]: how hand-written loops are run and timed.
-//! 5. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//! 4. [`grep`] and [`wordcount`]: StreamBox's two over lines of text; [`prose`] has the lines, and what a word is.
+//! 5. [`loops`]: how hand-written loops are run and timed.
+//! 6. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs of one seed see the same records. The pace is the connectors' business, the query is written
@@ -19,8 +20,11 @@
 //! starts threads and reads the clock, for there the loop is the engine.
 #![forbid(unsafe_code)]
 
+pub mod grep;
 pub mod loops;
 pub mod lrb;
 pub mod nyt;
+pub mod prose;
 pub mod reference;
+pub mod wordcount;
 pub mod ysb;

@@ -72,21 +72,23 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
-    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt].
+    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
+    /// wordcount].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
-    /// From the start of one window to that of the next, at most their size (ysb, nyt) [default: their size].
+    /// From the start of one window to that of the next, at most their size [default: 1s for grep and
+    /// wordcount, their size for ysb and nyt].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full).
+    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
     /// requests stay unanswered.
     #[arg(long, value_name = "FILE")]
     pub tolls: Option<PathBuf>,
-    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv or lrb.csv; type0_toll.csv,
+    /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -131,7 +133,7 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// One hand-written loop per operator (ysb, lrb).
+    /// One hand-written loop per operator (ysb, lrb, grep, wordcount).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,

@@ -31,7 +31,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
 /// What is wrong with the windows.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
-    let Some(Windows { size, unit, units }) = &facts.windows else {
+    let Some(Windows { size, unit, units, .. }) = &facts.windows else {
         let (option, _) =
             [("window", args.window), ("slide", args.slide)].into_iter().find(|(_, span)| span.is_some())?;
         return Some(format!("--{option}: the windows of {name} are part of its rules; leave it away"));
@@ -111,10 +111,11 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
         ));
     }
     let size = windows.as_ref().map(|windows| windows.size);
+    let slide = windows.as_ref().map(|windows| windows.slide.unwrap_or(windows.size));
     let unlike = [
         ("rate", args.rate != Rate::Max),
         ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
-        ("slide", size.is_some_and(|size| args.slide.is_some_and(|slide| slide != size))),
+        ("slide", slide.is_some_and(|usual| args.slide.is_some_and(|slide| slide != usual))),
         ("input", args.input.is_some()),
         ("results", args.results.is_some()),
     ];
@@ -144,7 +145,8 @@ fn sizes(args: &BenchArgs) -> (Span, Span) {
     let Facts { name, windows, .. } = args.workload.facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);
-    (size, args.slide.unwrap_or(size))
+    // Windows that are shorter than the usual slide lie back to back.
+    (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
 /// What to tell of options that were given and have no effect.

@@ -12,6 +12,18 @@ const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The first `lines_max` lines of data, in plain words.
 pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {
+    let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
+    framed(file).into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
+}
+
+/// The first `lines_max` lines of a file without columns, or none in the place of one that is no text or too long.
+pub fn raw_lines(file: &[u8], lines_max: u64) -> Vec<Option<&str>> {
+    let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
+    framed(file).into_iter().take(count).map(text).collect()
+}
+
+/// The lines, each without its `\n`.
+fn framed(file: &[u8]) -> Vec<&[u8]> {
     let file = file.strip_prefix(b"\xef\xbb\xbf").unwrap_or(file);
     let mut lines: Vec<&[u8]> = file.split(|&byte| byte == b'\n').collect();
     // Behind the last line end there is no line; and an empty line is one unless it is the last.
@@ -21,16 +33,20 @@ pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator
     if lines.last().is_some_and(|line| matches!(*line, b"" | b"\r")) {
         lines.pop();
     }
-    let count = usize::try_from(lines_max).unwrap_or(usize::MAX);
-    lines.into_iter().skip(usize::from(header == Header::Expect)).take(count).map(unquoted)
+    lines
+}
+
+/// The line without its `\r`; none if it is no text or too long.
+fn text(line: &[u8]) -> Option<&str> {
+    if LINE_BYTES_MAX < line.len() {
+        return None;
+    }
+    str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).ok()
 }
 
 /// The line without its quotes, fields parted by commas; none if it breaks a rule.
 fn unquoted(line: &[u8]) -> Option<String> {
-    if LINE_BYTES_MAX < line.len() {
-        return None;
-    }
-    let text = str::from_utf8(line.strip_suffix(b"\r").unwrap_or(line)).ok()?;
+    let text = text(line)?;
     let (mut plain, mut at) = (String::new(), At::Start);
     for c in text.chars() {
         at = match (at, c) {
@@ -119,6 +135,13 @@ mod tests {
         let line = |length: usize| [b"h\n".to_vec(), vec![b'x'; length], b"\n".to_vec()].concat();
         check(&line(LINE_BYTES_MAX + 1), "!\n");
         check(&line(LINE_BYTES_MAX), &format!("{}\n", "x".repeat(LINE_BYTES_MAX)));
+    }
+
+    #[test]
+    fn lines_without_columns_stay_as_they_are() {
+        let lines = raw_lines(b"a,\"b\r\n\n1,\xff\nlast\n\n", u64::MAX);
+        assert_eq!(lines, [Some("a,\"b"), Some(""), None, Some("last")]);
+        assert_eq!(raw_lines(b"a\nb\n", 1), [Some("a")]);
     }
 
     /// A run that was interrupted has read so many lines and no more.

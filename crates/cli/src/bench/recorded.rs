@@ -2,23 +2,27 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use flate2::read::MultiGzDecoder;
 use thalweg::Record;
-use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError};
+use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, RowError, TextSource};
 
 use super::args::BenchArgs;
 use super::drive::Driven;
 use super::files;
-use super::plain_lines::plain_lines;
+use super::plain_lines::{plain_lines, raw_lines};
 use crate::failure;
 use crate::options::OnBadOption;
 
 /// Turns a row into a record.
 pub type Parse<T> = fn(&Row<'_>) -> Result<Record<T>, RowError>;
+
+/// Tells when a line without columns, which has this number, happened, and which part of it is a record.
+pub type KeepPart = fn(u64, &str) -> Result<Record<Range<usize>>, RowError>;
 
 /// What the lines of a file are.
 pub struct Layout {
@@ -50,6 +54,11 @@ impl<'a> Recorded<'a> {
         Ok(Recorded { path, layout, on_bad })
     }
 
+    /// The same, of lines without columns.
+    pub fn lines(args: &BenchArgs, path: &'a Path, results: &[String]) -> Result<Self> {
+        Recorded::new(args, path, Layout { columns: &[], header: Header::None }, results)
+    }
+
     /// Opens it for the engine.
     pub fn open<T>(&self, parse: Parse<T>) -> Result<CsvSource<T, Parse<T>>>
     where
@@ -58,6 +67,12 @@ impl<'a> Recorded<'a> {
         let Layout { columns, header } = self.layout;
         let options = CsvOptions { path: self.path.to_owned(), columns, header, on_bad: self.on_bad.clone() };
         CsvSource::open(options, Arc::new(RealDisk), parse).map_err(|error| failure::of_connector(&error))
+    }
+
+    /// Opens it for the engine, as lines without columns.
+    pub fn open_lines(&self, parse: KeepPart) -> Result<TextSource<KeepPart>> {
+        let source = TextSource::open(self.path.to_owned(), self.on_bad.clone(), Arc::new(RealDisk), parse);
+        source.map_err(|error| failure::of_connector(&error))
     }
 
     /// Where bad lines were diverted to, if there were any.
@@ -74,11 +89,25 @@ impl<'a> Recorded<'a> {
         driven: &Driven,
         use_lines: impl FnOnce(&mut dyn Iterator<Item = Option<String>>) -> A,
     ) -> Result<A> {
-        let read = || driven.total(|report| report.events_in + report.bad);
-        let lines_max = if driven.is_interrupted { read() } else { u64::MAX };
         let bytes = bytes_of(self.path)?;
-        Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max)))
+        Ok(use_lines(&mut plain_lines(&bytes, self.layout.header, lines_max(driven))))
     }
+
+    /// The same for lines without columns, as they stand.
+    pub fn with_raw_lines<A>(
+        &self,
+        driven: &Driven,
+        use_lines: impl FnOnce(&[Option<&str>]) -> A,
+    ) -> Result<A> {
+        let bytes = bytes_of(self.path)?;
+        Ok(use_lines(&raw_lines(&bytes, lines_max(driven))))
+    }
+}
+
+/// How many lines a run has read, if not all.
+fn lines_max(driven: &Driven) -> u64 {
+    let read = || driven.total(|report| report.events_in + report.bad);
+    if driven.is_interrupted { read() } else { u64::MAX }
 }
 
 /// A file, gunzipped if its name ends in `.gz`.

@@ -4,8 +4,9 @@ use clap::ValueEnum;
 use thalweg::Span;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
-use thalweg_workloads::nyt;
+use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::ysb::event;
+use thalweg_workloads::{grep, nyt, wordcount};
 
 /// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -18,6 +19,10 @@ pub enum Workload {
     Lrb,
     /// Linear Road by its full rules: each car is told its tolls and accidents ahead, and asks what it was charged.
     LrbFull,
+    /// Lines that hold one of three words, and how often.
+    Grep,
+    /// Words of lines, and how often each came.
+    Wordcount,
 }
 
 /// What a workload takes.
@@ -44,6 +49,8 @@ pub struct Facts {
 pub struct Windows {
     /// Their size unless `--window` says otherwise.
     pub size: Span,
+    /// From the start of one to that of the next unless `--slide` says otherwise; none if that is their size.
+    pub slide: Option<Span>,
     /// They start at whole multiples of this, for so their start is written.
     pub unit: Span,
     /// In words.
@@ -52,7 +59,12 @@ pub struct Windows {
 
 const YSB: Facts = Facts {
     name: "ysb",
-    windows: Some(Windows { size: event::WINDOW, unit: Span::from_millis(1), units: "milliseconds" }),
+    windows: Some(Windows {
+        size: event::WINDOW,
+        slide: None,
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
     nominal_rate_per_s: 10_000_000,
     rate_per_s_max: None,
     is_recorded: false,
@@ -63,7 +75,7 @@ const YSB: Facts = Facts {
 
 const NYT: Facts = Facts {
     name: "nyt",
-    windows: Some(Windows { size: nyt::WINDOW, unit: Span::from_secs(1), units: "seconds" }),
+    windows: Some(Windows { size: nyt::WINDOW, slide: None, unit: Span::from_secs(1), units: "seconds" }),
     is_recorded: true,
     has_cycle: false,
     loops: &[],
@@ -84,6 +96,26 @@ const LRB: Facts = Facts {
 const LRB_FULL: Facts =
     Facts { name: "lrb-full", nominal_rate_per_s: 5_000, has_tolls: true, loops: &[], ..LRB };
 
+const GREP: Facts = Facts {
+    name: "grep",
+    windows: Some(Windows {
+        size: grep::WINDOW,
+        slide: Some(grep::SLIDE),
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
+    nominal_rate_per_s: NOMINAL_RATE_PER_S,
+    loops: &[LoopKind::Blocks],
+    ..NYT
+};
+
+const WORDCOUNT: Facts = Facts { name: "wordcount", ..GREP };
+
+const _: () = assert!(
+    grep::WINDOW.as_micros() == wordcount::WINDOW.as_micros()
+        && grep::SLIDE.as_micros() == wordcount::SLIDE.as_micros()
+);
+
 impl Workload {
     /// What it takes.
     pub const fn facts(self) -> &'static Facts {
@@ -92,6 +124,8 @@ impl Workload {
             Workload::Nyt => &NYT,
             Workload::Lrb => &LRB,
             Workload::LrbFull => &LRB_FULL,
+            Workload::Grep => &GREP,
+            Workload::Wordcount => &WORDCOUNT,
         }
     }
 

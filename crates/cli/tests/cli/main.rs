@@ -10,5 +10,6 @@ mod errors;
 mod help;
 mod hostile_lines;
 mod linear_road;
+mod lines;
 mod recorded;
 mod support;

@@ -14,7 +14,7 @@ const MITSIM: &str = "lrb/lrb_mitsim_xway0";
 const SLICE: &str = "lrb/lrb_walmartgen_A_dir1_seg68-82";
 
 /// Puts the file at `path` into the folder as `name`; false if it is not there.
-fn link(folder: &Folder, path: &str, name: &str) -> bool {
+pub fn link(folder: &Folder, path: &str, name: &str) -> bool {
     let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
     if let Ok(file) = file.canonicalize() {

@@ -1,0 +1,69 @@
+//! `bench grep`: the query, or the loop it is measured against, from generated or recorded lines.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{Graph, Query, Record, Source, Text, Windowed};
+use thalweg_connectors::RowWriter;
+use thalweg_workloads::grep::{self, Found, loops, query};
+use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
+use thalweg_workloads::reference::lines::LineInput;
+
+use super::args::BenchArgs;
+use super::fit;
+use super::lines::{self, LineWorkload};
+use super::report::Figures;
+use super::rows::{Kept, Rows};
+use crate::failure;
+use crate::interrupt::Interrupt;
+
+/// Runs the query or the loop.
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    if let Some(input) = &args.input {
+        return lines::run_recorded(args, &Grep, input, interrupt);
+    }
+    let generator = Arc::new(grep::generator(args.seed));
+    match args.api.loop_kind() {
+        Some(kind) => Ok(lines::run_loop(args, kind, &Grep, &generator, loops::run, row_of)),
+        None => lines::run_generated(args, &Grep, &generator, interrupt),
+    }
+}
+
+struct Grep;
+
+impl LineWorkload for Grep {
+    type Row = GrepRow;
+
+    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<GrepRow>)>
+    where
+        S: Source<Item = Text> + 'static,
+    {
+        let file = args.results_file(&format!("{name}.csv"))?;
+        let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+        let query = Query::new(name);
+        query::occurrences_per_window(&query, source, args.strategy(), fit::windows(args), sink);
+        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+    }
+
+    fn rows(
+        &self,
+        args: &BenchArgs,
+        inputs: &mut dyn Iterator<Item = LineInput>,
+        lines: &[&str],
+    ) -> Vec<GrepRow> {
+        grep_rows(inputs, lines, fit::reference_windows(args))
+    }
+}
+
+fn row_of(result: &Windowed<(), Found>) -> GrepRow {
+    let window_start_ms = result.window.start.as_micros().div_euclid(1_000);
+    let Found { lines, occurrences } = result.value;
+    GrepRow { window_start_ms, lines, occurrences }
+}
+
+fn write_row(record: &Record<Windowed<(), Found>>, row: &mut RowWriter) {
+    let GrepRow { window_start_ms, lines, occurrences } = row_of(&record.value);
+    row.push_i64(window_start_ms);
+    row.push_u64(lines);
+    row.push_u64(occurrences);
+}

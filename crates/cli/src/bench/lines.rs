@@ -1,0 +1,156 @@
+//! What the workloads over lines of text share: how they are run from generated or from recorded lines, and held to the
+//! reference.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{EventTime, Graph, Record, Source, Text};
+use thalweg_connectors::RowError;
+use thalweg_workloads::loops::{LoopKind, LoopReport};
+use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
+use thalweg_workloads::reference::Row;
+use thalweg_workloads::reference::lines::LineInput;
+
+use super::args::BenchArgs;
+use super::by_hand::{self, Settings};
+use super::drive::{Until, drive};
+use super::offered::{self, Offered};
+use super::recorded::Recorded;
+use super::report::{Checked, Figures};
+use super::reserve_cache;
+use super::rows::{self, Kept};
+use crate::failure;
+use crate::interrupt::Interrupt;
+
+/// Above so many records of all queries a run is checked for conservation only: the reference must not take longer than
+/// the run.
+const REFERENCE_RECORDS_MAX: u64 = 100_000_000;
+
+/// A workload over lines.
+pub trait LineWorkload {
+    /// Its rows of results.
+    type Row: Row + Send + 'static;
+
+    /// The query called `name`, and the rows that it will have kept.
+    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<Self::Row>)>
+    where
+        S: Source<Item = Text> + 'static;
+
+    /// What must come of these lines.
+    fn rows(
+        &self,
+        args: &BenchArgs,
+        inputs: &mut dyn Iterator<Item = LineInput>,
+        lines: &[&str],
+    ) -> Vec<Self::Row>;
+
+    /// When the recorded line of this number happened, and which part of it is a record: all of it, a line after the
+    /// other at the nominal rate, unless lines have a time of their own.
+    fn keep_part(number: u64, line: &str) -> Result<Record<Range<usize>>, RowError> {
+        Ok(Record::new(stamp_of_line(number), 0..line.len()))
+    }
+
+    /// The same for the reference: microseconds and text; none if the line is bad.
+    fn recorded(number: usize, line: &str) -> Option<(i64, &str)> {
+        Some((i64::try_from(number).ok()?, line))
+    }
+}
+
+/// All texts of a generator, to look at.
+fn lines_of(generator: &TextGenerator) -> Vec<&str> {
+    generator.texts().iter().map(Text::as_str).collect()
+}
+
+/// Runs the queries from generated lines.
+pub fn run_generated<W: LineWorkload>(
+    args: &BenchArgs,
+    workload: &W,
+    generator: &Arc<TextGenerator>,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let _cache = reserve_cache(&engine, &**generator)?;
+    let offered = Offered::of(args);
+    let mut planned = Vec::new();
+    for name in args.query_names() {
+        planned.push(workload.plan(args, &name, offered.source(args, generator)?)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
+        let lines = lines_of(generator);
+        Checked::by_reference(driven.first_wrong(|index, report| {
+            let mut inputs = offered.records(report.events_in).map(|(index, event_time)| LineInput {
+                event_time_us: event_time.as_micros(),
+                line: generator.place_of(index),
+            });
+            rows::difference(&workload.rows(args, &mut inputs, &lines), &kept[index].take())
+        }))
+    } else {
+        Checked::by_conservation()
+    };
+    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+}
+
+/// Runs the query to the end of `input`.
+pub fn run_recorded<W: LineWorkload>(
+    args: &BenchArgs,
+    workload: &W,
+    input: &Path,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let name = args.workload.facts().name;
+    let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
+    let (graph, kept) = workload.plan(args, name, recorded.open_lines(W::keep_part)?)?;
+    let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
+    let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
+        let difference = recorded.with_raw_lines(&driven, |lines| {
+            let numbered = lines.iter().copied().enumerate();
+            let parts: Vec<Option<(i64, &str)>> =
+                numbered.map(|(number, line)| line.and_then(|line| W::recorded(number, line))).collect();
+            let texts: Vec<&str> = parts.iter().map(|part| part.map_or("", |(_, text)| text)).collect();
+            let inputs = || {
+                let times = parts.iter().enumerate();
+                times.filter_map(|(line, part)| {
+                    part.map(|(event_time_us, _)| LineInput { event_time_us, line })
+                })
+            };
+            driven.first_wrong(|_, report| {
+                let good = inputs().count() as u64;
+                let read = (good != report.events_in)
+                    .then(|| format!("lines read: {good} expected, {} found", report.events_in));
+                read.or_else(|| rows::difference(&workload.rows(args, &mut inputs(), &texts), &kept.take()))
+            })
+        })?;
+        Checked::by_reference(difference)
+    } else {
+        Checked::by_conservation()
+    };
+    let diverted = recorded.diverted(&driven);
+    Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
+}
+
+/// Runs a hand-written loop; `row_of` tells the row of a result.
+pub fn run_loop<W: LineWorkload, R>(
+    args: &BenchArgs,
+    kind: LoopKind,
+    workload: &W,
+    generator: &TextGenerator,
+    run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
+    row_of: fn(&R) -> W::Row,
+) -> Figures {
+    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
+    let run = |stop| run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+    by_hand::figures(args, kind, run, |worker| {
+        let mut inputs = (0..worker.events).map(|index| LineInput {
+            event_time_us: offered::stamp(nominal_rate_per_s.get(), EventTime::EPOCH.as_micros(), index)
+                .as_micros(),
+            line: generator.place_of(worker.first_event as u64 + index),
+        });
+        let found: Vec<W::Row> = worker.results.iter().map(row_of).collect();
+        rows::difference(&workload.rows(args, &mut inputs, &lines_of(generator)), &found)
+    })
+}

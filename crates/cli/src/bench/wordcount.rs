@@ -1,0 +1,68 @@
+//! `bench wordcount`: the query, or the loop it is measured against, from generated or recorded lines.
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{Graph, Query, Record, Source, Text, Windowed};
+use thalweg_connectors::RowWriter;
+use thalweg_workloads::reference::lines::LineInput;
+use thalweg_workloads::reference::wordcount::{WordRow, word_rows};
+use thalweg_workloads::wordcount::{self, loops, query};
+
+use super::args::BenchArgs;
+use super::fit;
+use super::lines::{self, LineWorkload};
+use super::report::Figures;
+use super::rows::{Kept, Rows};
+use crate::failure;
+use crate::interrupt::Interrupt;
+
+/// Runs the query or the loop.
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    if let Some(input) = &args.input {
+        return lines::run_recorded(args, &WordCount, input, interrupt);
+    }
+    let generator = Arc::new(wordcount::generator(args.seed));
+    match args.api.loop_kind() {
+        Some(kind) => Ok(lines::run_loop(args, kind, &WordCount, &generator, loops::run, row_of)),
+        None => lines::run_generated(args, &WordCount, &generator, interrupt),
+    }
+}
+
+struct WordCount;
+
+impl LineWorkload for WordCount {
+    type Row = WordRow;
+
+    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<WordRow>)>
+    where
+        S: Source<Item = Text> + 'static,
+    {
+        let file = args.results_file(&format!("{name}.csv"))?;
+        let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+        let query = Query::new(name);
+        query::words_per_window(&query, source, args.strategy(), fit::windows(args), sink);
+        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+    }
+
+    fn rows(
+        &self,
+        args: &BenchArgs,
+        inputs: &mut dyn Iterator<Item = LineInput>,
+        lines: &[&str],
+    ) -> Vec<WordRow> {
+        word_rows(inputs, lines, fit::reference_windows(args))
+    }
+}
+
+fn row_of(result: &Windowed<Text, u64>) -> WordRow {
+    let window_start_ms = result.window.start.as_micros().div_euclid(1_000);
+    WordRow { window_start_ms, word: result.key.to_string(), count: result.value }
+}
+
+fn write_row(record: &Record<Windowed<Text, u64>>, row: &mut RowWriter) {
+    let Windowed { window, key, value, .. } = &record.value;
+    row.push_i64(window.start.as_micros().div_euclid(1_000));
+    row.push_str(key);
+    row.push_u64(*value);
+}

@@ -1,0 +1,102 @@
+//! The workloads over lines of text from end to end: generated, from small files, and from recorded ones.
+
+use serde_json::Value;
+
+use crate::recorded::link;
+use crate::support::Folder;
+
+#[track_caller]
+fn assert_right(figures: &Value) {
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+    assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{figures}");
+}
+
+/// The rows of a file of results, sorted as text.
+fn rows(folder: &Folder, name: &str) -> Vec<String> {
+    let mut rows: Vec<String> = folder.text(name).unwrap().lines().map(str::to_owned).collect();
+    rows.sort();
+    rows
+}
+
+const RUNS: [&str; 6] = [
+    "",
+    "--isolate --workers 2",
+    "--chain all",
+    "--queries 2 --workers 2 --block-records 7",
+    "--window 7ms --slide 3ms",
+    "--out-of-order 5ms --rate 20k --window 20ms",
+];
+
+#[test]
+fn generated_lines_give_the_reference_s_results() {
+    let folder = Folder::new("lines_generated");
+    for workload in ["grep", "wordcount"] {
+        for run in RUNS {
+            assert_right(&folder.json(&format!("bench {workload} --seconds 0.1 --warmup 0 {run}")));
+        }
+        let figures =
+            folder.json(&format!("bench {workload} --seconds 0.05 --warmup 0.01 --api loop-blocks"));
+        assert_right(&figures);
+        assert_eq!(figures["api"], "loop-blocks");
+    }
+}
+
+#[test]
+fn lines_of_a_file_are_counted() {
+    let folder = Folder::new("lines_file");
+    folder.write(
+        "day.txt",
+        "A perfect day, a wonderful day.\nimperfect\n\nPerfect? perfect, perfect; the caf\u{e9}'s\n",
+    );
+    let figures = folder.json("bench grep --input day.txt --results out");
+    assert_right(&figures);
+    assert_eq!((&figures["events_in"], &figures["filtered"]), (&4.into(), &2.into()), "{figures}");
+    // Every window that the first second lies in.
+    let windows: Vec<String> = (-29..=0).map(|second| format!("{},2,4", second * 1_000)).collect();
+    let mut sorted = windows.clone();
+    sorted.sort();
+    assert_eq!(rows(&folder, "out/grep.csv"), sorted);
+
+    assert_right(&folder.json("bench wordcount --input day.txt --results out --window 1s"));
+    let words =
+        "0,A,1 0,Perfect,1 0,a,1 0,caf\u{e9}'s,1 0,day,2 0,imperfect,1 0,perfect,3 0,the,1 0,wonderful,1";
+    assert_eq!(rows(&folder, "out/wordcount.csv").join(" "), words);
+}
+
+/// What is no text is bad, and keeps its number.
+#[test]
+fn bad_lines_are_counted() {
+    let folder = Folder::new("lines_bad");
+    folder.write("day.txt", b"one\ntwo \xff\nthree\n");
+    let figures = folder.json("bench wordcount --input day.txt --results out --window 1ms");
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+    assert_eq!((&figures["events_in"], &figures["bad"]), (&2.into(), &1.into()), "{figures}");
+    assert_eq!(rows(&folder, "out/wordcount.csv"), ["0,one,1", "0,three,1"]);
+    let bad = folder.text("out/wordcount.bad.csv").unwrap();
+    assert!(bad.starts_with("2,not UTF-8 after 4 bytes,"), "{bad}");
+    let ran = folder.run("bench grep --input day.txt --on-bad fail");
+    assert!(ran.code == 1 && ran.stderr.contains("BAD_LINE"), "{ran:?}");
+}
+
+#[test]
+fn recorded_books_give_the_reference_s_results() {
+    let folder = Folder::new("lines_recorded");
+    if !link(&folder, "text/war_and_peace_2600.txt.gz", "book.txt.gz")
+        || !link(&folder, "text/rt_polarity_pos.txt.gz", "reviews.txt.gz")
+    {
+        return;
+    }
+    for options in
+        ["", "--workers 2 --isolate", "--window 30ms --slide 1ms --block-records 5", "--memory-budget 8MiB"]
+    {
+        let figures = folder.json(&format!("bench wordcount --input book.txt.gz {options} --results out"));
+        assert_right(&figures);
+        // The last line is empty, and no line.
+        assert_eq!(figures["events_in"], 65_662, "{figures}");
+    }
+    let figures = folder.json("bench grep --input reviews.txt.gz --results out --window 1s --slide 1s");
+    assert_right(&figures);
+    assert_eq!(figures["events_in"], 5_331, "{figures}");
+    // Counted once with another program: `grep -owE`.
+    assert_eq!(rows(&folder, "out/grep.csv"), ["0,94,94"]);
+}

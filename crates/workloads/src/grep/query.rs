@@ -1,0 +1,106 @@
+//! Grep in the typed interface: source → filter_map → count and sum per window → sink.
+
+use regex::Regex;
+use serde::{Deserialize, Serialize};
+use thalweg::{Fold, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy, Windowed};
+
+use super::{Found, PATTERN};
+
+/// The pattern, ready to be looked for. A clone has working memory of its own: one for each query, so that workers do not
+/// wait for each other.
+///
+/// # Panics
+/// Never: the pattern is a valid one.
+pub fn pattern() -> Regex {
+    Regex::new(PATTERN).expect("the pattern is a regular expression")
+}
+
+/// How often the pattern occurs in a line, if it does.
+#[inline]
+pub fn occurrences(pattern: &Regex, line: &str) -> Option<u32> {
+    let mut found = pattern.find_iter(line);
+    found.next()?;
+    Some(1 + found.count() as u32)
+}
+
+/// Adds grep to `query`: lines and occurrences per window go to `sink`.
+pub fn occurrences_per_window<S, K>(
+    query: &Query,
+    source: S,
+    strategy: WatermarkStrategy,
+    windows: impl Into<SlidingWindows>,
+    sink: K,
+) where
+    S: Source<Item = Text> + 'static,
+    K: Sink<Windowed<(), Found>> + 'static,
+{
+    let pattern = pattern();
+    query
+        .source("source", source, strategy)
+        .filter_map(move |line| occurrences(&pattern, &line))
+        .name("grep")
+        .key_by(|_| ())
+        .sliding(windows.into())
+        .aggregate(FoundSum)
+        .sink("sink", sink);
+}
+
+/// Adds up what was found, line by line.
+#[derive(Clone, Copy, Debug)]
+pub struct FoundSum;
+
+/// What was found so far.
+#[derive(Clone, Copy, Default, Debug, Serialize, Deserialize)]
+pub struct FoundSoFar {
+    lines: u64,
+    occurrences: u64,
+}
+
+impl Fold<u32> for FoundSum {
+    type Accumulator = FoundSoFar;
+    type Result = Found;
+
+    fn create(&self) -> FoundSoFar {
+        FoundSoFar::default()
+    }
+
+    #[inline]
+    fn fold(&self, accumulator: &mut FoundSoFar, occurrences: &u32) {
+        accumulator.lines += 1;
+        accumulator.occurrences += u64::from(*occurrences);
+    }
+
+    fn merge(&self, accumulator: &mut FoundSoFar, other: FoundSoFar) {
+        accumulator.lines += other.lines;
+        accumulator.occurrences += other.occurrences;
+    }
+
+    const INVERTS: bool = true;
+
+    fn unmerge(&self, accumulator: &mut FoundSoFar, other: &FoundSoFar) {
+        accumulator.lines -= other.lines;
+        accumulator.occurrences -= other.occurrences;
+    }
+
+    fn finish(&self, FoundSoFar { lines, occurrences }: FoundSoFar) -> Found {
+        Found { lines, occurrences }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_words_are_found() {
+        let pattern = pattern();
+        let found = |line| occurrences(&pattern, line).unwrap_or(0);
+        assert_eq!(found("excellent: a perfect, wonderful day. Perfect!"), 3);
+        assert_eq!(found("imperfect perfectly perfect_ 1perfect Wonderful"), 0);
+        assert_eq!(found("perfect"), 1);
+        assert_eq!(found("perfect perfect-perfect"), 3);
+        // A letter that is none of ASCII's ends a word.
+        assert_eq!(found("éperfecté"), 1);
+        assert_eq!(found(""), 0);
+    }
+}

@@ -1,0 +1,156 @@
+//! What the hand-written loops over lines share: a source of lines, the windows that they are counted in, and how a loop
+//! is run.
+//!
+//! What they may do and an engine may not: the input is known to ascend, so it is cut at the borders of panes once per
+//! block, and windows close in order; lines are lent from the generator for as long as the loop runs, so no reference
+//! count is touched; nothing is counted but the results.
+
+use std::collections::VecDeque;
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use thalweg_model::{EventTime, Record, Span, Window};
+
+use super::generator::TextGenerator;
+use crate::loops::stamps::Stamps;
+use crate::loops::{Fed, LoopReport, LoopStop, drive, run_workers};
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopOptions<'a> {
+    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's texts.
+    pub workers: NonZeroUsize,
+    /// Records in a block.
+    pub block_records: NonZeroUsize,
+    /// When a worker stops.
+    pub stop: LoopStop,
+    /// The record at `index` of a worker's stream is stamped `index / nominal_rate_per_s`, rounded down to a microsecond.
+    pub nominal_rate_per_s: NonZeroU64,
+    /// Where texts come from.
+    pub generator: &'a TextGenerator,
+}
+
+/// Runs a loop on new threads, from a common start. A worker's record `index` is the generator's `first_event + index`.
+pub(crate) fn run<'a, F, M>(options: LoopOptions<'a>, make: M) -> LoopReport<F::Row>
+where
+    F: Fed<Row: Send>,
+    M: Fn(LineSource<'a>, usize) -> F + Sync,
+{
+    run_workers(options.workers, |index, together| {
+        let texts = options.generator;
+        let first_event = texts.texts().len() * index / options.workers.get();
+        let stamps = Stamps::new(EventTime::EPOCH, options.nominal_rate_per_s);
+        let source = LineSource { texts, next: first_event as u64, stamps };
+        drive(make(source, options.block_records.get()), first_event, options.stop, together)
+    })
+}
+
+/// A stream of lines and their times.
+pub(crate) struct LineSource<'a> {
+    texts: &'a TextGenerator,
+    next: u64,
+    stamps: Stamps,
+}
+
+/// A row before anything was written to it.
+pub(crate) const BLANK: Record<&str> = Record::new(EventTime::EPOCH, "");
+
+impl<'a> LineSource<'a> {
+    /// Source: gives lines their time.
+    #[inline(never)]
+    pub(crate) fn produce(&mut self, rows: &mut [Record<&'a str>]) {
+        let mut stamps = self.stamps;
+        for (row, index) in rows.iter_mut().zip(self.next..) {
+            *row = Record::new(stamps.next_stamp(), self.texts.texts()[self.texts.place_of(index)].as_str());
+        }
+        self.stamps = stamps;
+        self.next += rows.len() as u64;
+    }
+}
+
+/// Sliding windows over an ascending stream: a pane for each slide.
+pub(crate) struct Panes<P, E> {
+    size: Span,
+    slide: Span,
+    /// The pane that takes records, and when it began and ends.
+    open: P,
+    start: EventTime,
+    end: EventTime,
+    /// Those before it that are part of windows to come, with their beginnings.
+    closed: VecDeque<(EventTime, P)>,
+    /// Puts out the results of a window that is made of some panes.
+    emit: E,
+}
+
+impl<P: Default, E: FnMut(Window, &[&P])> Panes<P, E> {
+    /// Windows of a size that is a whole number of slides.
+    pub(crate) fn new(size: Span, slide: Span, emit: E) -> Self {
+        assert!(
+            size.as_micros() % slide.as_micros() == 0,
+            "windows of {size} are not made of whole slides of {slide}"
+        );
+        let (open, start) = (P::default(), EventTime::MIN);
+        Panes { size, slide, open, start, end: start, closed: VecDeque::new(), emit }
+    }
+
+    /// Calls `each` with the longest runs of `rows` that lie in one pane, and that pane.
+    #[inline(always)]
+    pub(crate) fn each_run<T>(&mut self, rows: &[Record<T>], mut each: impl FnMut(&mut P, &[Record<T>])) {
+        let mut rest = rows;
+        while let (Some(first), Some(last)) = (rest.first(), rest.last()) {
+            if self.end <= first.event_time {
+                self.turn_to(first.event_time);
+            }
+            let end = self.end;
+            let count = if last.event_time < end {
+                rest.len()
+            } else {
+                rest.partition_point(|row| row.event_time < end)
+            };
+            let (run, behind) = rest.split_at(count);
+            each(&mut self.open, run);
+            rest = behind;
+        }
+    }
+
+    /// Ends all windows that the stream has reached into.
+    pub(crate) fn finish(mut self) {
+        if self.start > EventTime::MIN {
+            let last = self.start;
+            self.close();
+            self.emit_until(last.plus(self.size));
+        }
+    }
+
+    #[cold]
+    fn turn_to(&mut self, instant: EventTime) {
+        let slide_us = self.slide.as_micros();
+        let start_us = instant.as_micros().div_euclid(slide_us) * slide_us;
+        if self.start > EventTime::MIN {
+            self.close();
+            self.emit_until(EventTime::from_micros(start_us));
+        }
+        self.start = EventTime::from_micros(start_us);
+        self.end = self.start.plus(self.slide);
+    }
+
+    fn close(&mut self) {
+        self.closed.push_back((self.start, std::mem::take(&mut self.open)));
+    }
+
+    /// Emits the windows that end behind the pane that was closed last, up to this instant.
+    fn emit_until(&mut self, until: EventTime) {
+        let mut end = self.end;
+        while end <= until {
+            let window = Window { start: end.minus(self.size), end };
+            while self.closed.front().is_some_and(|(start, _)| *start < window.start) {
+                self.closed.pop_front();
+            }
+            if self.closed.is_empty() {
+                break;
+            }
+            let panes: Vec<&P> = self.closed.iter().map(|(_, pane)| pane).collect();
+            (self.emit)(window, &panes);
+            end = end.plus(self.slide);
+        }
+    }
+}

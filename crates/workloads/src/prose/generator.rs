@@ -1,0 +1,127 @@
+//! Lines from a seed: made once into buffers of text, then handed out as places in them.
+//!
+//! Buffers have 64 KiB: a few hundred short lines share one reference count, and workers that run several queries on one
+//! generator rarely meet at it.
+
+use std::fmt;
+
+use thalweg_model::{EventTime, Generate, SeededEntropy, Text, TextBuffer};
+
+use super::vocabulary::Vocabulary;
+
+/// Text of one buffer, in bytes.
+const BUFFER_BYTES: usize = 64 << 10;
+
+/// An endless sequence of texts; it repeats after as many as there are, a power of two.
+pub struct TextGenerator {
+    texts: Box<[Text]>,
+    /// Of the buffers that they lie in.
+    buffer_bytes: usize,
+}
+
+impl TextGenerator {
+    /// Lines of exactly so many bytes, of words parted by blanks; those of equal seeds are equal.
+    ///
+    /// # Panics
+    /// If `count` is no power of two.
+    pub fn prose(seed: u64, line_bytes: usize, count: usize) -> Self {
+        let vocabulary = Vocabulary::new();
+        let mut entropy = SeededEntropy::new(seed);
+        let mut line = String::with_capacity(line_bytes + 32);
+        TextGenerator::of((0..count).map(|_| {
+            line.clear();
+            while line.len() < line_bytes {
+                let word = vocabulary.draw(&mut entropy);
+                if line_bytes < line.len() + word.len() {
+                    line.extend(std::iter::repeat_n(' ', line_bytes - line.len()));
+                    break;
+                }
+                line.push_str(word);
+                line.push(' ');
+            }
+            line.truncate(line_bytes);
+            line.clone()
+        }))
+    }
+
+    /// These texts, in turn.
+    ///
+    /// # Panics
+    /// If there is no power of two of them.
+    pub(crate) fn of(texts: impl Iterator<Item = String>) -> Self {
+        let (mut made, mut buffer_bytes) = (Vec::new(), 0);
+        let (mut lines, mut ends) = (String::new(), Vec::new());
+        let mut seal = |lines: &mut String, ends: &mut Vec<usize>| {
+            let buffer = TextBuffer::new(std::mem::take(lines));
+            buffer_bytes += buffer.held_bytes();
+            let starts: Vec<usize> = std::iter::once(0).chain(ends.iter().copied()).collect();
+            made.extend(starts.into_iter().zip(ends.drain(..)).map(|(start, end)| buffer.text(start..end)));
+        };
+        for text in texts {
+            if BUFFER_BYTES < lines.len() + text.len() {
+                seal(&mut lines, &mut ends);
+            }
+            lines.push_str(&text);
+            ends.push(lines.len());
+        }
+        seal(&mut lines, &mut ends);
+        TextGenerator::in_turn(made, buffer_bytes)
+    }
+
+    fn in_turn(texts: Vec<Text>, buffer_bytes: usize) -> Self {
+        assert!(texts.len().is_power_of_two(), "{} texts are no power of two", texts.len());
+        TextGenerator { texts: texts.into(), buffer_bytes }
+    }
+
+    /// All texts.
+    pub fn texts(&self) -> &[Text] {
+        &self.texts
+    }
+
+    /// Which of them is the one at an index of the sequence.
+    #[inline(always)]
+    pub fn place_of(&self, index: u64) -> usize {
+        index as usize & (self.texts.len() - 1)
+    }
+}
+
+impl fmt::Debug for TextGenerator {
+    /// Without the texts, which would fill a book.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("TextGenerator").field("texts", &self.texts.len()).finish_non_exhaustive()
+    }
+}
+
+impl Generate for TextGenerator {
+    type Item = Text;
+
+    /// To clone a text from the cache is what it would cost to take it from where it is kept.
+    const IS_CHEAP: bool = true;
+
+    #[inline]
+    fn value(&self, index: u64, _event_time: EventTime) -> Text {
+        self.texts[self.place_of(index)].clone()
+    }
+
+    fn cache_bytes(&self) -> usize {
+        size_of_val(&*self.texts) + self.buffer_bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_have_their_length_and_follow_from_the_seed() {
+        let generator = TextGenerator::prose(7, 100, 1 << 10);
+        assert!(generator.texts().iter().all(|line| line.len() == 100));
+        let words: usize = generator.texts().iter().map(|line| super::super::words_of(line).count()).sum();
+        assert!((16_000..24_000).contains(&words), "{words} words");
+        let texts = |seed| TextGenerator::prose(seed, 100, 1 << 10).texts;
+        assert!(texts(7) == texts(7) && texts(7) != texts(8));
+        assert_eq!(generator.value(1_024 + 5, EventTime::EPOCH), generator.texts()[5]);
+        let text_bytes = 1_024 * 100;
+        assert!((text_bytes..text_bytes + 200).contains(&generator.buffer_bytes));
+    }
+}

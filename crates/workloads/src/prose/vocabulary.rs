@@ -1,0 +1,169 @@
+//! The words of generated text, by how often they come.
+//!
+//! The most frequent are English ones; behind them come words made of syllables, each a different one. Frequencies are
+//! Zipf's: word `rank` comes in proportion to `1 / rank`, as near as makes no difference.
+//!
+//! Source: Zipf, "Human Behavior and the Principle of Least Effort", 1949, chapter 2. Words and scores are ours: no
+//! lexicon of others is embedded here.
+
+use std::fmt::Write;
+
+use thalweg_model::Entropy;
+
+/// Different words that there are, at most: a few of those made of syllables may be English ones.
+pub const WORD_COUNT: usize = 10_000;
+
+/// The first words, most frequent first.
+const COMMON: &str = "the of and to a in that he was it his is with as had i for at her on not be you she but have \
+                      him from which all my by they so me this said were one there if or would when no what been an \
+                      their who out up them more into then will we like just day time new now today about people \
+                      know see get go home work night morning week city street game team play show watch read book \
+                      film music phone food coffee train rain sun water road house school friend family world life";
+
+/// Words with a feeling, and its score from -5 to 5: the lexicon of generated tweets. They stand behind the common ones.
+pub const SCORED: [(&str, i64); 48] = [
+    ("good", 3),
+    ("bad", -3),
+    ("love", 3),
+    ("hate", -3),
+    ("happy", 3),
+    ("sad", -2),
+    ("great", 3),
+    ("awful", -3),
+    ("nice", 3),
+    ("poor", -2),
+    ("best", 3),
+    ("worst", -3),
+    ("fun", 4),
+    ("boring", -3),
+    ("win", 4),
+    ("lost", -3),
+    ("thanks", 2),
+    ("sorry", -1),
+    ("hope", 2),
+    ("fear", -2),
+    ("cool", 1),
+    ("angry", -3),
+    ("lovely", 3),
+    ("ugly", -3),
+    ("enjoy", 2),
+    ("suffer", -2),
+    ("bright", 1),
+    ("gloomy", -2),
+    ("calm", 2),
+    ("panic", -3),
+    ("amazing", 4),
+    ("terrible", -3),
+    ("superb", 5),
+    ("horrible", -3),
+    ("brave", 2),
+    ("cruel", -3),
+    ("clean", 2),
+    ("dirty", -2),
+    ("strong", 2),
+    ("weak", -2),
+    ("proud", 2),
+    ("guilty", -3),
+    ("rich", 2),
+    ("broke", -1),
+    ("safe", 1),
+    ("danger", -2),
+    ("cheerful", 2),
+    ("hopeless", -2),
+];
+
+/// Words that are looked for, and the rank of the first of them: each comes about once in ten thousand words.
+pub const SOUGHT: [&str; 3] = ["excellent", "wonderful", "perfect"];
+const SOUGHT_RANK: usize = 1_000;
+
+/// Words by rank.
+#[derive(Clone, Debug)]
+pub struct Vocabulary {
+    words: Vec<String>,
+    /// Where those with a score begin.
+    scored: usize,
+}
+
+impl Default for Vocabulary {
+    fn default() -> Self {
+        Vocabulary::new()
+    }
+}
+
+impl Vocabulary {
+    /// All words.
+    pub fn new() -> Self {
+        let mut words: Vec<String> = COMMON.split_whitespace().map(str::to_owned).collect();
+        let scored = words.len();
+        words.extend(SCORED.iter().map(|(word, _)| (*word).to_owned()));
+        for number in words.len()..WORD_COUNT {
+            words.push(of_syllables(number));
+        }
+        for (rank, word) in (SOUGHT_RANK..).zip(SOUGHT) {
+            word.clone_into(&mut words[rank]);
+        }
+        Vocabulary { words, scored }
+    }
+
+    /// A word as it comes.
+    pub fn draw(&self, entropy: &mut impl Entropy) -> &str {
+        // `ranks^u - 1` is below `rank` with a probability of `ln(rank + 1) / ln(ranks)`.
+        let ranks = (self.words.len() + 1) as f64;
+        let rank = ranks.powf(entropy.unit()) as usize - 1;
+        &self.words[rank.min(self.words.len() - 1)]
+    }
+
+    /// A word with a score above or below zero.
+    pub fn draw_scored(&self, is_good: bool, entropy: &mut impl Entropy) -> &str {
+        // Good ones and bad ones take turns.
+        let pairs = SCORED.len() as u64 / 2;
+        let place = 2 * entropy.below(pairs) as usize + usize::from(!is_good);
+        &self.words[self.scored + place]
+    }
+}
+
+/// A word of its own for each number below ten thousand, of 4 to 9 letters.
+fn of_syllables(number: usize) -> String {
+    let mut word = String::new();
+    for digits in [number / 100, number % 100] {
+        let (consonant, vowel) = (b"bcdfghjklmnprstvwxyz"[digits / 5 % 20], b"aeiou"[digits % 5]);
+        write!(word, "{}{}", char::from(consonant), char::from(vowel)).expect("a string takes all");
+    }
+    word + ["", "n", "ring", "st", "tion"][number % 5]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{HashMap, HashSet};
+
+    use thalweg_model::SeededEntropy;
+
+    use super::*;
+
+    #[test]
+    fn words_are_different_and_in_their_places() {
+        let vocabulary = Vocabulary::new();
+        let different: HashSet<&String> = vocabulary.words.iter().collect();
+        assert!(different.len() > WORD_COUNT - 10 && vocabulary.words.len() == WORD_COUNT);
+        assert!(vocabulary.scored + SCORED.len() < SOUGHT_RANK);
+        let mut entropy = SeededEntropy::new(1);
+        for (is_good, sign) in [(true, 1), (false, -1)] {
+            let word = vocabulary.draw_scored(is_good, &mut entropy);
+            let score = SCORED.iter().find(|(scored, _)| *scored == word).unwrap().1;
+            assert_eq!(score.signum(), sign, "{word}");
+        }
+    }
+
+    /// The first word comes twice as often as the second, ten times as often as the tenth.
+    #[test]
+    fn frequencies_are_zipf_s() {
+        let vocabulary = Vocabulary::new();
+        let mut entropy = SeededEntropy::new(3);
+        let mut counts: HashMap<&str, f64> = HashMap::new();
+        (0..200_000).for_each(|_| *counts.entry(vocabulary.draw(&mut entropy)).or_default() += 1.0);
+        let times = |rank: usize| counts["the"] / counts[&*vocabulary.words[rank - 1]];
+        assert!((1.6..1.8).contains(&times(2)), "{}", times(2));
+        assert!((6.5..8.0).contains(&times(10)), "{}", times(10));
+        assert!(counts.len() > 8_000, "{} words", counts.len());
+    }
+}

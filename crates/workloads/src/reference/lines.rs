@@ -1,0 +1,69 @@
+//! What lines have in each window: every line is taken apart once, and counted as often as it came.
+//!
+//! Windows are added up from slices of time so short that each lies in one window or the next whole; that is the only
+//! shortcut, and without it a line of a thousand windows would be counted a thousand times.
+
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
+
+use super::Windows;
+
+/// A line that came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LineInput {
+    /// When: microseconds since the Unix epoch.
+    pub event_time_us: i64,
+    /// Which of the lines it is, from 0.
+    pub line: usize,
+}
+
+/// How often each part of the lines came in each window, by the start of the window in microseconds; `parts_of` tells
+/// what a line is made of. Parts without an occurrence, and windows without a part, are not there.
+pub(super) fn parts_per_window<K: Eq + Hash + Ord + Copy>(
+    inputs: impl Iterator<Item = LineInput>,
+    windows: Windows,
+    mut parts_of: impl FnMut(usize) -> Vec<K>,
+) -> BTreeMap<(i64, K), u64> {
+    let slice_us = greatest_common_divisor(windows.size_us, windows.slide_us);
+    let mut lines: BTreeMap<i64, HashMap<usize, u64>> = BTreeMap::new();
+    for LineInput { event_time_us, line } in inputs {
+        let slice = event_time_us.div_euclid(slice_us) * slice_us;
+        *lines.entry(slice).or_default().entry(line).or_default() += 1;
+    }
+    let mut parts: HashMap<usize, Vec<K>> = HashMap::new();
+    let mut counts: BTreeMap<(i64, K), u64> = BTreeMap::new();
+    for (slice, lines) in lines {
+        let mut in_slice: HashMap<K, u64> = HashMap::new();
+        for (line, times) in lines {
+            let parts = parts.entry(line).or_insert_with(|| parts_of(line));
+            parts.iter().for_each(|part| *in_slice.entry(*part).or_default() += times);
+        }
+        for start_us in windows.starts(slice) {
+            in_slice.iter().for_each(|(part, times)| *counts.entry((start_us, *part)).or_default() += times);
+        }
+    }
+    counts
+}
+
+fn greatest_common_divisor(one: i64, other: i64) -> i64 {
+    if other == 0 { one } else { greatest_common_divisor(other, one % other) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lines `a b`, `b`, and what windows of 10 µs every 4 have of them, as `start:part=count`.
+    #[test]
+    fn every_part_counts_in_every_window() {
+        let inputs = [(0, 0), (3, 1), (9, 0), (10, 1)];
+        let inputs = inputs.into_iter().map(|(event_time_us, line)| LineInput { event_time_us, line });
+        let windows = Windows { size_us: 10, slide_us: 4 };
+        let counts = parts_per_window(inputs, windows, |line| ["a", "b"][line..].to_vec());
+        let shown: Vec<String> =
+            counts.iter().map(|((start, part), count)| format!("{start}:{part}={count}")).collect();
+        let expected = "-8:a=1 -8:b=1 -4:a=1 -4:b=2 0:a=2 0:b=3 4:a=1 4:b=2 8:a=1 8:b=2";
+        // The window at -8 ends before 2.
+        assert_eq!(shown.join(" "), expected);
+    }
+}

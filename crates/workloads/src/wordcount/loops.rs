@@ -1,0 +1,148 @@
+//! The ceiling: word count as a hand-written single-threaded loop, without an engine; one way to write it,
+//! [`LoopKind::Blocks`]: a loop per operator, rows copied through blocks.
+//!
+//! Words are lent from the lines, 16 bytes each; the table is one of its own, with a hash that is no secret.
+//!
+//! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
+
+use std::sync::mpsc;
+
+use thalweg_model::{Record, Text, Window, Windowed};
+
+use super::{SLIDE, WINDOW};
+use crate::loops::{Fed, LoopReport};
+use crate::prose::ceiling::{self, BLANK, LineSource, Panes};
+use crate::prose::table::WordTable;
+use crate::prose::words::next_word;
+
+pub use crate::loops::LoopKind;
+pub use crate::prose::ceiling::LoopOptions;
+
+/// Runs the loop on new threads, and waits for all of them. Results come by window, in no order within one.
+pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<Text, u64>> {
+    ceiling::run(options, Blocks::new)
+}
+
+/// The stream, the blocks between the operators, and the windows.
+struct Blocks<'a> {
+    source: LineSource<'a>,
+    lines: Vec<Record<&'a str>>,
+    words: Vec<Record<&'a str>>,
+    panes: Panes<WordTable<'a>, Box<dyn FnMut(Window, &[&WordTable<'a>]) + 'a>>,
+    results: mpsc::Receiver<Windowed<Text, u64>>,
+}
+
+impl<'a> Blocks<'a> {
+    fn new(source: LineSource<'a>, block_records: usize) -> Self {
+        let (emitted, results) = mpsc::channel();
+        let mut sum = WordTable::default();
+        let emit = move |window, panes: &[&WordTable<'a>]| {
+            sum.clear();
+            panes.iter().for_each(|pane| pane.counts().for_each(|(word, count)| sum.add(word, count)));
+            for (word, count) in sum.counts() {
+                let _ = emitted.send(Windowed::on_time(window, Text::from(word), count));
+            }
+        };
+        Blocks {
+            source,
+            lines: vec![BLANK; block_records],
+            words: vec![BLANK; block_records],
+            panes: Panes::new(WINDOW, SLIDE, Box::new(emit)),
+            results,
+        }
+    }
+}
+
+impl Fed for Blocks<'_> {
+    type Row = Windowed<Text, u64>;
+
+    fn run_block(&mut self, limit: usize) -> usize {
+        let Blocks { source, lines, words, panes, .. } = self;
+        let count = limit.min(lines.len());
+        source.produce(&mut lines[..count]);
+        let mut at = Place::default();
+        while at.line < count {
+            let word_count = split(&lines[..count], &mut at, words);
+            panes.each_run(&words[..word_count], count_words);
+        }
+        count
+    }
+
+    fn finish(self) -> Vec<Windowed<Text, u64>> {
+        self.panes.finish();
+        self.results.into_iter().collect()
+    }
+}
+
+/// Where in a block of lines the next word is looked for.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    line: usize,
+    byte: usize,
+}
+
+/// Flat map: words, as many as the block takes. Returns how many.
+#[inline(never)]
+fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
+    let mut count = 0;
+    while let Some(Record { event_time, value: line }) = lines.get(at.line) {
+        while let Some((start, end)) = next_word(line.as_bytes(), at.byte) {
+            if count == words.len() {
+                return count;
+            }
+            words[count] = Record::new(*event_time, &line[start..end]);
+            count += 1;
+            at.byte = end;
+        }
+        *at = Place { line: at.line + 1, byte: 0 };
+    }
+    count
+}
+
+/// Window: counts per word.
+#[inline(never)]
+fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>]) {
+    for word in words {
+        pane.add(word.value, 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::num::{NonZeroU64, NonZeroUsize};
+
+    use super::*;
+    use crate::loops::LoopStop;
+    use crate::reference::compare;
+    use crate::reference::lines::LineInput;
+    use crate::reference::wordcount::{WordRow, word_rows};
+    use crate::wordcount;
+
+    /// Windows fill up, slide on and run out; workers and blocks make no difference.
+    #[test]
+    fn results_are_the_reference_s() {
+        let generator = &wordcount::generator(3);
+        for (workers, block_records, events) in [(1, 384, 4_000), (2, 1, 200), (1, 7, 1)] {
+            let [workers, block_records] = [workers, block_records].map(|n| NonZeroUsize::new(n).unwrap());
+            let nominal_rate_per_s = NonZeroU64::new(100).unwrap();
+            let stop = LoopStop::Events(events);
+            let report = run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
+            for worker in report.workers {
+                let inputs = (0..worker.events).map(|index| LineInput {
+                    event_time_us: index as i64 * 10_000,
+                    line: generator.place_of(worker.first_event as u64 + index),
+                });
+                let (size_us, slide_us) = (WINDOW.as_micros(), SLIDE.as_micros());
+                let windows = crate::reference::Windows { size_us, slide_us };
+                let expected = word_rows(inputs, generator.texts(), windows);
+                let found: Vec<WordRow> = worker.results.iter().map(row_of).collect();
+                compare(&expected, &found).unwrap();
+            }
+        }
+    }
+
+    fn row_of(result: &Windowed<Text, u64>) -> WordRow {
+        let window_start_ms = result.window.start.as_micros() / 1_000;
+        WordRow { window_start_ms, word: result.key.to_string(), count: result.value }
+    }
+}
