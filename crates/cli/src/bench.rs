@@ -3,13 +3,14 @@
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
 //! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
-//! the reference; [`linear_road`] is what the last two share. [`grep`] and [`wordcount`] do the same from lines of text, by
+//! the reference; [`linear_road`] is what the last two share. [`grep`], [`wordcount`] and [`distinct`] do the same from lines of text, by
 //! way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
 //! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
 
 mod args;
 mod by_hand;
 mod chain;
+mod distinct;
 mod drive;
 mod files;
 mod fit;
@@ -59,6 +60,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Workload::LrbFull => lrb_full::run(args, interrupt)?,
             Workload::Grep => grep::run(args, interrupt)?,
             Workload::Wordcount => wordcount::run(args, interrupt)?,
+            Workload::Distinct => distinct::run(args, interrupt)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.

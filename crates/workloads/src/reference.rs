@@ -10,10 +10,11 @@
 //! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
 //! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
-//! * [`lines`]: what comes of lines in windows, for [`grep`] and [`wordcount`].
+//! * [`lines`]: what comes of lines in windows, for [`grep`] and [`wordcount`]; [`distinct`] needs less.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
+pub mod distinct;
 pub mod grep;
 pub mod lines;
 pub mod lrb;

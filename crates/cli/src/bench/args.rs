@@ -73,15 +73,17 @@ pub struct BenchArgs {
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
-    /// wordcount].
+    /// wordcount, 1s for distinct].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
     /// From the start of one window to that of the next, at most their size [default: 1s for grep and
-    /// wordcount, their size for ysb and nyt].
+    /// wordcount, their size for ysb and nyt; distinct has no
+    /// other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount).
+    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount), or
+    /// a web server's log in the combined format (distinct).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
@@ -133,7 +135,7 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// One hand-written loop per operator (ysb, lrb, grep, wordcount).
+    /// One hand-written loop per operator (ysb, lrb, grep, wordcount, distinct).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,

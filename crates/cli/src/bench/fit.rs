@@ -7,7 +7,7 @@
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use thalweg::{SlidingWindows, Span};
+use thalweg::{SlidingWindows, Span, TumblingWindows};
 use thalweg_workloads::reference;
 
 use super::args::BenchArgs;
@@ -31,7 +31,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
 /// What is wrong with the windows.
 fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let name = facts.name;
-    let Some(Windows { size, unit, units, .. }) = &facts.windows else {
+    let Some(Windows { size, unit, units, may_overlap, .. }) = &facts.windows else {
         let (option, _) =
             [("window", args.window), ("slide", args.slide)].into_iter().find(|(_, span)| span.is_some())?;
         return Some(format!("--{option}: the windows of {name} are part of its rules; leave it away"));
@@ -44,6 +44,9 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
         return Some(format!("--{option} is {span}, but {name} takes whole {units}, from {unit} on"));
     }
     let (window, slide) = (args.window.unwrap_or(*size), args.slide?);
+    if !may_overlap && slide != window {
+        return Some(format!("--slide is {slide}, but windows of {name} lie back to back; leave it away"));
+    }
     (window < slide).then(|| {
         format!("--slide is {slide}, but must be at most the windows' size, {window}, or records fall between them")
     })
@@ -132,6 +135,15 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
 pub fn windows(args: &BenchArgs) -> SlidingWindows {
     let (size, slide) = sizes(args);
     SlidingWindows::of_size(size).every(slide).expect("both are above zero")
+}
+
+/// The windows of a workload whose windows do not overlap.
+///
+/// # Panics
+/// If the workload's windows cannot be chosen.
+pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
+    let (size, _) = sizes(args);
+    TumblingWindows::new(size).expect("it is above zero")
 }
 
 /// The same for the reference.

@@ -6,7 +6,7 @@ use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::ysb::event;
-use thalweg_workloads::{grep, nyt, wordcount};
+use thalweg_workloads::{distinct, grep, nyt, wordcount};
 
 /// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -23,6 +23,8 @@ pub enum Workload {
     Grep,
     /// Words of lines, and how often each came.
     Wordcount,
+    /// Requests, and how many different URLs they are for.
+    Distinct,
 }
 
 /// What a workload takes.
@@ -51,6 +53,8 @@ pub struct Windows {
     pub size: Span,
     /// From the start of one to that of the next unless `--slide` says otherwise; none if that is their size.
     pub slide: Option<Span>,
+    /// Whether they may overlap.
+    pub may_overlap: bool,
     /// They start at whole multiples of this, for so their start is written.
     pub unit: Span,
     /// In words.
@@ -62,6 +66,7 @@ const YSB: Facts = Facts {
     windows: Some(Windows {
         size: event::WINDOW,
         slide: None,
+        may_overlap: true,
         unit: Span::from_millis(1),
         units: "milliseconds",
     }),
@@ -75,7 +80,13 @@ const YSB: Facts = Facts {
 
 const NYT: Facts = Facts {
     name: "nyt",
-    windows: Some(Windows { size: nyt::WINDOW, slide: None, unit: Span::from_secs(1), units: "seconds" }),
+    windows: Some(Windows {
+        size: nyt::WINDOW,
+        slide: None,
+        may_overlap: true,
+        unit: Span::from_secs(1),
+        units: "seconds",
+    }),
     is_recorded: true,
     has_cycle: false,
     loops: &[],
@@ -101,6 +112,7 @@ const GREP: Facts = Facts {
     windows: Some(Windows {
         size: grep::WINDOW,
         slide: Some(grep::SLIDE),
+        may_overlap: true,
         unit: Span::from_millis(1),
         units: "milliseconds",
     }),
@@ -110,6 +122,18 @@ const GREP: Facts = Facts {
 };
 
 const WORDCOUNT: Facts = Facts { name: "wordcount", ..GREP };
+
+const DISTINCT: Facts = Facts {
+    name: "distinct",
+    windows: Some(Windows {
+        size: distinct::WINDOW,
+        slide: None,
+        may_overlap: false,
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
+    ..GREP
+};
 
 const _: () = assert!(
     grep::WINDOW.as_micros() == wordcount::WINDOW.as_micros()
@@ -126,6 +150,7 @@ impl Workload {
             Workload::LrbFull => &LRB_FULL,
             Workload::Grep => &GREP,
             Workload::Wordcount => &WORDCOUNT,
+            Workload::Distinct => &DISTINCT,
         }
     }
 

@@ -89,6 +89,10 @@ fn options_that_do_not_fit() {
         "bench lrb --api loop-blocks --rate 1000",
         "bench lrb --api loop-blocks --input cars.csv",
         "bench lrb --api loop-blocks --results out",
+        "bench distinct --slide 500ms",
+        "bench grep --window 500us",
+        "bench wordcount --api loop-fused",
+        "bench wordcount --api loop-blocks --slide 2s",
     ];
     assert_golden("unfit_options.txt", &told(&Folder::new("unfit_options"), &lines));
 }

@@ -30,8 +30,9 @@ const RUNS: [&str; 6] = [
 #[test]
 fn generated_lines_give_the_reference_s_results() {
     let folder = Folder::new("lines_generated");
-    for workload in ["grep", "wordcount"] {
+    for workload in ["grep", "wordcount", "distinct"] {
         for run in RUNS {
+            let run = if workload == "distinct" { run.replace(" --slide 3ms", "") } else { run.to_owned() };
             assert_right(&folder.json(&format!("bench {workload} --seconds 0.1 --warmup 0 {run}")));
         }
         let figures =
@@ -99,4 +100,59 @@ fn recorded_books_give_the_reference_s_results() {
     assert_eq!(figures["events_in"], 5_331, "{figures}");
     // Counted once with another program: `grep -owE`.
     assert_eq!(rows(&folder, "out/grep.csv"), ["0,94,94"]);
+}
+
+#[test]
+fn requests_of_a_log_are_counted() {
+    let folder = Folder::new("lines_log");
+    let request = |time: &str, url: &str| {
+        format!("10.0.0.1 - - [17/May/2015:{time} +0000] \"GET {url} HTTP/1.1\" 200 1\n")
+    };
+    let log = [
+        request("10:00:00", "/a"),
+        request("10:00:00", "/b"),
+        request("10:00:01", "/a"),
+        "no request\n".to_owned(),
+        request("10:00:00", "/a"),
+        request("10:00:01", "/a"),
+    ];
+    folder.write("access.log", log.concat());
+    let figures = folder.json("bench distinct --input access.log --results out --out-of-order 1s");
+    assert_eq!((&figures["ok"], &figures["check"]), (&true.into(), &"oracle-equal".into()), "{figures}");
+    assert_eq!((&figures["events_in"], &figures["bad"]), (&5.into(), &1.into()), "{figures}");
+    // 10:00 on 17 May 2015 is 1,431,856,800 s.
+    assert_eq!(rows(&folder, "out/distinct.csv"), ["1431856800000,2", "1431856801000,1"]);
+    let bad = folder.text("out/distinct.bad.csv").unwrap();
+    assert!(
+        bad.contains("4,\"field line: no time such as") || bad.contains("4,field line: no time such as"),
+        "{bad}"
+    );
+    // In order as they are, one is late, and the reference knows no lateness.
+    let figures = folder.json("bench distinct --input access.log --on-bad skip");
+    assert_eq!((&figures["late"], &figures["check"]), (&1.into(), &"conservation".into()), "{figures}");
+}
+
+#[test]
+fn a_recorded_log_gives_the_reference_s_results() {
+    let folder = Folder::new("lines_weblog");
+    if !link(&folder, "weblog/apache_combined_part1.log.gz", "access.log.gz") {
+        return;
+    }
+    for options in ["", "--workers 2 --isolate --block-records 3", "--window 1m"] {
+        let run = format!("bench distinct --input access.log.gz --out-of-order 1m --results out {options}");
+        let figures = folder.json(&run);
+        assert_right(&figures);
+        assert_eq!(figures["events_in"], 6_000, "{figures}");
+    }
+    let figures =
+        folder.json("bench distinct --input access.log.gz --out-of-order 1m --results out --window 10000h");
+    assert_right(&figures);
+    // Counted once with another program.
+    assert_eq!(
+        rows(&folder, "out/distinct.csv")
+            .iter()
+            .map(|row| row.split_once(',').unwrap().1)
+            .collect::<Vec<_>>(),
+        ["1113"]
+    );
 }

@@ -30,13 +30,13 @@ pub fn parse_date_time(text: &str) -> Option<EventTime> {
 }
 
 /// The number that `bytes` write in decimal; none if one of them is no digit.
-fn digits(bytes: &[u8]) -> Option<i64> {
+pub(crate) fn digits(bytes: &[u8]) -> Option<i64> {
     bytes
         .iter()
         .try_fold(0, |number, byte| byte.is_ascii_digit().then(|| number * 10 + i64::from(byte - b'0')))
 }
 
-fn days_in_month(year: i64, month: i64) -> i64 {
+pub(crate) fn days_in_month(year: i64, month: i64) -> i64 {
     let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     match month {
         2 if is_leap => 29,
@@ -53,7 +53,7 @@ fn days_in_month(year: i64, month: i64) -> i64 {
 /// Source: Howard Hinnant, "chrono-Compatible Low-Level Date Algorithms", `days_from_civil`; its `m`, `d`,
 /// `yoe`, `doy`, `doe` are `month`, `day`, `year_of_era`, `day_of_year`, `day_of_era`. The range is checked
 /// by the caller.
-fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
+pub(crate) fn days_from_civil(year: i64, month: i64, day: i64) -> i64 {
     let (year, month_from_march) = if month <= 2 { (year - 1, month + 9) } else { (year, month - 3) };
     let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;

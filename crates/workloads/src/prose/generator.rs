@@ -68,6 +68,15 @@ impl TextGenerator {
         TextGenerator::in_turn(made, buffer_bytes)
     }
 
+    /// As many of these texts as `count` says, each where `draw` finds it among them; they lie in memory once.
+    ///
+    /// # Panics
+    /// If `count` is no power of two.
+    pub(crate) fn drawn(self, count: usize, mut draw: impl FnMut() -> usize) -> Self {
+        let texts = (0..count).map(|_| self.texts[draw()].clone()).collect();
+        TextGenerator::in_turn(texts, self.buffer_bytes)
+    }
+
     fn in_turn(texts: Vec<Text>, buffer_bytes: usize) -> Self {
         assert!(texts.len().is_power_of_two(), "{} texts are no power of two", texts.len());
         TextGenerator { texts: texts.into(), buffer_bytes }

@@ -14,16 +14,17 @@ impl Default for WordTable<'_> {
 }
 
 impl<'a> WordTable<'a> {
-    /// Counts a word so many times more, at least once.
+    /// Counts a word so many times more, at least once; whether it is a new one.
     #[inline(always)]
-    pub(crate) fn add(&mut self, word: &'a str, count: u64) {
+    pub(crate) fn add(&mut self, word: &'a str, count: u64) -> bool {
         let place = self.place_of(word);
         let slot = &mut self.slots[place];
         if slot.1 > 0 {
             slot.1 += count;
-        } else {
-            self.insert(place, word, count);
+            return false;
         }
+        self.insert(place, word, count);
+        true
     }
 
     /// All words with their counts.
@@ -65,7 +66,7 @@ impl<'a> WordTable<'a> {
 }
 
 #[inline(always)]
-fn hash(bytes: &[u8]) -> u64 {
+pub(super) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);

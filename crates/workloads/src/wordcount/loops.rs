@@ -38,7 +38,9 @@ impl<'a> Blocks<'a> {
         let mut sum = WordTable::default();
         let emit = move |window, panes: &[&WordTable<'a>]| {
             sum.clear();
-            panes.iter().for_each(|pane| pane.counts().for_each(|(word, count)| sum.add(word, count)));
+            for (word, count) in panes.iter().flat_map(|pane| pane.counts()) {
+                sum.add(word, count);
+            }
             for (word, count) in sum.counts() {
                 let _ = emitted.send(Windowed::on_time(window, Text::from(word), count));
             }

@@ -1,0 +1,65 @@
+//! Distinct: how many different URLs were asked for in each window?
+//!
+//! ```text
+//! source -> distinct per window, 1 s -> tumbling count, 1 s -> sink
+//! ```
+//!
+//! 1. [`generator()`]: requests that follow from a seed.
+//! 2. [`weblog`]: recorded requests, in the combined log format.
+//! 3. [`query`]: the query in the typed interface.
+//! 4. [`loops`]: the same job without an engine.
+//!
+//! What comes out must equal [`crate::reference::distinct`].
+//!
+//! Source: the StreamBox paper, section 9, "Counting Distinct URLs"; its data set has 70 M of them.
+
+pub mod loops;
+pub mod query;
+pub mod weblog;
+
+use thalweg_model::{Entropy, SeededEntropy, Span};
+
+use crate::prose::TextGenerator;
+use crate::prose::vocabulary::Vocabulary;
+
+/// The windows that URLs are counted in, unless a run asks for others.
+pub const WINDOW: Span = Span::from_secs(1);
+
+/// Different URLs, 5 MB.
+pub const URLS: usize = 1 << 17;
+
+/// Generated requests, 25 MB: they repeat after that. More than a second has, so that no two windows are alike.
+pub const REQUESTS: usize = 1 << 20;
+
+/// Requests that follow from a seed: URL `rank` comes in proportion to `1 / rank`.
+pub fn generator(seed: u64) -> TextGenerator {
+    let vocabulary = Vocabulary::new();
+    let mut entropy = SeededEntropy::new(seed);
+    let urls: Vec<String> = (0..URLS)
+        .map(|number| {
+            let [folder, page] = [(); 2].map(|()| vocabulary.draw(&mut entropy));
+            format!("/archive/{folder}/{page}/{number:05x}.html")
+        })
+        .collect();
+    let ranks = (URLS + 1) as f64;
+    TextGenerator::of(urls.into_iter())
+        .drawn(REQUESTS, || (ranks.powf(entropy.unit()) as usize - 1).min(URLS - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn many_urls_are_different_and_a_few_are_everywhere() {
+        let generator = generator(1);
+        let urls: HashSet<&str> = generator.texts().iter().map(|url| url.as_str()).collect();
+        assert!((URLS / 2..URLS).contains(&urls.len()), "{} URLs", urls.len());
+        let first = &generator.texts()[0];
+        let often = generator.texts().iter().filter(|url| url.ends_with("/00000.html")).count();
+        assert!((50_000..70_000).contains(&often), "{often} of {}", generator.texts().len());
+        assert!(first.buffer().is_some(), "a URL is no word");
+    }
+}

@@ -1,0 +1,27 @@
+//! Distinct in the typed interface: source → distinct per window → count per window → sink.
+
+use thalweg::{Count, Query, Sink, Source, Text, TumblingWindows, WatermarkStrategy, Windowed};
+
+/// Adds distinct to `query`: the number of different texts per window goes to `sink`.
+///
+/// What is different comes as soon as it is seen first, stamped with the last instant of its window; so the count is of the
+/// same windows, and holds one number, not a set.
+pub fn different_per_window<S, K>(
+    query: &Query,
+    source: S,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    S: Source<Item = Text> + 'static,
+    K: Sink<Windowed<(), u64>> + 'static,
+{
+    query
+        .source("source", source, strategy)
+        .key_by(Text::clone)
+        .distinct(windows)
+        .key_by(|_| ())
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("sink", sink);
+}
