@@ -3,8 +3,8 @@
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
 //! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
-//! the reference; [`linear_road`] is what the last two share. [`grep`], [`wordcount`] and [`distinct`] do the same from lines of text, by
-//! way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
+//! the reference; [`linear_road`] is what the last two share. [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the
+//! same from lines of text, by way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
 //! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
 
 mod args;
@@ -25,6 +25,7 @@ mod plain_lines;
 mod recorded;
 mod report;
 mod rows;
+mod tweets;
 mod wordcount;
 mod workload;
 mod ysb;
@@ -61,6 +62,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Workload::Grep => grep::run(args, interrupt)?,
             Workload::Wordcount => wordcount::run(args, interrupt)?,
             Workload::Distinct => distinct::run(args, interrupt)?,
+            Workload::Tweets => tweets::run(args, interrupt)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.

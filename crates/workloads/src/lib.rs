@@ -7,7 +7,7 @@
 //!    [`loops`](ysb::loops) are the same job without an engine: no figure of ours is shown without them.
 //! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
 //! 3. [`lrb`], Linear Road: ten operators over the reports of cars, and the benchmark's full rules.
-//! 4. [`grep`], [`wordcount`] and [`distinct`]: StreamBox's three over lines of text; [`prose`] has the lines, and what a word is.
+//! 4. [`grep`], [`wordcount`], [`distinct`] and [`tweets`]: StreamBox's four over text; [`prose`] has the lines, and what a word is.
 //! 5. [`loops`]: how hand-written loops are run and timed.
 //! 6. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
@@ -27,5 +27,6 @@ pub mod lrb;
 pub mod nyt;
 pub mod prose;
 pub mod reference;
+pub mod tweets;
 pub mod wordcount;
 pub mod ysb;

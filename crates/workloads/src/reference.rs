@@ -10,7 +10,7 @@
 //! * [`nyt`]: taxi trips and their mean distance per cell and window, from trips or from the TLC's own files.
 //! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
-//! * [`lines`]: what comes of lines in windows, for [`grep`] and [`wordcount`]; [`distinct`] needs less.
+//! * [`lines`]: what comes of lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
@@ -20,6 +20,7 @@ pub mod lines;
 pub mod lrb;
 pub mod lrb_full;
 pub mod nyt;
+pub mod tweets;
 pub mod wordcount;
 pub mod ysb;
 

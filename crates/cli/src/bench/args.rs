@@ -73,16 +73,16 @@ pub struct BenchArgs {
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
-    /// wordcount, 1s for distinct].
+    /// wordcount, 1s for distinct and tweets].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
     /// From the start of one window to that of the next, at most their size [default: 1s for grep and
-    /// wordcount, their size for ysb and nyt; distinct has no
-    /// other].
+    /// wordcount, their size for ysb and nyt; distinct and
+    /// tweets have no other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount), or
+    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or
     /// a web server's log in the combined format (distinct).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
@@ -90,6 +90,10 @@ pub struct BenchArgs {
     /// requests stay unanswered.
     #[arg(long, value_name = "FILE")]
     pub tolls: Option<PathBuf>,
+    /// Scores of words, as AFINN's files have them: a word, a tab and a whole number on each line (tweets)
+    /// [default: those of generated tweets].
+    #[arg(long, value_name = "FILE")]
+    pub lexicon: Option<PathBuf>,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
@@ -135,7 +139,7 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
-    /// One hand-written loop per operator (ysb, lrb, grep, wordcount, distinct).
+    /// One hand-written loop per operator (all but nyt and lrb-full).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,

@@ -9,14 +9,16 @@ use super::args::BenchArgs;
 use crate::failure::WrongOption;
 
 /// Refuses results, files of these names in the folder of results, that would replace what is read or be replaced by
-/// bad lines, and bad lines that would replace tolls. That they do not replace the input is the source's own concern.
+/// bad lines, and bad lines that would replace tolls or a lexicon. That they do not replace the input is the source's own concern.
 pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option<&Path>) -> Result<()> {
     let refuse = |problem: String| Err(WrongOption(problem).into());
-    if let (Some(diverted), Some(tolls)) = (diverted, &args.tolls)
-        && replaces(diverted, tolls)
+    let beside = [("--tolls", &args.tolls), ("--lexicon", &args.lexicon)];
+    let beside = || beside.into_iter().filter_map(|(option, file)| Some((option, file.as_ref()?)));
+    if let Some(diverted) = diverted
+        && let Some((option, _)) = beside().find(|(_, file)| replaces(diverted, file))
     {
         let path = diverted.display();
-        return refuse(format!("--on-bad: {path} is the file of --tolls; take another file"));
+        return refuse(format!("--on-bad: {path} is the file of {option}; take another file"));
     }
     for name in results {
         let Some(result) = args.results_file(name)? else { continue };
@@ -24,8 +26,8 @@ pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option
         if args.input.as_ref().is_some_and(|input| replaces(&result, input)) {
             return refuse(format!("--results: {path} is the input; take another folder"));
         }
-        if args.tolls.as_ref().is_some_and(|tolls| replaces(&result, tolls)) {
-            return refuse(format!("--results: {path} is the file of --tolls; take another folder"));
+        if let Some((option, _)) = beside().find(|(_, file)| replaces(&result, file)) {
+            return refuse(format!("--results: {path} is the file of {option}; take another folder"));
         }
         if diverted.is_some_and(|diverted| replaces(&result, diverted) || replaces(diverted, &result)) {
             let path = diverted.map_or(result.display(), Path::display);

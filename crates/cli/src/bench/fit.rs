@@ -59,6 +59,10 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
         let others = Workload::names_of(|facts| facts.has_tolls);
         return Some(format!("--tolls is for {others}: leave it away for {name}"));
     }
+    if args.lexicon.is_some() && !facts.has_lexicon {
+        let others = Workload::names_of(|facts| facts.has_lexicon);
+        return Some(format!("--lexicon is for {others}: leave it away for {name}"));
+    }
     args.input.as_ref()?;
     if !facts.is_recorded {
         let others = Workload::names_of(|facts| facts.is_recorded);

@@ -6,7 +6,7 @@ use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::ysb::event;
-use thalweg_workloads::{distinct, grep, nyt, wordcount};
+use thalweg_workloads::{distinct, grep, nyt, tweets, wordcount};
 
 /// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -25,6 +25,8 @@ pub enum Workload {
     Wordcount,
     /// Requests, and how many different URLs they are for.
     Distinct,
+    /// Tweets: when their mood has changed, and the most frequent words of that time.
+    Tweets,
 }
 
 /// What a workload takes.
@@ -41,6 +43,8 @@ pub struct Facts {
     pub is_recorded: bool,
     /// Whether it takes `--tolls`.
     pub has_tolls: bool,
+    /// Whether it takes `--lexicon`.
+    pub has_lexicon: bool,
     /// Whether it takes `--cyclic`.
     pub has_cycle: bool,
     /// As which hand-written loops there is.
@@ -74,6 +78,7 @@ const YSB: Facts = Facts {
     rate_per_s_max: None,
     is_recorded: false,
     has_tolls: false,
+    has_lexicon: false,
     has_cycle: true,
     loops: &LoopKind::ALL,
 };
@@ -135,8 +140,11 @@ const DISTINCT: Facts = Facts {
     ..GREP
 };
 
+const TWEETS: Facts = Facts { name: "tweets", has_lexicon: true, ..DISTINCT };
+
 const _: () = assert!(
-    grep::WINDOW.as_micros() == wordcount::WINDOW.as_micros()
+    distinct::WINDOW.as_micros() == tweets::WINDOW.as_micros()
+        && grep::WINDOW.as_micros() == wordcount::WINDOW.as_micros()
         && grep::SLIDE.as_micros() == wordcount::SLIDE.as_micros()
 );
 
@@ -151,6 +159,7 @@ impl Workload {
             Workload::Grep => &GREP,
             Workload::Wordcount => &WORDCOUNT,
             Workload::Distinct => &DISTINCT,
+            Workload::Tweets => &TWEETS,
         }
     }
 

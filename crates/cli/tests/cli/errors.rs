@@ -90,6 +90,7 @@ fn options_that_do_not_fit() {
         "bench lrb --api loop-blocks --input cars.csv",
         "bench lrb --api loop-blocks --results out",
         "bench distinct --slide 500ms",
+        "bench grep --lexicon scores.txt",
         "bench grep --window 500us",
         "bench wordcount --api loop-fused",
         "bench wordcount --api loop-blocks --slide 2s",

@@ -30,9 +30,13 @@ const RUNS: [&str; 6] = [
 #[test]
 fn generated_lines_give_the_reference_s_results() {
     let folder = Folder::new("lines_generated");
-    for workload in ["grep", "wordcount", "distinct"] {
+    for workload in ["grep", "wordcount", "distinct", "tweets"] {
         for run in RUNS {
-            let run = if workload == "distinct" { run.replace(" --slide 3ms", "") } else { run.to_owned() };
+            let run = if matches!(workload, "distinct" | "tweets") {
+                run.replace(" --slide 3ms", "")
+            } else {
+                run.to_owned()
+            };
             assert_right(&folder.json(&format!("bench {workload} --seconds 0.1 --warmup 0 {run}")));
         }
         let figures =
@@ -155,4 +159,52 @@ fn a_recorded_log_gives_the_reference_s_results() {
             .collect::<Vec<_>>(),
         ["1113"]
     );
+}
+
+#[test]
+fn changes_of_mood_are_told_with_their_words() {
+    let folder = Folder::new("lines_tweets");
+    // A line a microsecond: a window has a thousand.
+    let tweets = |tweet: &str, count: usize| format!("{tweet}\n").repeat(count);
+    folder.write(
+        "tweets.txt",
+        tweets("A good day", 1_000) + &tweets("a BAD day, bad", 600) + &tweets("so so", 500),
+    );
+    folder.write("scores.txt", "good\t1\nbad\t-1\n");
+    let run = "bench tweets --input tweets.txt --lexicon scores.txt --window 1ms --results out";
+    let figures = folder.json(run);
+    assert_right(&figures);
+    let words = ["so:800 day:600 bad:600 a:600 BAD:600", "so:200"];
+    let expected = [format!("1,1000,-1200,{}", words[0]), format!("2,100,0,{}", words[1])];
+    assert_eq!(rows(&folder, "out/tweets.csv"), expected);
+
+    let ran = folder.run("bench tweets --lexicon missing.txt");
+    assert!(ran.code == 1 && ran.stderr.contains("--lexicon: missing.txt cannot be read"), "{ran:?}");
+    folder.write("wrong.txt", "good 1\n");
+    let ran = folder.run("bench tweets --lexicon wrong.txt");
+    assert!(
+        ran.code == 1 && ran.stderr.contains("LEXICON_LINE: --lexicon: wrong.txt: line 1 is not"),
+        "{ran:?}"
+    );
+    folder.write("tweets.csv", "good\t1\n");
+    let ran = folder.run("bench tweets --lexicon tweets.csv --results . --seconds 0.1");
+    assert!(ran.code == 2 && ran.stderr.contains("is the file of --lexicon"), "{ran:?}");
+}
+
+#[test]
+fn recorded_reviews_give_the_reference_s_results() {
+    let folder = Folder::new("lines_reviews");
+    if !link(&folder, "text/rt_polarity_pos.txt.gz", "reviews.txt.gz")
+        || !link(&folder, "sentiment/AFINN-111.txt", "afinn.txt")
+    {
+        return;
+    }
+    for options in ["", "--workers 2 --isolate --block-records 3", "--window 5ms"] {
+        let run = "bench tweets --input reviews.txt.gz --lexicon afinn.txt --window 1ms --results out";
+        let run =
+            if options.starts_with("--window") { run.replace("--window 1ms", "") } else { run.to_owned() };
+        let figures = folder.json(&format!("{run} {options}"));
+        assert_right(&figures);
+        assert_eq!(figures["events_in"], 5_331, "{figures}");
+    }
 }

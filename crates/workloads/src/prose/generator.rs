@@ -17,6 +17,17 @@ pub struct TextGenerator {
     texts: Box<[Text]>,
     /// Of the buffers that they lie in.
     buffer_bytes: usize,
+    /// How many texts in a row are taken in turn, and over how many records; none if all are.
+    moods: Option<Moods>,
+}
+
+/// Texts of one kind after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Moods {
+    /// Texts of each kind: a power of two. There is a power of two of kinds.
+    pub(crate) texts: usize,
+    /// Records of one kind in a row.
+    pub(crate) records: u64,
 }
 
 impl TextGenerator {
@@ -79,7 +90,13 @@ impl TextGenerator {
 
     fn in_turn(texts: Vec<Text>, buffer_bytes: usize) -> Self {
         assert!(texts.len().is_power_of_two(), "{} texts are no power of two", texts.len());
-        TextGenerator { texts: texts.into(), buffer_bytes }
+        TextGenerator { texts: texts.into(), buffer_bytes, moods: None }
+    }
+
+    /// The same texts, one kind after the other.
+    pub(crate) fn with_moods(self, moods: Moods) -> Self {
+        assert!(moods.texts.is_power_of_two() && moods.texts <= self.texts.len(), "{moods:?}");
+        TextGenerator { moods: Some(moods), ..self }
     }
 
     /// All texts.
@@ -90,7 +107,13 @@ impl TextGenerator {
     /// Which of them is the one at an index of the sequence.
     #[inline(always)]
     pub fn place_of(&self, index: u64) -> usize {
-        index as usize & (self.texts.len() - 1)
+        let place = match self.moods {
+            None => index as usize,
+            Some(Moods { texts, records }) => {
+                (index / records) as usize * texts + (index as usize & (texts - 1))
+            }
+        };
+        place & (self.texts.len() - 1)
     }
 }
 
@@ -132,5 +155,14 @@ mod tests {
         assert_eq!(generator.value(1_024 + 5, EventTime::EPOCH), generator.texts()[5]);
         let text_bytes = 1_024 * 100;
         assert!((text_bytes..text_bytes + 200).contains(&generator.buffer_bytes));
+    }
+
+    #[test]
+    fn moods_take_turns() {
+        let generator =
+            TextGenerator::of((0..8).map(|n| n.to_string())).with_moods(Moods { texts: 2, records: 5 });
+        let drawn: String =
+            (0..24).map(|index| generator.value(index, EventTime::EPOCH).to_string()).collect();
+        assert_eq!(drawn, "010103232345454767670101");
     }
 }

@@ -66,7 +66,7 @@ impl<'a> WordTable<'a> {
 }
 
 #[inline(always)]
-pub(super) fn hash(bytes: &[u8]) -> u64 {
+pub(crate) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let mut hash = bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);

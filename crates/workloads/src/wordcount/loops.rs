@@ -78,14 +78,14 @@ impl Fed for Blocks<'_> {
 
 /// Where in a block of lines the next word is looked for.
 #[derive(Clone, Copy, Default)]
-struct Place {
-    line: usize,
+pub(crate) struct Place {
+    pub(crate) line: usize,
     byte: usize,
 }
 
 /// Flat map: words, as many as the block takes. Returns how many.
 #[inline(never)]
-fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
+pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
     let mut count = 0;
     while let Some(Record { event_time, value: line }) = lines.get(at.line) {
         while let Some((start, end)) = next_word(line.as_bytes(), at.byte) {
@@ -103,7 +103,7 @@ fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a 
 
 /// Window: counts per word.
 #[inline(never)]
-fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>]) {
+pub(crate) fn count_words<'a>(pane: &mut WordTable<'a>, words: &[Record<&'a str>]) {
     for word in words {
         pane.add(word.value, 1);
     }

@@ -1,0 +1,146 @@
+//! Tweets: when did the mood of a stream of tweets change, and which words were in use then?
+//!
+//! ```text
+//! source -+-> map(score) -> score per window, 1 s -> changes -----------------------+-> window join, 1 s -> sink
+//!         +-> flat_map(words) -> count per word, 1 s -> most frequent of them, 1 s -+
+//! ```
+//!
+//! 1. [`lexicon`]: the scores of words.
+//! 2. [`generator()`]: tweets that follow from a seed, and whose mood changes.
+//! 3. [`query`]: the query in the typed interface, eight operators.
+//! 4. [`loops`]: the same job without an engine.
+//!
+//! What comes out must equal [`crate::reference::tweets`].
+//!
+//! Source: the StreamBox paper, section 9, "Tweets Sentiment Analysis", which says what the two pipelines are and that there
+//! are 8 transforms; what a significant change is, how many words there are and how the two meet is ours. Scores are those
+//! of AFINN (Nielsen, "A new ANEW: Evaluation of a word list for sentiment analysis in microblogs", 2011), if a run names a
+//! file that has them.
+
+pub mod lexicon;
+pub mod loops;
+pub mod query;
+
+use serde::{Deserialize, Serialize};
+use thalweg_model::{Entropy, SeededEntropy, Span, Text};
+
+use crate::prose::TextGenerator;
+use crate::prose::generator::Moods;
+use crate::prose::vocabulary::Vocabulary;
+
+pub use lexicon::{Lexicon, LexiconError};
+
+/// The windows of scores, words and of the join, unless a run asks for others.
+pub const WINDOW: Span = Span::from_secs(1);
+
+/// Words that are told of a window.
+pub const TOP_WORDS: usize = 10;
+
+/// A change of the mean score by so many hundredths is significant.
+pub const CHANGE_HUNDREDTHS: i64 = 10;
+
+/// Kinds of tweets, from sad to happy, and generated tweets of each.
+const MOODS: usize = 8;
+const TWEETS_OF_MOOD: usize = 1 << 13;
+
+/// Tweets of one mood in a row: less than a second has, so that moods mix.
+const MOOD_RECORDS: u64 = 700_000;
+
+/// Share of the words that have a feeling, apart from those that come by chance.
+const SCORED_SHARE: f64 = 0.1;
+
+/// Tweets that follow from a seed: 5 to 20 words each, 5 MB in all.
+pub fn generator(seed: u64) -> TextGenerator {
+    let vocabulary = Vocabulary::new();
+    let mut entropy = SeededEntropy::new(seed);
+    let texts = (0..MOODS * TWEETS_OF_MOOD).map(|number| {
+        // Neighbours differ.
+        let mood = number / TWEETS_OF_MOOD * 5 % MOODS;
+        let good_share = (mood as f64 + 0.5) / MOODS as f64;
+        let mut tweet = String::new();
+        for _ in 0..5 + entropy.below(16) {
+            let is_scored = entropy.unit() < SCORED_SHARE;
+            let is_good = entropy.unit() < good_share;
+            let word = match is_scored {
+                true => vocabulary.draw_scored(is_good, &mut entropy),
+                false => vocabulary.draw(&mut entropy),
+            };
+            tweet.push_str(word);
+            tweet.push(' ');
+        }
+        tweet.truncate(tweet.len() - 1);
+        tweet
+    });
+    TextGenerator::of(texts).with_moods(Moods { texts: TWEETS_OF_MOOD, records: MOOD_RECORDS })
+}
+
+/// The score of some tweets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Sentiment {
+    /// How many.
+    pub tweets: u64,
+    /// The sum of their scores.
+    pub score: i64,
+}
+
+impl Sentiment {
+    /// Takes in a tweet.
+    #[inline]
+    pub(crate) fn add(&mut self, score: i64) {
+        self.tweets += 1;
+        self.score += score;
+    }
+
+    /// Whether the mean score is another by [`CHANGE_HUNDREDTHS`] or more; exact, for there is no division.
+    pub fn differs_from(self, other: Sentiment) -> bool {
+        let [ours, theirs] = [self.tweets, other.tweets].map(i128::from);
+        let difference = i128::from(self.score) * theirs - i128::from(other.score) * ours;
+        100 * difference.abs() >= i128::from(CHANGE_HUNDREDTHS) * ours * theirs
+    }
+}
+
+/// What comes out of a window in which the mood has changed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Mood {
+    /// The score of its tweets.
+    pub sentiment: Sentiment,
+    /// The words that came most often with their counts, most frequent first; of words that came as often, the last by
+    /// the alphabet of their bytes comes first.
+    pub words: Vec<WordCount>,
+}
+
+/// How often a word came; the word.
+pub type WordCount = (u64, Text);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::prose::vocabulary::SCORED;
+
+    #[test]
+    fn moods_differ_and_take_turns() {
+        let generator = generator(1);
+        let lexicon = Lexicon::of(SCORED).unwrap();
+        let mean = |mood: usize| {
+            let mut sentiment = Sentiment::default();
+            let first = mood as u64 * MOOD_RECORDS;
+            for index in first..first + TWEETS_OF_MOOD as u64 {
+                sentiment.add(lexicon.score_of(&generator.texts()[generator.place_of(index)]));
+            }
+            sentiment.score as f64 / sentiment.tweets as f64
+        };
+        let means: Vec<f64> = (0..MOODS).map(mean).collect();
+        assert!(means[0] < -1.0 && means[3] > 1.0, "{means:?}");
+        assert!(means.windows(2).all(|two| (two[0] - two[1]).abs() > 0.5), "{means:?}");
+    }
+
+    #[test]
+    fn a_change_is_significant_from_a_tenth_on() {
+        let sentiment = |tweets, score| Sentiment { tweets, score };
+        assert!(sentiment(10, 5).differs_from(sentiment(10, 4)));
+        assert!(sentiment(10, 4).differs_from(sentiment(20, 10)));
+        assert!(!sentiment(100, 50).differs_from(sentiment(100, 41)));
+        assert!(!sentiment(1, i64::MAX).differs_from(sentiment(1, i64::MAX)));
+        assert!(sentiment(1 << 50, -(1 << 50)).differs_from(sentiment(1 << 50, 1 << 50)));
+    }
+}
