@@ -8,6 +8,7 @@
 //! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
 //! 3. [`lrb`], Linear Road: ten operators over the reports of cars, and the benchmark's full rules.
 //! 4. [`grep`], [`wordcount`], [`distinct`] and [`tweets`]: StreamBox's four over text; [`prose`] has the lines, and what a word is.
+//! 4. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
 //! 5. [`loops`]: how hand-written loops are run and timed.
 //! 6. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
@@ -24,6 +25,7 @@ pub mod distinct;
 pub mod grep;
 pub mod loops;
 pub mod lrb;
+pub mod netmon;
 pub mod nyt;
 pub mod prose;
 pub mod reference;

@@ -11,6 +11,7 @@
 //! * [`lrb`]: Linear Road in the papers' short form: cars, speed, toll and accidents per segment and minute.
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
 //! * [`lines`]: what comes of lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
+//! * [`netmon`]: mean round-trip time per pair of machines and window, and in closed form for runs of any length.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
@@ -19,6 +20,7 @@ pub mod grep;
 pub mod lines;
 pub mod lrb;
 pub mod lrb_full;
+pub mod netmon;
 pub mod nyt;
 pub mod tweets;
 pub mod wordcount;

@@ -1,0 +1,121 @@
+//! Probes from a seed, distributed like 385,747 recorded ones: 99 machines that all ask each other. Made once into a
+//! cache, then copied from it.
+//!
+//! The recording is of the Seattle network, 99 machines in 40 slices of time. Each slice has a round-trip time for nearly
+//! each of 9,702 pairs, in an unnamed unit that looks like seconds. Of the variance of its logarithm 54 % lies between pairs
+//! and 46 % within them.
+
+use std::fmt;
+
+use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
+
+use super::probe::{IpPair, Probe};
+
+/// Probes in the cache, 15 MiB; the sequence repeats after them. Two epochs: so that a run at the nominal rate has windows
+/// of two kinds only, which the reference need not count one by one.
+pub const CACHE_PROBES: usize = 1_000_000;
+
+/// Machines, from 10.0.0.1 on.
+pub const MACHINE_COUNT: u32 = 99;
+
+/// Pairs of different machines, each direction by itself.
+pub const PAIR_COUNT: usize = (MACHINE_COUNT * (MACHINE_COUNT - 1)) as usize;
+
+/// 10.0.0.0, before the first machine.
+const NETWORK: u32 = 10 << 24;
+
+/// Shares of round-trip times that are at most so long.
+const RTT_QUANTILES: [(f64, f64); 12] = [
+    (0.0, 0.01),
+    (0.01, 0.01),
+    (0.05, 0.03),
+    (0.10, 0.04),
+    (0.25, 0.11),
+    (0.50, 0.21),
+    (0.75, 0.43),
+    (0.90, 0.54),
+    (0.95, 0.75),
+    (0.99, 1.5),
+    (0.999, 8.33),
+    (1.0, 23.3),
+];
+
+/// Share of probes that take as long as is usual for their pair. Its square is the share of the variance that lies between
+/// pairs.
+const USUAL_SHARE: f64 = 0.735;
+
+/// The endless sequence of probes: probe `index` is probe `index % CACHE_PROBES` of the cache.
+///
+/// * Pairs are drawn evenly: a window of a second has about 52 probes of each.
+/// * Round-trip times follow the recording's quantiles, in between by straight lines, in hundredths. Each pair has its
+///   usual one, which three probes of four take, and the others take any.
+pub struct NetmonGenerator {
+    cache: Box<[Probe; CACHE_PROBES]>,
+}
+
+impl NetmonGenerator {
+    /// Makes the cache; equal seeds give equal probes.
+    pub fn new(seed: u64) -> Self {
+        let mut entropy = SeededEntropy::new(seed);
+        let pairs = pairs(&mut entropy);
+        let probes: Vec<Probe> = (0..CACHE_PROBES).map(|_| probe(&pairs, &mut entropy)).collect();
+        let cache =
+            probes.into_boxed_slice().try_into().expect("as many probes as the cache holds were made");
+        NetmonGenerator { cache }
+    }
+
+    /// One period of the sequence.
+    pub fn cache(&self) -> &[Probe; CACHE_PROBES] {
+        &self.cache
+    }
+}
+
+impl fmt::Debug for NetmonGenerator {
+    /// Without the cache, which would fill a book.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("NetmonGenerator").finish_non_exhaustive()
+    }
+}
+
+impl Generate for NetmonGenerator {
+    type Item = Probe;
+
+    const IS_CHEAP: bool = true;
+
+    #[inline]
+    fn value(&self, index: u64, _event_time: EventTime) -> Probe {
+        self.cache[(index % CACHE_PROBES as u64) as usize]
+    }
+
+    fn cache_bytes(&self) -> usize {
+        size_of_val(&*self.cache)
+    }
+}
+
+/// Every pair, with the round-trip time that is usual for it.
+fn pairs(entropy: &mut SeededEntropy) -> Vec<Probe> {
+    let machines = 1..=MACHINE_COUNT;
+    let pairs = machines.clone().flat_map(|source| machines.clone().map(move |other| (source, other)));
+    let different = pairs.filter(|(source, destination)| source != destination);
+    let addressed = different
+        .map(|(source, destination)| IpPair { source: NETWORK + source, destination: NETWORK + destination });
+    addressed.map(|pair| Probe { pair, rtt: rtt_at(entropy.unit()) }).collect()
+}
+
+fn probe(pairs: &[Probe], entropy: &mut SeededEntropy) -> Probe {
+    let Probe { pair, rtt: usual } = pairs[entropy.below(pairs.len() as u64) as usize];
+    // Every probe draws all of its numbers, used or not: so pairs are the same whatever the shares are.
+    let (is_usual, other) = (entropy.unit() < USUAL_SHARE, rtt_at(entropy.unit()));
+    Probe { pair, rtt: if is_usual { usual } else { other } }
+}
+
+/// The round-trip time that a share of the probes does not exceed, in hundredths as recorded.
+fn rtt_at(share: f64) -> f64 {
+    let behind = RTT_QUANTILES.partition_point(|&(quantile, _)| quantile <= share);
+    let ((low_share, low), (high_share, high)) = (RTT_QUANTILES[behind - 1], RTT_QUANTILES[behind]);
+    let rtt = low + (high - low) * (share - low_share) / (high_share - low_share);
+    (rtt * 100.0).round() / 100.0
+}
+
+#[cfg(test)]
+mod tests;

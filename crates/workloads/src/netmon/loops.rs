@@ -1,0 +1,162 @@
+//! The ceilings: netmon as hand-written single-threaded loops, without an engine. What an engine adds to them is its
+//! overhead, so they are as fast as safe Rust lets us make them, and they do the whole job: every probe is read from the
+//! generator's cache, stamped and added to its pair, and the results are compared with the reference.
+//!
+//! Two ways to write it: `blocks`, where the source leaves rows in a block and the window takes them from there, as between
+//! an engine's operators; and `fused`, one loop. They share `window`: the one open window, a hash table of pairs.
+//!
+//! What they may do and an engine may not: the input is known to ascend, so a window closes when the first record behind it
+//! comes; the place in the cache is counted on, not divided; sums are plain, since round-trip times are not below zero;
+//! nothing is counted but the results.
+//!
+//! Source: McSherry, Isard and Murray, "Scalability! But at what COST?", HotOS 2015.
+
+mod table;
+mod window;
+
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use thalweg_model::{EventTime, Record, Windowed};
+
+use super::generator::{CACHE_PROBES, NetmonGenerator};
+use super::probe::{IpPair, Probe};
+use crate::loops::stamps::Stamps;
+use crate::loops::{CLOCK_STRIDE_EVENTS, Fed, LoopKind, LoopReport, LoopStop, drive, run_workers};
+use window::OpenWindow;
+
+/// The ways in which the loop is written.
+pub const KINDS: [LoopKind; 2] = [LoopKind::Blocks, LoopKind::Fused];
+
+/// What to run.
+#[derive(Clone, Copy, Debug)]
+pub struct LoopOptions<'a> {
+    /// How the loop is written: one of [`KINDS`].
+    pub kind: LoopKind,
+    /// Threads. Each runs a loop and a stream of its own; they share nothing but the generator's cache.
+    pub workers: NonZeroUsize,
+    /// Probes in a block; the engine's default is [`DEFAULT_BLOCK_RECORDS`](crate::loops::DEFAULT_BLOCK_RECORDS). A block
+    /// also ends where the generator's cache does. [`LoopKind::Fused`] ignores it.
+    pub block_records: NonZeroUsize,
+    /// When a worker stops.
+    pub stop: LoopStop,
+    /// The probe at `index` of a worker's stream is stamped `start + index / nominal_rate_per_s`, rounded
+    /// down to a microsecond.
+    pub nominal_rate_per_s: NonZeroU64,
+    /// The first probe's time.
+    pub start: EventTime,
+    /// Where probes come from.
+    pub generator: &'a NetmonGenerator,
+}
+
+/// Runs the loop on `workers` new threads, from a common start, and waits for all of them.
+///
+/// A worker's probe `index` is the cache's `(first_event + index) % CACHE_PROBES`. Workers start at equal
+/// distances, so that they do not read the same lines from memory together. Results come by window, then pair.
+///
+/// # Panics
+/// If there is no loop of this kind, or the stamps leave the range of [`EventTime`] (in builds with overflow checks).
+pub fn run(options: LoopOptions<'_>) -> LoopReport<Windowed<IpPair, f64>> {
+    run_workers(options.workers, |index, together| {
+        let first_event = CACHE_PROBES / options.workers * index;
+        let block = match options.kind {
+            LoopKind::Blocks => vec![BLANK; options.block_records.get()],
+            LoopKind::Fused => Vec::new(),
+            other => panic!("netmon has no {}", other.name()),
+        };
+        let stream = Stream {
+            cache: options.generator.cache(),
+            place: first_event,
+            stamps: Stamps::new(options.start, options.nominal_rate_per_s),
+            block,
+            open: OpenWindow::new(),
+        };
+        drive(stream, first_event, options.stop, together)
+    })
+}
+
+/// A row of a block before anything was written to it.
+const BLANK: Record<Probe> =
+    Record::new(EventTime::EPOCH, Probe { pair: IpPair { source: 0, destination: 0 }, rtt: 0.0 });
+
+/// A loop and the probes that it takes, from the generator's cache.
+struct Stream<'a> {
+    cache: &'a [Probe; CACHE_PROBES],
+    /// Of the next probe in the cache.
+    place: usize,
+    stamps: Stamps,
+    /// Between source and window; empty if they are one loop.
+    block: Vec<Record<Probe>>,
+    open: OpenWindow,
+}
+
+impl Fed for Stream<'_> {
+    type Row = Windowed<IpPair, f64>;
+
+    fn run_block(&mut self, limit: usize) -> usize {
+        let most = if self.block.is_empty() { CLOCK_STRIDE_EVENTS as usize } else { self.block.len() };
+        let count = limit.min(most).min(CACHE_PROBES - self.place);
+        let probes = &self.cache[self.place..self.place + count];
+        if self.block.is_empty() {
+            stamp_and_add(probes, &mut self.stamps, &mut self.open);
+        } else {
+            let rows = &mut self.block[..count];
+            stamp(probes, &mut self.stamps, rows);
+            add(rows, &mut self.open);
+        }
+        self.place = (self.place + count) % CACHE_PROBES;
+        count
+    }
+
+    fn finish(self) -> Vec<Windowed<IpPair, f64>> {
+        self.open.finish()
+    }
+}
+
+/// Source: copies probes and gives them their time.
+#[inline(never)]
+fn stamp(probes: &[Probe], stamps: &mut Stamps, rows: &mut [Record<Probe>]) {
+    // A copy in registers: written back once, not once per row.
+    let mut local = *stamps;
+    for (row, probe) in rows.iter_mut().zip(probes) {
+        *row = Record::new(local.next_stamp(), *probe);
+    }
+    *stamps = local;
+}
+
+/// Window: adds rows to their pairs, window by window.
+#[inline(never)]
+fn add(rows: &[Record<Probe>], open: &mut OpenWindow) {
+    let mut rest = rows;
+    while let (Some(first), Some(last)) = (rest.first(), rest.last()) {
+        open.move_to(first.event_time);
+        let end = open.end();
+        let count = if last.event_time < end {
+            rest.len()
+        } else {
+            // At least the first, which opened the window.
+            rest.partition_point(|row| row.event_time < end).max(1)
+        };
+        let (run, behind) = rest.split_at(count);
+        for row in run {
+            open.pairs.add(row.value.pair.as_number(), row.value.rtt);
+        }
+        rest = behind;
+    }
+}
+
+/// The whole job in one loop; nothing is written but the sums.
+#[inline(never)]
+fn stamp_and_add(probes: &[Probe], stamps: &mut Stamps, open: &mut OpenWindow) {
+    let mut local = *stamps;
+    for probe in probes {
+        let event_time = local.next_stamp();
+        if open.end() <= event_time {
+            open.move_to(event_time);
+        }
+        open.pairs.add(probe.pair.as_number(), probe.rtt);
+    }
+    *stamps = local;
+}
+
+#[cfg(test)]
+mod tests;

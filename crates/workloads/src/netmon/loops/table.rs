@@ -1,0 +1,87 @@
+//! A hash table of pairs in one array, by open addressing with linear probing. Its size is part of its type, so that the
+//! compiler knows that a hash is a valid index. No defence against chosen keys, no growth, no removal: a ceiling needs none
+//! of them.
+
+use crate::netmon::generator::PAIR_COUNT;
+
+/// A power of two: 9,702 pairs take three slots of ten, 768 KiB in all.
+const SLOTS: usize = 1 << 15;
+
+const _: () = assert!(PAIR_COUNT <= SLOTS / 2);
+
+/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Free if its count is zero.
+#[derive(Clone, Copy)]
+struct Slot {
+    pair: u64,
+    sum: f64,
+    count: u64,
+}
+
+const FREE: Slot = Slot { pair: 0, sum: 0.0, count: 0 };
+
+/// Sum and count by pair.
+pub(super) struct PairTable {
+    slots: Box<[Slot; SLOTS]>,
+}
+
+impl PairTable {
+    /// Without pairs.
+    pub(super) fn new() -> Self {
+        let slots = vec![FREE; SLOTS].into_boxed_slice();
+        PairTable { slots: slots.try_into().unwrap_or_else(|_| unreachable!("the slots were just made")) }
+    }
+
+    /// Adds a round-trip time to a pair. There are fewer pairs than slots.
+    #[inline(always)]
+    pub(super) fn add(&mut self, pair: u64, rtt: f64) {
+        let mut index = (pair.wrapping_mul(MULTIPLIER) >> (u64::BITS - SLOTS.ilog2())) as usize;
+        loop {
+            let slot = &mut self.slots[index];
+            if slot.pair == pair || slot.count == 0 {
+                slot.pair = pair;
+                slot.sum += rtt;
+                slot.count += 1;
+                return;
+            }
+            index = (index + 1) & (SLOTS - 1);
+        }
+    }
+
+    /// Hands out all means, in no order, and forgets them.
+    pub(super) fn drain(&mut self) -> impl Iterator<Item = (u64, f64)> {
+        self.slots.iter_mut().filter(|slot| slot.count > 0).map(|slot| {
+            let Slot { pair, sum, count } = std::mem::replace(slot, FREE);
+            (pair, sum / count as f64)
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Any numbers, zero among them, and more of them in one place than there is room.
+    #[test]
+    fn what_is_added_is_found_wherever_it_collides() {
+        let mut table = PairTable::new();
+        let pairs: Vec<u64> = (0..500).flat_map(|n| [n, n << 49, u64::MAX - n]).collect();
+        for round in 0..3 {
+            for &pair in &pairs {
+                table.add(pair, (pair % 7) as f64);
+                table.add(pair, (pair % 7 + 2 * round) as f64);
+            }
+            let mut drained: Vec<(u64, f64)> = table.drain().collect();
+            drained.sort_unstable_by_key(|entry| entry.0);
+            let mut expected: Vec<(u64, f64)> =
+                pairs.iter().map(|&pair| (pair, (pair % 7 + round) as f64)).collect();
+            expected.sort_unstable_by_key(|entry| entry.0);
+            expected.dedup();
+            assert_eq!(drained, expected, "round {round}");
+        }
+        assert_eq!(table.drain().count(), 0);
+    }
+}
