@@ -1,7 +1,7 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
-//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`] and [`lrb_full`] make the queries and
+//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`] and [`netmon`] make the queries and
 //! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
 //! the reference; [`linear_road`] is what the last two share. [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the
 //! same from lines of text, by way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
@@ -19,6 +19,7 @@ mod linear_road;
 mod lines;
 mod lrb;
 mod lrb_full;
+mod netmon;
 mod nyt;
 mod offered;
 mod plain_lines;
@@ -63,6 +64,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Workload::Wordcount => wordcount::run(args, interrupt)?,
             Workload::Distinct => distinct::run(args, interrupt)?,
             Workload::Tweets => tweets::run(args, interrupt)?,
+            Workload::Netmon => netmon::run(args, interrupt)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.

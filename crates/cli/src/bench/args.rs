@@ -84,6 +84,14 @@ pub struct BenchArgs {
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
     /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or
     /// a web server's log in the combined format (distinct).
+    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 1s for netmon].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub window: Option<Span>,
+    /// From the start of one window to that of the next, at most their size (ysb, nyt, netmon) [default: their size].
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub slide: Option<Span>,
+    /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
+    /// without a header (lrb, lrb-full), or slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
@@ -95,6 +103,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
+    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv, lrb.csv or netmon.csv; type0_toll.csv,
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -140,12 +149,13 @@ pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
     /// One hand-written loop per operator (all but nyt and lrb-full).
+    /// One hand-written loop per operator (ysb, lrb, netmon).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,
     /// Two hand-written chains (ysb).
     LoopChains,
-    /// One hand-written loop (ysb).
+    /// One hand-written loop (ysb, netmon).
     LoopFused,
 }
 

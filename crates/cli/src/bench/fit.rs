@@ -108,7 +108,10 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
         let there_is = match loops {
             [] => "no hand-written loop; take typed".to_owned(),
             [one] => format!("no other hand-written loop than {0}; take {0} or typed", one.name()),
-            _ => unreachable!("a workload has no loop, one or all"),
+            some => {
+                let names: Vec<&str> = some.iter().map(|kind| kind.name()).collect();
+                format!("no such hand-written loop; take {} or typed", names.join(", "))
+            }
         };
         return Some(format!("--api {api}: {name} has {there_is}"));
     }

@@ -5,6 +5,8 @@ use thalweg::Span;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
+use thalweg_workloads::netmon;
+use thalweg_workloads::nyt;
 use thalweg_workloads::ysb::event;
 use thalweg_workloads::{distinct, grep, nyt, tweets, wordcount};
 
@@ -27,6 +29,8 @@ pub enum Workload {
     Distinct,
     /// Tweets: when their mood has changed, and the most frequent words of that time.
     Tweets,
+    /// Network monitoring: mean round-trip time of each pair of machines.
+    Netmon,
 }
 
 /// What a workload takes.
@@ -148,6 +152,14 @@ const _: () = assert!(
         && grep::SLIDE.as_micros() == wordcount::SLIDE.as_micros()
 );
 
+const NETMON: Facts = Facts {
+    name: "netmon",
+    windows: Some(Windows { size: netmon::WINDOW, unit: Span::from_millis(1), units: "milliseconds" }),
+    nominal_rate_per_s: netmon::PROBES_PER_S,
+    loops: &netmon::loops::KINDS,
+    ..NYT
+};
+
 impl Workload {
     /// What it takes.
     pub const fn facts(self) -> &'static Facts {
@@ -160,6 +172,7 @@ impl Workload {
             Workload::Wordcount => &WORDCOUNT,
             Workload::Distinct => &DISTINCT,
             Workload::Tweets => &TWEETS,
+            Workload::Netmon => &NETMON,
         }
     }
 

@@ -11,5 +11,6 @@ mod help;
 mod hostile_lines;
 mod linear_road;
 mod lines;
+mod netmon;
 mod recorded;
 mod support;

@@ -1,0 +1,145 @@
+//! `bench netmon`: the query, or one of the loops it is measured against, from generated probes, or from [`recorded`] ones.
+
+mod recorded;
+
+use std::net::Ipv4Addr;
+use std::sync::Arc;
+
+use anyhow::Result;
+use thalweg::{EventTime, Generate, Graph, Query, Record, Source, Windowed};
+use thalweg_connectors::RowWriter;
+use thalweg_workloads::loops::LoopKind;
+use thalweg_workloads::netmon::loops::{self, LoopOptions};
+use thalweg_workloads::netmon::{IpPair, NetmonGenerator, Probe, WINDOW, query};
+use thalweg_workloads::reference::Row;
+use thalweg_workloads::reference::netmon::{NetmonDrain, NetmonInput, NetmonRow, NetmonSums};
+
+use super::args::BenchArgs;
+use super::by_hand::{self, Settings};
+use super::drive::drive;
+use super::offered::Offered;
+use super::report::{Checked, Figures};
+use super::rows::{self, Kept, Rows};
+use super::{fit, reserve_cache};
+use crate::failure;
+use crate::interrupt::Interrupt;
+
+/// Above so many rows of a query its results are checked for conservation only: 160 MB of them are kept until then.
+const ROWS_MAX: u64 = 5_000_000;
+
+/// Runs the query or a loop.
+pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    if let Some(input) = &args.input {
+        return recorded::run(args, input, interrupt);
+    }
+    let generator = Arc::new(NetmonGenerator::new(args.seed));
+    match args.api.loop_kind() {
+        Some(kind) => Ok(run_loop(args, kind, &generator)),
+        None => run_generated(args, &generator, interrupt),
+    }
+}
+
+fn run_generated(
+    args: &BenchArgs,
+    generator: &Arc<NetmonGenerator>,
+    interrupt: Option<&Interrupt>,
+) -> Result<Figures> {
+    let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
+    let _cache = reserve_cache(&engine, &**generator)?;
+    let offered = Offered::of(args);
+    let mut planned = Vec::new();
+    for name in args.query_names() {
+        planned.push(plan(args, &name, offered.source(args, generator)?)?);
+    }
+    let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
+    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
+        let (rate_per_s, start_us) = offered.stamps();
+        let period: Vec<_> = generator.cache().iter().map(plain).collect();
+        let input =
+            |(index, event_time)| input_of(&Record::new(event_time, generator.value(index, event_time)));
+        Checked::by_reference(driven.first_wrong(|index, report| {
+            let whole = offered.whole(report.events_in);
+            let mut sums = NetmonSums::new(fit::reference_windows(args));
+            sums.add_drain(NetmonDrain { period: &period, indexes: 0..whole, rate_per_s, start_us });
+            sums.add(offered.records_from(whole, report.events_in).map(input));
+            difference(&sums, kept[index].take())
+        }))
+    } else {
+        Checked::by_conservation()
+    };
+    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+}
+
+fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<NetmonRow>)>
+where
+    S: Source<Item = Probe> + 'static,
+{
+    let file = args.results_file(&format!("{name}.csv"))?;
+    let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+    let query = Query::new(name);
+    let (strategy, windows) = (args.strategy(), fit::windows(args));
+    query::mean_rtt_per_pair(&query, source, strategy, windows, sink.keeping(ROWS_MAX));
+    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+}
+
+/// The first row that differs. Window by window: there may be millions of rows, and what is expected of windows that have
+/// the same probes is kept once.
+fn difference(expected: &NetmonSums, mut found: Vec<NetmonRow>) -> Option<String> {
+    found.sort_unstable_by_key(Row::key);
+    let mut rest = &found[..];
+    for window in expected.windows() {
+        let last = window.last().expect("a window with a probe has a row");
+        let (of_window, behind) =
+            rest.split_at(rest.partition_point(|row| row.window_start_ms <= last.window_start_ms));
+        if let Some(difference) = rows::difference(&window, of_window) {
+            return Some(difference);
+        }
+        rest = behind;
+    }
+    rows::difference(&[], rest)
+}
+
+fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &NetmonGenerator) -> Figures {
+    let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
+    let start = EventTime::EPOCH;
+    let run = |stop| {
+        loops::run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator })
+    };
+    let cache = generator.cache();
+    by_hand::figures(args, kind, run, |worker| {
+        let (behind, before) = cache.split_at(worker.first_event);
+        let period: Vec<_> = before.iter().chain(behind).map(plain).collect();
+        let (rate_per_s, start_us) = (nominal_rate_per_s.get(), start.as_micros());
+        let mut sums = NetmonSums::new(WINDOW.as_micros());
+        sums.add_drain(NetmonDrain { period: &period, indexes: 0..worker.events, rate_per_s, start_us });
+        difference(&sums, worker.results.iter().map(row_of).collect())
+    })
+}
+
+/// A probe of the generator's period, as the reference takes it.
+fn plain(probe: &Probe) -> (u32, u32, f64) {
+    (probe.pair.source, probe.pair.destination, probe.rtt)
+}
+
+fn input_of(record: &Record<Probe>) -> NetmonInput {
+    let (source, destination, rtt) = plain(&record.value);
+    NetmonInput { event_time_us: record.event_time.as_micros(), source, destination, rtt }
+}
+
+fn row_of(result: &Windowed<IpPair, f64>) -> NetmonRow {
+    NetmonRow {
+        window_start_ms: result.window.start.as_micros().div_euclid(1_000),
+        source: result.key.source,
+        destination: result.key.destination,
+        mean_rtt: result.value,
+    }
+}
+
+fn write_row(record: &Record<Windowed<IpPair, f64>>, row: &mut RowWriter) {
+    let NetmonRow { window_start_ms, source, destination, mean_rtt } = row_of(&record.value);
+    row.push_i64(window_start_ms);
+    row.push_str(&Ipv4Addr::from(source).to_string());
+    row.push_str(&Ipv4Addr::from(destination).to_string());
+    row.push_f64(mean_rtt);
+}
