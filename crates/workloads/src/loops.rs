@@ -1,6 +1,6 @@
 //! What the hand-written loops of all workloads share: how they are called, timed and stopped, and their event
-//! times. The loops themselves are [`crate::ysb::loops`], [`crate::lrb::loops`] and
-//! [`crate::netmon::loops`].
+//! times. The loops themselves are [`crate::ysb::loops`], [`crate::lrb::loops`],
+//! [`crate::netmon::loops`] and [`crate::join::loops`].
 //!
 //! Nothing here decides anything per event: [`LoopKind`] is looked at once per run, the clock every
 //! [`CLOCK_STRIDE_EVENTS`].

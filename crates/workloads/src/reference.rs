@@ -12,12 +12,14 @@
 //! * [`lrb_full`]: Linear Road by its full rules, which are written down there: tolls, accidents, balances.
 //! * [`lines`]: what comes of lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
 //! * [`netmon`]: mean round-trip time per pair of machines and window, and in closed form for runs of any length.
+//! * [`join`]: records of two streams that meet, counted and summed up per second.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
 pub mod distinct;
 pub mod grep;
 pub mod lines;
+pub mod join;
 pub mod lrb;
 pub mod lrb_full;
 pub mod netmon;

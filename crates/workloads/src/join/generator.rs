@@ -1,0 +1,114 @@
+//! Random keys from a seed, made where they are looked at.
+//!
+//! The paper draws "unique 64-bit integers" and does not say how many of them meet. If no key came twice, none would; so
+//! keys are drawn evenly from as many different ones as a stream has records in the second that a record reaches: each
+//! record meets one of the other stream on average, often none and sometimes several, at any rate. (The number that a record
+//! meets has nearly a Poisson distribution with mean 1: 37 % meet nobody, 37 % one, 26 % several.)
+
+use std::num::NonZeroU64;
+
+use thalweg_model::{Entropy, EventTime, Generate, SeededEntropy};
+
+use super::number::Number;
+
+/// One of the two streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The first.
+    Left,
+    /// The second.
+    Right,
+}
+
+/// The endless sequence of one stream's records. Keeps nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct JoinGenerator {
+    /// Where the numbers begin that say which of the keys is drawn.
+    draws: u64,
+    /// Where the keys begin: both streams have the same.
+    keys: u64,
+    key_count: u64,
+}
+
+/// What two numbers of a sequence of SplitMix64 lie apart before they are mixed; odd, so that no two are the same.
+const APART: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl JoinGenerator {
+    /// A stream of so many records per second of event time; equal seeds give equal streams.
+    pub fn new(seed: u64, side: Side, rate_per_s: NonZeroU64) -> Self {
+        let mut entropy = SeededEntropy::new(seed);
+        let [keys, left, right] = [(); 3].map(|()| entropy.next_u64());
+        let draws = match side {
+            Side::Left => left,
+            Side::Right => right,
+        };
+        // Half a second to either side is a second.
+        JoinGenerator { draws, keys, key_count: rate_per_s.get() }
+    }
+
+    /// How many different keys there are.
+    pub fn key_count(&self) -> u64 {
+        self.key_count
+    }
+}
+
+impl Generate for JoinGenerator {
+    type Item = Number;
+
+    const IS_CHEAP: bool = true;
+
+    #[inline]
+    fn value(&self, index: u64, _event_time: EventTime) -> Number {
+        let drawn = at(self.draws, index).below(self.key_count);
+        // Mixing loses nothing: different numbers have different keys.
+        Number { key: at(self.keys, drawn).next_u64(), number: index }
+    }
+
+    fn cache_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// The place of a sequence from which its `index`-th number comes next.
+#[inline]
+fn at(start: u64, index: u64) -> SeededEntropy {
+    SeededEntropy::new(start.wrapping_add(index.wrapping_mul(APART)))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
+    use super::*;
+
+    fn generator(seed: u64, side: Side) -> JoinGenerator {
+        JoinGenerator::new(seed, side, NonZeroU64::new(1_000).unwrap())
+    }
+
+    fn keys(generator: &JoinGenerator, count: u64) -> Vec<u64> {
+        (0..count).map(|index| generator.value(index, EventTime::EPOCH).key).collect()
+    }
+
+    #[test]
+    fn a_seed_repeats_its_streams() {
+        let keys = |seed, side| keys(&generator(seed, side), 1_000);
+        assert_eq!(keys(7, Side::Left), keys(7, Side::Left));
+        assert_ne!(keys(7, Side::Left), keys(8, Side::Left));
+        assert_ne!(keys(7, Side::Left), keys(7, Side::Right));
+        assert_eq!(generator(7, Side::Left).value(5, EventTime::EPOCH).number, 5);
+        assert_eq!(generator(7, Side::Left).cache_bytes(), 0);
+    }
+
+    /// As many different keys as there should be, the same on both sides, spread over 64 bits, and each as often as others.
+    #[test]
+    fn keys_are_shared_and_drawn_evenly() {
+        let (left, right) = (generator(3, Side::Left), generator(3, Side::Right));
+        let (left, right) = (keys(&left, 50_000), keys(&right, 50_000));
+        let different = left.iter().collect::<BTreeSet<_>>();
+        assert_eq!((different.len(), &different), (1_000, &right.iter().collect()));
+        assert!((450..550).contains(&different.iter().filter(|key| ***key < 1 << 63).count()));
+        let mut times: BTreeMap<u64, u32> = BTreeMap::new();
+        left.iter().for_each(|key| *times.entry(*key).or_default() += 1);
+        assert!(times.values().all(|times| (15..100).contains(times)), "{times:?}");
+    }
+}

@@ -1,0 +1,132 @@
+//! What a stream of the loop keeps of itself: the records that the other stream can still reach, in a ring, and for each
+//! place of a hash table the chain of those whose key belongs there, the latest first.
+//!
+//! ```text
+//!   heads   [ 7 | - | 5 | ... ]        by hash of the key: the latest record of the chain
+//!   ring    [ 4>1 | 5>3 | 6>2 | 7>4 ]  record n lies at n mod length, and knows the one before it in its chain
+//! ```
+//!
+//! Records are numbered as they come; a number that is more than the ring's length back has been overwritten, and whoever
+//! comes to it in a chain is at its end. Nothing is ever taken out.
+
+use std::num::{NonZeroU64, NonZeroUsize};
+
+use thalweg_model::{EventTime, Record};
+
+use crate::join::WITHIN;
+use crate::join::number::{Match, Number};
+
+/// 2^64 over the golden ratio: neighbouring keys land far apart.
+/// Source: Knuth, "The Art of Computer Programming" vol. 3, section 6.4, "Fibonacci hashing".
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+#[derive(Clone, Copy)]
+struct Link {
+    time_us: i64,
+    value: Number,
+    /// The record before it in its chain.
+    before: u32,
+}
+
+const NOTHING: Link = Link { time_us: i64::MIN, value: Number { key: 0, number: 0 }, before: 0 };
+
+/// The records of a stream that can still be met.
+pub(super) struct Reach {
+    heads: Vec<u32>,
+    ring: Vec<Link>,
+    /// The number of the next record. Numbers wrap; a chain that nobody was added to for 2^32 records would seem new.
+    next: u32,
+    shift: u32,
+    /// Of the block at hand: the heads of the other stream's chains, and what lies there.
+    firsts: Vec<(u32, Link)>,
+}
+
+impl Reach {
+    /// Nothing yet, and room for what comes in half a second and a little.
+    pub(super) fn new(rate_per_s: NonZeroU64, block_records: NonZeroUsize) -> Self {
+        // The streams are at most a block apart; one more for those that are being added.
+        let reached = WITHIN.as_micros().unsigned_abs() as u128 * u128::from(rate_per_s.get()) / 1_000_000;
+        let reached = usize::try_from(reached).expect("half a second fits the memory") + 1;
+        let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
+        assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
+        // Twice as many: chains of half a record.
+        let heads = 2 * length;
+        Reach {
+            // A record that is more than a whole ring back.
+            heads: vec![(length as u32 + 1).wrapping_neg(); heads],
+            ring: vec![NOTHING; length],
+            next: 0,
+            shift: u64::BITS - heads.ilog2(),
+            firsts: vec![(0, NOTHING); block_records.get()],
+        }
+    }
+
+    /// Adds rows of this stream and gives all that they meet in the other one. In passes, so that what the cache lacks
+    /// for a row is on its way together with what it lacks for the others.
+    #[inline(never)]
+    pub(super) fn meet(
+        &mut self,
+        rows: &[Record<Number>],
+        other: &Reach,
+        matches: &mut Vec<Record<Match>>,
+        sides: impl Fn(u64, u64) -> (u64, u64),
+    ) {
+        matches.clear();
+        let firsts = &mut self.firsts[..rows.len()];
+        for (row, first) in rows.iter().zip(&mut *firsts) {
+            first.0 = other.heads[other.home(row.value.key)];
+        }
+        for first in &mut *firsts {
+            first.1 = other.at(first.0);
+        }
+        for (row, &(number, link)) in rows.iter().zip(&*firsts) {
+            let (time_us, key) = (row.event_time.as_micros(), row.value.key);
+            let (mut number, mut link) = (number, link);
+            let horizon_us = time_us - WITHIN.as_micros();
+            // What the other stream has is at most a block ahead, and within reach unless a block is half a second.
+            while other.is_there(number) && horizon_us <= link.time_us {
+                if link.value.key == key && link.time_us - time_us <= WITHIN.as_micros() {
+                    let later = if link.time_us < time_us {
+                        row.event_time
+                    } else {
+                        EventTime::from_micros(link.time_us)
+                    };
+                    let (left, right) = sides(row.value.number, link.value.number);
+                    matches.push(Record::new(later, Match { key, left, right }));
+                }
+                number = link.before;
+                link = other.at(number);
+            }
+        }
+        for row in rows {
+            self.add(row);
+        }
+    }
+
+    #[inline(always)]
+    fn add(&mut self, row: &Record<Number>) {
+        let (home, number) = (self.home(row.value.key), self.next);
+        let place = number as usize & (self.ring.len() - 1);
+        self.ring[place] =
+            Link { time_us: row.event_time.as_micros(), value: row.value, before: self.heads[home] };
+        self.heads[home] = number;
+        self.next = number.wrapping_add(1);
+    }
+
+    #[inline(always)]
+    fn home(&self, key: u64) -> usize {
+        (key.wrapping_mul(MULTIPLIER) >> self.shift) as usize
+    }
+
+    #[inline(always)]
+    fn at(&self, number: u32) -> Link {
+        self.ring[number as usize & (self.ring.len() - 1)]
+    }
+
+    /// Whether a record has not been overwritten.
+    #[inline(always)]
+    fn is_there(&self, number: u32) -> bool {
+        let back = self.next.wrapping_sub(number);
+        back.wrapping_sub(1) < self.ring.len() as u32
+    }
+}
