@@ -17,7 +17,7 @@ use thalweg_workloads::loops::LoopKind;
 
 use super::chain;
 use super::drive::Until;
-use super::workload::Workload;
+use super::workload::{Facts, Workload};
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
 
@@ -58,7 +58,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::QUERIES), default_value_t = 1)]
     pub queries: u64,
-    /// Offered records per second and query, such as 20000 or 2.5M; or `max` to drain the generator as fast as can be.
+    /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
     #[arg(long, allow_hyphen_values = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
     /// How long to measure a generated workload, in seconds.
@@ -104,6 +104,7 @@ pub struct BenchArgs {
     pub lexicon: Option<PathBuf>,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
     /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv, lrb.csv or netmon.csv; type0_toll.csv,
+    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv, lrb.csv, netmon.csv or join.csv; type0_toll.csv,
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,
@@ -150,6 +151,7 @@ pub enum Api {
     Typed,
     /// One hand-written loop per operator (all but nyt and lrb-full).
     /// One hand-written loop per operator (ysb, lrb, netmon).
+    /// One hand-written loop per operator (ysb, lrb, netmon, join).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,
@@ -215,17 +217,19 @@ impl BenchArgs {
         Ok(builder.edges(edges).policy(policy))
     }
 
-    /// The pace of each query of a generated workload, from now on.
+    /// The pace of each source of a generated workload, from now on.
     pub fn pace(&self) -> Pace {
+        let Facts { nominal_rate_per_s, streams, .. } = self.workload.facts();
         match self.rate {
             Rate::Max => {
-                let nominal_rate_per_s = self.workload.facts().nominal_rate_per_s;
+                let nominal_rate_per_s = nominal_rate_per_s / streams;
                 Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
             }
             Rate::PerSecond(rate_per_s) => {
                 // A whole microsecond, so that event times have a closed form.
                 let now_us = SystemClock::default().now().as_nanos() / 1_000;
-                Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(now_us * 1_000) }
+                let start = ProcessingTime::from_nanos(now_us * 1_000);
+                Pace::Rate { rate_per_s: rate_per_s / streams, start }
             }
         }
     }

@@ -90,6 +90,14 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
             "--out-of-order is {span}, but generated records are shuffled over at most {DISORDER_MAX}"
         ));
     }
+    if let Rate::PerSecond(rate_per_s) = args.rate
+        && rate_per_s % facts.streams != 0
+    {
+        let streams = facts.streams;
+        return Some(format!(
+            "--rate is {rate_per_s} records/s, but the {streams} streams of {name} share it; take a multiple of {streams}"
+        ));
+    }
     match (args.rate, facts.rate_per_s_max) {
         (Rate::PerSecond(rate_per_s), Some(max)) if max < rate_per_s => {
             let problem =

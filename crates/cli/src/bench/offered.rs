@@ -19,7 +19,7 @@ pub struct Offered {
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
-    /// Records per second of processing time, if there is a rate.
+    /// Records per second of processing time and query, if there is a rate.
     pub at_rate: Option<u64>,
 }
 
@@ -27,7 +27,7 @@ impl Offered {
     /// As the options say. Asked for once for all queries of a run, so that the first records of all are to be sent at the
     /// same instant.
     pub fn of(args: &BenchArgs) -> Self {
-        let pace = args.pace();
+        let (pace, streams) = (args.pace(), args.workload.facts().streams);
         let disorder = |rate_per_s| Disorder::new(args.out_of_order, rate_per_s, args.seed);
         match pace {
             Pace::Drain { nominal_rate_per_s: rate_per_s, start } => Offered {
@@ -43,7 +43,7 @@ impl Offered {
                 // What is held up has happened before it is sent.
                 let held_up_us = if disorder.run_records() > 1 { disorder.bound().as_micros() } else { 0 };
                 let start_us = sent_us - held_up_us;
-                Offered { pace, disorder, rate_per_s, start_us, at_rate: Some(rate_per_s) }
+                Offered { pace, disorder, rate_per_s, start_us, at_rate: Some(rate_per_s * streams) }
             }
         }
     }
@@ -68,6 +68,16 @@ impl Offered {
             .indexes_from(place)
             .take(left)
             .map(move |index| (index, stamp(rate_per_s, start_us, index)))
+    }
+
+    /// The same as [`records`](Self::records), in the order of their event times. Keeps those that are not
+    /// [whole](Self::whole).
+    pub fn in_order(&self, count: u64) -> impl Iterator<Item = (u64, EventTime)> + use<> {
+        let Offered { rate_per_s, start_us, .. } = *self;
+        let whole = self.whole(count);
+        let mut others: Vec<(u64, EventTime)> = self.records_from(whole, count).collect();
+        others.sort_unstable();
+        (0..whole).map(move |index| (index, stamp(rate_per_s, start_us, index))).chain(others)
     }
 
     /// Of the first `count` records, how many are the generator's first, in whatever order.
@@ -140,6 +150,9 @@ mod tests {
         }
         assert_eq!(offered.records(10_000).collect::<Vec<_>>(), made.0, "{options}");
         assert_eq!(made.0.is_sorted(), is_in_order, "{options}");
+        let mut in_order = made.0.clone();
+        in_order.sort_unstable();
+        assert_eq!(offered.in_order(10_000).collect::<Vec<_>>(), in_order, "{options}");
         let whole = offered.whole(10_000);
         let mut first: Vec<u64> = made.0[..whole as usize].iter().map(|(index, _)| *index).collect();
         first.sort_unstable();

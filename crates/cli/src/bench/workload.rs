@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use thalweg::Span;
+use thalweg_workloads::join;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
@@ -31,6 +32,8 @@ pub enum Workload {
     Tweets,
     /// Network monitoring: mean round-trip time of each pair of machines.
     Netmon,
+    /// Temporal join: which records of two streams of random keys have the same key within half a second?
+    Join,
 }
 
 /// What a workload takes.
@@ -41,6 +44,8 @@ pub struct Facts {
     pub windows: Option<Windows>,
     /// Records per second of event time, unless `--rate` says otherwise.
     pub nominal_rate_per_s: u64,
+    /// How many streams share the rate, each as much of it as others.
+    pub streams: u64,
     /// The most that `--rate` may be, if that is less than a generator's pace can be.
     pub rate_per_s_max: Option<u64>,
     /// Whether it takes `--input`.
@@ -79,6 +84,7 @@ const YSB: Facts = Facts {
         units: "milliseconds",
     }),
     nominal_rate_per_s: 10_000_000,
+    streams: 1,
     rate_per_s_max: None,
     is_recorded: false,
     has_tolls: false,
@@ -160,6 +166,16 @@ const NETMON: Facts = Facts {
     ..NYT
 };
 
+const JOIN: Facts = Facts {
+    name: "join",
+    windows: None,
+    nominal_rate_per_s: 2 * join::RECORDS_PER_S,
+    streams: 2,
+    has_cycle: false,
+    loops: &[join::loops::KIND],
+    ..YSB
+};
+
 impl Workload {
     /// What it takes.
     pub const fn facts(self) -> &'static Facts {
@@ -173,6 +189,7 @@ impl Workload {
             Workload::Distinct => &DISTINCT,
             Workload::Tweets => &TWEETS,
             Workload::Netmon => &NETMON,
+            Workload::Join => &JOIN,
         }
     }
 

@@ -9,6 +9,7 @@ mod demo;
 mod errors;
 mod help;
 mod hostile_lines;
+mod join;
 mod linear_road;
 mod lines;
 mod netmon;
