@@ -14,12 +14,14 @@
 //!
 //! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself, and kept, cheap or
 //! not. Drained, they are those that come without it. At a rate their event times lie before the instants at which they
-//! are to be sent, by up to twice the disorder's bound: records that were held up, not records from the future.
+//! are to be sent, by up to twice the disorder's bound: records that were held up, not records from the future. An
+//! [`EarlyShare`] of them comes an epoch before its like: then the others have been held up for an epoch.
 //!
 //! The generator's cache is shared by all queries of a run, which counts it once
 //! ([`Generate::cache_bytes`]); a paced source holds no more than those records.
 
 mod disorder;
+mod early;
 mod kept;
 mod schedule;
 
@@ -32,6 +34,8 @@ use thalweg_model::{
 };
 
 pub use disorder::Disorder;
+use disorder::WrittenDisorder;
+pub use early::EarlyShare;
 use kept::Kept;
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 
@@ -75,9 +79,6 @@ impl Pace {
 
 /// A [`Pace`] that can be saved: whether it is a rate, records per second, and the bits of its start.
 type WrittenPace = (bool, u64, u64);
-
-/// A [`Disorder`] that can be saved.
-type WrittenDisorder = Option<(u64, u64)>;
 
 /// A source of a generator's values at a pace.
 ///
@@ -134,7 +135,16 @@ impl<G: Generate> Paced<G> {
     /// The same source, whose records come in disorder: behind the latest before them by up to `bound`.
     pub fn with_disorder(self, bound: Span, seed: u64) -> Self {
         let disorder = Disorder::new(bound, self.pace.rate_per_s(), seed);
-        self.shuffled((1 < disorder.run_records()).then_some(disorder))
+        self.shuffled(disorder.is_any().then_some(disorder))
+    }
+
+    /// The same source, of whose records a share comes an epoch early, in its order or [disorder](Self::with_disorder),
+    /// which is to be said before. A watermark must lie an epoch further behind the latest record than without.
+    pub fn with_early(self, share: EarlyShare) -> Self {
+        let rate_per_s = self.pace.rate_per_s();
+        let disorder = self.disorder.unwrap_or_else(|| Disorder::new(Span::ZERO, rate_per_s, 0));
+        let disorder = disorder.with_early(share);
+        self.shuffled(disorder.is_any().then_some(disorder))
     }
 
     fn shuffled(self, disorder: Option<Disorder>) -> Self {
@@ -275,7 +285,7 @@ impl<G: Generate> Source for Paced<G> {
 
     /// The pace, the disorder and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let disorder: WrittenDisorder = self.disorder.map(|disorder| disorder.written_down());
+        let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
         state.put(&(self.pace.written_down(), disorder, self.next_index))
     }
 
@@ -285,7 +295,8 @@ impl<G: Generate> Source for Paced<G> {
     /// # Errors
     /// If the bytes are no position, the pace or the disorder is another, or the position lies behind the limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (saved, saved_disorder, next_index): (WrittenPace, WrittenDisorder, u64) = state.take()?;
+        let (saved, saved_disorder, next_index): (WrittenPace, Option<WrittenDisorder>, u64) =
+            state.take()?;
         let refused = |reason| Err(StateError::Read { offset: 0, reason });
         let mut pace = self.pace;
         if let Pace::Rate { start, .. } = &mut pace {

@@ -13,8 +13,14 @@
 //! common divisor, so that every record comes once, and `start` is drawn anew for every run. With `step` near `n`
 //! divided by the golden ratio, neighbours come from all over the run (Knuth, "The Art of Computer Programming",
 //! volume 3, section 6.4, theorem S). One record after the other costs an addition.
+//!
+//! Records can come an epoch early besides, in whatever order their like would come: see `paced/early.rs`.
+
+use std::ops::Range;
 
 use thalweg_model::{Entropy, SeededEntropy, Span};
+
+use super::early::{Early, EarlyShare};
 
 /// The fractional part of the golden ratio, in units of 2^-64.
 const GOLDEN: u128 = 0x9e37_79b9_7f4a_7c15;
@@ -26,6 +32,8 @@ pub struct Disorder {
     seed: u64,
     run_records: u64,
     step: u64,
+    rate_per_s: u64,
+    early: Option<Early>,
 }
 
 impl Disorder {
@@ -40,17 +48,45 @@ impl Disorder {
         while greatest_common_divisor(step, run_records) != 1 {
             step += 1;
         }
-        Disorder { bound, seed, run_records, step }
+        Disorder { bound, seed, run_records, step, rate_per_s, early: None }
+    }
+
+    /// The same, in which a share of the records comes an epoch early.
+    pub fn with_early(self, share: EarlyShare) -> Self {
+        Disorder { early: Early::new(share, self.rate_per_s), ..self }
+    }
+
+    /// Whether records come in another order than without it.
+    pub fn is_any(&self) -> bool {
+        1 < self.run_records || self.early.is_some()
     }
 
     /// How far a record may lie behind the latest before it.
     pub fn bound(&self) -> Span {
-        self.bound
+        let shuffled = if 1 < self.run_records { self.bound } else { Span::ZERO };
+        let early = self.early.map_or(Span::ZERO, |early| early.epoch());
+        Span::from_micros(shuffled.as_micros().saturating_add(early.as_micros()))
     }
 
-    /// How many records are shuffled among themselves; one if they come in order.
-    pub fn run_records(&self) -> u64 {
-        self.run_records
+    /// Indexes of which all are among the first `count` records that come.
+    pub fn whole(&self, count: u64) -> Range<u64> {
+        let places = count - count % self.run_records;
+        let first = self.early.map_or(0, |early| early.epoch_records());
+        first.min(places)..places
+    }
+
+    /// The indexes of the first `count` records, less those that are [whole](Self::whole).
+    pub fn others(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
+        let Range { start: first, end: places } = self.whole(count);
+        let early = self.early;
+        let epoch_records = early.map_or(0, |early| early.epoch_records());
+        // In the first epoch those are missing that would have had to come before it; behind the last, some have come.
+        let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
+        let ahead = (places.saturating_sub(epoch_records)..places)
+            .filter(move |index| early.is_some_and(|early| early.is_early(*index)))
+            .map(move |index| index + epoch_records);
+        let left = usize::try_from(count - places).expect("a run makes what it can count");
+        begun.chain(ahead).chain(self.indexes_from(places).take(left))
     }
 
     /// The indexes of the records from `place` on, in the order in which they come.
@@ -66,15 +102,21 @@ impl Disorder {
 
     /// The index within the run that begins at `first` of the record that comes first.
     fn start_of_run(&self, first: u64) -> u64 {
+        if self.run_records == 1 {
+            return 0;
+        }
         let run = first / self.run_records;
         SeededEntropy::new(self.seed ^ run.wrapping_mul(0xd134_2543_de82_ef95)).below(self.run_records)
     }
 
     /// All that it was made of, to be saved.
-    pub(super) fn written_down(&self) -> (u64, u64) {
-        (self.run_records, self.seed)
+    pub(super) fn written_down(&self) -> WrittenDisorder {
+        (self.run_records, self.seed, self.early.map(|early| early.written_down()))
     }
 }
+
+/// A [`Disorder`] that can be saved.
+pub(super) type WrittenDisorder = (u64, u64, Option<(u64, u128, u64)>);
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     while b != 0 {
@@ -117,7 +159,7 @@ impl Iterator for Indexes {
         } else {
             self.advance(self.disorder.step);
         }
-        Some(index)
+        Some(self.disorder.early.map_or(index, |early| early.sent_at(index)))
     }
 }
 
@@ -141,7 +183,7 @@ mod tests {
     /// A thousandth of a second holds two of 1,000 records/s, its end included.
     #[test]
     fn a_run_is_what_lies_within_the_span() {
-        let records = |micros, rate| Disorder::new(Span::from_micros(micros), rate, 0).run_records();
+        let records = |micros, rate| Disorder::new(Span::from_micros(micros), rate, 0).run_records;
         assert_eq!((records(1_000, 1_000), records(1_999, 1_000), records(2_000, 1_000)), (2, 2, 3));
         assert_eq!(records(6_000_000, 5_000), 30_001);
         assert_eq!(records(i64::MAX, 1_000_000_000), 1 << 62);
@@ -158,7 +200,7 @@ mod tests {
         #[test]
         fn each_run_is_shuffled_by_itself(micros in 0..2_000_000i64, rate in 1..3_000u64, seed: u64) {
             let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
-            let run = disorder.run_records() as usize;
+            let run = disorder.run_records as usize;
             let found = indexes(&disorder, 3 * run);
             let event_time = |index: u64| (index * 1_000_000 / rate) as i64;
             let (mut latest, mut most) = (0, 0);
@@ -176,10 +218,37 @@ mod tests {
             prop_assert_eq!(found.iter().max(), Some(&(3 * run as u64 - 1)));
         }
 
+        /// The first records are the whole ones and the others, each once; and none lies further back than the bound says.
+        #[test]
+        fn whole_ones_and_others(
+            micros in 0..2_000_000i64,
+            (rate, percent, seed) in (1..300u64, 0f64..100.0, any::<u64>()),
+            count in 0..3_000u64,
+        ) {
+            let share = EarlyShare { percent, epoch: Span::from_secs(1), seed };
+            let disorder = Disorder::new(Span::from_micros(micros), rate, seed).with_early(share);
+            let found = indexes(&disorder, count as usize);
+            let event_time = |index: u64| (index * 1_000_000 / rate) as i64;
+            let mut latest = 0;
+            for &index in &found {
+                latest = latest.max(event_time(index));
+                prop_assert!(latest - event_time(index) <= disorder.bound().as_micros());
+            }
+            prop_assert!(disorder.bound().as_micros() <= micros + 1_000_000);
+            let mut told: Vec<u64> = disorder.whole(count).chain(disorder.others(count)).collect();
+            let others_lie_outside = disorder.others(count).all(|index| !disorder.whole(count).contains(&index));
+            prop_assert!(others_lie_outside);
+            told.sort_unstable();
+            let mut sorted = found;
+            sorted.sort_unstable();
+            prop_assert_eq!(sorted, told);
+        }
+
         /// Wherever one begins.
         #[test]
         fn the_rest_is_the_rest(micros in 0..2_000_000i64, rate in 1..100u64, seed: u64, place in 0..1_000usize) {
-            let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
+            let share = EarlyShare { percent: (seed % 50) as f64, epoch: Span::from_secs(1), seed };
+            let disorder = Disorder::new(Span::from_micros(micros), rate, seed).with_early(share);
             let rest: Vec<u64> = disorder.indexes_from(place as u64).take(500).collect();
             prop_assert_eq!(&indexes(&disorder, place + 500)[place..], rest);
         }

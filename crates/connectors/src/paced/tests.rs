@@ -285,15 +285,58 @@ fn disorder_at_a_rate_is_no_news_from_the_future() {
     assert!(behind.iter().all(|behind| (0..=4).contains(behind)), "{behind:?}");
 }
 
+fn early(percent: f64, epoch_us: i64) -> EarlyShare {
+    EarlyShare { percent, epoch: Span::from_micros(epoch_us), seed: 1 }
+}
+
+/// A record that comes an epoch early is the one that would, with its own value and time; the others come in their time.
+#[test]
+fn some_records_come_an_epoch_early() {
+    let records = |source: Paced<Indices<false>>| {
+        poll(&mut source.with_limit(40), Poll { now_ns: 0, limit: 99, room: 99 }).0
+    };
+    let found = records(drain(1_000_000).with_early(early(40.0, 10)));
+    let is_early: Vec<bool> = (0..).zip(&found).map(|(place, record)| record.value.0 != place).collect();
+    assert!((1..=7).contains(&is_early[..10].iter().filter(|early| **early).count()), "{is_early:?}");
+    for (place, record) in (0..).zip(&found) {
+        let index = if is_early[place as usize % 10] { place + 10 } else { place };
+        let event_time = EventTime::from_micros(index as i64 - 10);
+        assert_eq!(*record, Record::new(event_time, (index, event_time)));
+    }
+    assert_eq!(records(drain(1_000_000).with_early(early(0.0, 10))), records(drain(1_000_000)));
+    // And of those that are shuffled, as many.
+    let shuffled = drain(1_000_000).with_disorder(Span::from_micros(4), 7);
+    let mut both = records(shuffled.with_early(early(40.0, 10)));
+    both.sort_by_key(|record| record.event_time);
+    let mut alone = found;
+    alone.sort_by_key(|record| record.event_time);
+    assert_eq!(both, alone);
+}
+
+/// An early record is sent when it happens, the others an epoch later.
+#[test]
+fn early_records_at_a_rate_are_no_news_from_the_future() {
+    let mut source = rate(1_000_000).with_early(early(40.0, 10));
+    let (records, _) = poll(&mut source, Poll { now_ns: 10 * SECOND + 99_000, limit: 999, room: 999 });
+    assert_eq!(records.len(), 100);
+    let behind =
+        (10_000_000..).zip(&records).map(|(sent_us, record)| sent_us - record.event_time.as_micros());
+    let behind: Vec<i64> = behind.collect();
+    assert!(behind.iter().all(|behind| [0, 10].contains(behind)), "{behind:?}");
+    assert!(behind.contains(&0) && behind.contains(&10), "{behind:?}");
+}
+
 #[test]
 fn a_position_keeps_its_disorder() {
-    let shuffled = |seed| drain(1_000_000).with_disorder(Span::from_micros(9), seed);
+    let shuffled =
+        |seed| drain(1_000_000).with_disorder(Span::from_micros(9), seed).with_early(early(30.0, 20));
     let mut first = shuffled(1);
     poll(&mut first, Poll { now_ns: 0, limit: 13, room: 99 });
     let mut second = shuffled(1);
     second.load(&mut StateReader::new(&saved(&first))).unwrap();
     assert_eq!(shown(&mut second, 0, 30), shown(&mut first, 0, 30));
-    for other in [&mut shuffled(2), &mut drain(1_000_000)] {
+    let without_early = drain(1_000_000).with_disorder(Span::from_micros(9), 1);
+    for other in [&mut shuffled(2), &mut drain(1_000_000), &mut { without_early }] {
         assert!(other.load(&mut StateReader::new(&saved(&first))).is_err());
     }
 }

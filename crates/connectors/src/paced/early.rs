@@ -1,0 +1,125 @@
+//! Records that come an epoch early: a generator's records, some of which are sent in place of others so far ahead of them.
+//!
+//! ```text
+//!   place    0 1 2 3 | 4 5 6 7 | 8 9 ...      in which order records come; here an epoch is four records
+//!   index    0 5 2 3 | 4 9 6 7 | 8 13 ...     which record it is: place 1 of every epoch is sent an epoch early
+//! ```
+//!
+//! The same places of every epoch send early, so every record comes once, apart from those of the first epoch that would
+//! have had to come before the beginning: they are not there. None of those that come is late: watermarks that lie an epoch
+//! behind the latest record are right, and no further behind than the records that come in their time.
+//!
+//! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 9, "Out-of-order
+//! records": "we force a certain percent of records to arrive early in each epoch, i.e., the event time of these records is
+//! larger than the enclosing epoch's end watermark". Which ones, it does not say: here they are drawn at random.
+
+use thalweg_model::{Entropy, SeededEntropy, Span};
+
+/// Which records are to come early.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct EarlyShare {
+    /// Of a hundred records, how many; below zero is zero, above a hundred is a hundred.
+    pub percent: f64,
+    /// How much earlier than it would, a record comes, as a span of event time; below zero is zero.
+    pub epoch: Span,
+    /// Where the random numbers start that choose them.
+    pub seed: u64,
+}
+
+/// Which records come early, at some rate.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Early {
+    epoch: Span,
+    epoch_records: u64,
+    /// Of 2^64 random numbers, those below this one say that a record comes early.
+    threshold: u128,
+    seed: u64,
+}
+
+impl Early {
+    /// None if no record comes early.
+    pub(super) fn new(share: EarlyShare, rate_per_s: u64) -> Option<Self> {
+        let epoch = share.epoch.max(Span::ZERO);
+        let records = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) / 1_000_000;
+        let epoch_records = u64::try_from(records).unwrap_or(u64::MAX).min(1 << 62);
+        // In 2^32nds, of which a hundred per cent is a whole number.
+        let threshold = (share.percent.clamp(0.0, 100.0) / 100.0 * 2f64.powi(32)) as u128;
+        let early = Early { epoch, epoch_records, threshold: threshold << 32, seed: share.seed };
+        (early.epoch_records > 0 && early.threshold > 0).then_some(early)
+    }
+
+    /// How much earlier they come, at most.
+    pub(super) fn epoch(&self) -> Span {
+        self.epoch
+    }
+
+    /// The same in records.
+    pub(super) fn epoch_records(&self) -> u64 {
+        self.epoch_records
+    }
+
+    /// Whether, where the record at `index` would come in its time, another one comes early; and so does this one.
+    #[inline(always)]
+    pub(super) fn is_early(&self, index: u64) -> bool {
+        let place = index % self.epoch_records;
+        let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();
+        u128::from(drawn) < self.threshold
+    }
+
+    /// The record that comes where that at `index` would come in its time.
+    #[inline(always)]
+    pub(super) fn sent_at(&self, index: u64) -> u64 {
+        if self.is_early(index) { index.saturating_add(self.epoch_records) } else { index }
+    }
+
+    /// All that it was made of, to be saved.
+    pub(super) fn written_down(&self) -> (u64, u128, u64) {
+        (self.epoch_records, self.threshold, self.seed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn early(percent: f64, epoch_ms: i64, rate_per_s: u64, seed: u64) -> Option<Early> {
+        Early::new(EarlyShare { percent, epoch: Span::from_millis(epoch_ms), seed }, rate_per_s)
+    }
+
+    #[test]
+    fn none_or_all() {
+        for (percent, epoch_ms) in [(0.0, 1_000), (-3.0, 1_000), (50.0, 0), (50.0, -5), (50.0, 1)] {
+            assert_eq!(early(percent, epoch_ms, 100, 7), None, "{percent} {epoch_ms}");
+        }
+        let all = early(100.0, 1_000, 10, 7).unwrap();
+        assert!((0..100).all(|index| all.sent_at(index) == index + 10));
+        assert_eq!(early(200.0, 1_000, 10, 7), Some(all));
+        assert_eq!(all.sent_at(u64::MAX), u64::MAX);
+    }
+
+    #[test]
+    fn the_share_is_as_asked() {
+        for percent in [0.5, 10.0, 40.0, 99.0] {
+            let early = early(percent, 1_000, 1_000_000, 3).unwrap();
+            let count = (0..1_000_000).filter(|index| early.is_early(*index)).count();
+            assert!((count as f64 / 10_000.0 - percent).abs() < 0.2, "{count} of a million at {percent} %");
+        }
+    }
+
+    proptest! {
+        /// Every record comes once, but for some of the first epoch; in its time or an epoch before.
+        #[test]
+        fn nobody_is_lost(percent in 0.1f64..100.0, epoch_ms in 1i64..2_000, rate in 1u64..300, seed: u64) {
+            let Some(early) = early(percent, epoch_ms, rate, seed) else { return Ok(()) };
+            let epoch = early.epoch_records();
+            let mut found: Vec<u64> = (0..5 * epoch).map(|index| early.sent_at(index)).collect();
+            prop_assert!((0..).zip(&found).all(|(place, &index)| index == place || index == place + epoch));
+            found.sort_unstable();
+            prop_assert!(found.is_sorted_by(|a, b| a < b), "none comes twice");
+            let missing: Vec<u64> = (0..5 * epoch).filter(|index| found.binary_search(index).is_err()).collect();
+            prop_assert!(missing.iter().all(|&index| index < epoch && early.is_early(index)), "{missing:?}");
+        }
+    }
+}
