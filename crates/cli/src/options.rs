@@ -94,6 +94,13 @@ fn seconds_from(min: f64, text: &str) -> Result<f64, String> {
     if is_within { Ok(seconds) } else { Err(format!("must be from {min} to {SECONDS_MAX} seconds")) }
 }
 
+/// A share such as `40` or `12.5`, in per cent.
+pub fn percent(text: &str) -> Result<f64, String> {
+    let percent = text.parse::<f64>().map_err(|_| format!("`{text}` is no number; write 40 for 40 %"))?;
+    let is_within = (0.0..=100.0).contains(&percent);
+    if is_within { Ok(percent) } else { Err("must be from 0 to 100 per cent".to_owned()) }
+}
+
 /// `max`, or records per second such as `1000`, `2.5M`, `10k`.
 pub fn rate(text: &str) -> Result<Rate, String> {
     if text == "max" {

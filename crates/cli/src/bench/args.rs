@@ -10,7 +10,7 @@ use thalweg::{
     Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, ProcessingTime, Span, SystemClock,
     WatermarkStrategy,
 };
-use thalweg_connectors::Pace;
+use thalweg_connectors::{EarlyShare, Pace};
 use thalweg_runtime::limits;
 use thalweg_scheduling::policy;
 use thalweg_workloads::loops::LoopKind;
@@ -31,6 +31,9 @@ Examples:
 
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
 command line is wrong. Ctrl-C ends the run early and shows what was measured.";
+
+/// How much earlier than others early records come.
+const EPOCH: Span = Span::from_secs(1);
 
 /// What to run, and how.
 #[derive(Args)]
@@ -116,6 +119,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub out_of_order: Span,
+    /// Of a hundred generated records, how many come an epoch early, which is a second of event time. Watermarks lie an
+    /// epoch further back then, so that none is late.
+    #[arg(long, value_name = "PERCENT", allow_hyphen_values = true)]
+    #[arg(value_parser = options::percent, default_value = "0")]
+    pub late_share: f64,
     /// The least advance between two watermarks.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "1ms")]
@@ -198,9 +206,17 @@ impl BenchArgs {
         }
     }
 
-    /// How sources make watermarks.
+    /// How sources make watermarks. Behind records that come an epoch early the others are an epoch back: the watermark is
+    /// where those are.
     pub fn strategy(&self) -> WatermarkStrategy {
-        WatermarkStrategy::bounded_out_of_order(self.out_of_order).with_step(self.watermark_step)
+        let early = if self.input.is_none() && 0.0 < self.late_share { EPOCH } else { Span::ZERO };
+        let behind_us = self.out_of_order.as_micros().saturating_add(early.as_micros());
+        WatermarkStrategy::bounded_out_of_order(Span::from_micros(behind_us)).with_step(self.watermark_step)
+    }
+
+    /// Which generated records come early.
+    pub fn early(&self) -> EarlyShare {
+        EarlyShare { percent: self.late_share, epoch: EPOCH, seed: self.seed }
     }
 
     /// The engine, set up and not started.

@@ -186,12 +186,13 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "chunk_blocks",
             "memory_budget",
             "out_of_order",
+            "late_share",
             "watermark_step",
             "on_bad",
         ];
         (engine_only, "on a hand-written loop, which runs without the engine")
     } else if args.input.is_some() {
-        (&["seconds", "warmup", "seed"], "on recorded input, which is read to its end")
+        (&["seconds", "warmup", "seed", "late_share"], "on recorded input, which is read to its end")
     } else {
         (&["on_bad"], "on generated input, which has no lines")
     };

@@ -37,7 +37,8 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let offered = Offered::of(args);
-    let sides = [Side::Left, Side::Right].map(|side| Arc::new(generator(args, side, offered.stamps().0)));
+    let sides =
+        [Side::Left, Side::Right].map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));
     let mut planned = Vec::new();
     for name in args.query_names() {
         planned.push(plan(args, &name, &sides, &offered)?);

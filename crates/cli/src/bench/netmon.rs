@@ -54,15 +54,15 @@ fn run_generated(
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
-        let (rate_per_s, start_us) = offered.stamps();
+        let (rate_per_s, start_us) = offered.stamps_from(0);
         let period: Vec<_> = generator.cache().iter().map(plain).collect();
         let input =
             |(index, event_time)| input_of(&Record::new(event_time, generator.value(index, event_time)));
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let whole = offered.whole(report.events_in);
+            let indexes = offered.whole(report.events_in);
             let mut sums = NetmonSums::new(fit::reference_windows(args));
-            sums.add_drain(NetmonDrain { period: &period, indexes: 0..whole, rate_per_s, start_us });
-            sums.add(offered.records_from(whole, report.events_in).map(input));
+            sums.add_drain(NetmonDrain { period: &period, indexes, rate_per_s, start_us });
+            sums.add(offered.others(report.events_in).map(input));
             difference(&sums, kept[index].take())
         }))
     } else {

@@ -1,6 +1,7 @@
 //! What generators offer their queries: sources at the pace and in the disorder that the options ask for; and, for the
 //! references, which records those make, and how they are stamped.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use anyhow::Result;
@@ -28,7 +29,8 @@ impl Offered {
     /// same instant.
     pub fn of(args: &BenchArgs) -> Self {
         let (pace, streams) = (args.pace(), args.workload.facts().streams);
-        let disorder = |rate_per_s| Disorder::new(args.out_of_order, rate_per_s, args.seed);
+        let disorder =
+            |rate_per_s| Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         match pace {
             Pace::Drain { nominal_rate_per_s: rate_per_s, start } => Offered {
                 pace,
@@ -41,8 +43,7 @@ impl Offered {
                 let disorder = disorder(rate_per_s);
                 let sent_us = (start.as_nanos() / 1_000).cast_signed();
                 // What is held up has happened before it is sent.
-                let held_up_us = if disorder.run_records() > 1 { disorder.bound().as_micros() } else { 0 };
-                let start_us = sent_us - held_up_us;
+                let start_us = sent_us - disorder.bound().as_micros();
                 Offered { pace, disorder, rate_per_s, start_us, at_rate: Some(rate_per_s * streams) }
             }
         }
@@ -52,42 +53,46 @@ impl Offered {
     pub fn source<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Paced<G>> {
         let source = Paced::new(Arc::clone(generator), self.pace);
         let source = source.map_err(|error| failure::of_connector(&error))?;
-        Ok(source.with_disorder(args.out_of_order, args.seed))
+        Ok(source.with_disorder(args.out_of_order, args.seed).with_early(args.early()))
     }
 
     /// The first `count` records that a source makes, in the order in which they come: their index and event time.
     pub fn records(&self, count: u64) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        self.records_from(0, count)
+        let count = usize::try_from(count).expect("a run makes what it can count");
+        self.stamped(self.disorder.indexes_from(0).take(count))
     }
 
-    /// Those of them behind the first `place`.
-    pub fn records_from(&self, place: u64, count: u64) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        let Offered { rate_per_s, start_us, .. } = *self;
-        let left = usize::try_from(count - place).expect("a run makes what it can count");
-        self.disorder
-            .indexes_from(place)
-            .take(left)
-            .map(move |index| (index, stamp(rate_per_s, start_us, index)))
+    /// Of the first `count` records, the indexes of a part without gaps: all but a run's rest and two epochs' early ones.
+    pub fn whole(&self, count: u64) -> Range<u64> {
+        self.disorder.whole(count)
     }
 
-    /// The same as [`records`](Self::records), in the order of their event times. Keeps those that are not
-    /// [whole](Self::whole).
+    /// The first `count` records less those that are [whole](Self::whole), in any order.
+    pub fn others(&self, count: u64) -> impl Iterator<Item = (u64, EventTime)> + use<> {
+        self.stamped(self.disorder.others(count))
+    }
+
+    /// The first `count` records in the order of their event times. Keeps the [others](Self::others).
     pub fn in_order(&self, count: u64) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        let Offered { rate_per_s, start_us, .. } = *self;
         let whole = self.whole(count);
-        let mut others: Vec<(u64, EventTime)> = self.records_from(whole, count).collect();
+        let mut others: Vec<(u64, EventTime)> = self.others(count).collect();
         others.sort_unstable();
-        (0..whole).map(move |index| (index, stamp(rate_per_s, start_us, index))).chain(others)
+        let behind = others.split_off(others.partition_point(|(index, _)| *index < whole.start));
+        others.into_iter().chain(self.stamped(whole)).chain(behind)
     }
 
-    /// Of the first `count` records, how many are the generator's first, in whatever order.
-    pub fn whole(&self, count: u64) -> u64 {
-        count - count % self.disorder.run_records()
+    fn stamped<I>(&self, indexes: I) -> impl Iterator<Item = (u64, EventTime)> + use<I>
+    where
+        I: Iterator<Item = u64>,
+    {
+        let Offered { rate_per_s, start_us, .. } = *self;
+        indexes.map(move |index| (index, stamp(rate_per_s, start_us, index)))
     }
 
-    /// Records per second of event time, and the event time of the first in microseconds: from these every stamp follows.
-    pub fn stamps(&self) -> (u64, i64) {
-        (self.rate_per_s, self.start_us)
+    /// Records per second of event time, and the event time of the record at an index at which [`whole`](Self::whole)
+    /// begins, in microseconds: from these the stamps of all behind it follow.
+    pub fn stamps_from(&self, index: u64) -> (u64, i64) {
+        (self.rate_per_s, stamp(self.rate_per_s, self.start_us, index).as_micros())
     }
 }
 
@@ -154,14 +159,8 @@ mod tests {
         in_order.sort_unstable();
         assert_eq!(offered.in_order(10_000).collect::<Vec<_>>(), in_order, "{options}");
         let whole = offered.whole(10_000);
-        let mut first: Vec<u64> = made.0[..whole as usize].iter().map(|(index, _)| *index).collect();
-        first.sort_unstable();
-        assert_eq!(first, (0..whole).collect::<Vec<_>>(), "{options}");
-        assert_eq!(
-            offered.records_from(whole, 10_000).collect::<Vec<_>>(),
-            made.0[whole as usize..],
-            "{options}"
-        );
+        assert!(offered.others(10_000).all(|(index, _)| !whole.contains(&index)), "{options}");
+        assert_eq!(whole.count() + offered.others(10_000).count(), 10_000, "{options}");
     }
 
     #[test]
@@ -172,5 +171,10 @@ mod tests {
         check("--out-of-order 1h --seed 7", false);
         check("--rate 3k --out-of-order 1s", false);
         check("--rate 3k --out-of-order 1us", true);
+        check("--rate 3k --late-share 40", false);
+        check("--rate 3k --late-share 12.5 --out-of-order 200ms", false);
+        check("--rate 3k --late-share 0", true);
+        // The first epoch is not over after 10,000 of 10 million records.
+        check("--late-share 40 --out-of-order 10us", false);
     }
 }

@@ -44,17 +44,17 @@ fn run_engine(
     let (graphs, kept): (Vec<_>, Vec<_>) = planned?.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
 
-    let (rate_per_s, start_us) = offered.stamps();
-    let period: Vec<(u64, u64)> =
-        generator.cache().iter().map(|event| (event.event_type, event.ad_id)).collect();
     let windows = fit::reference_windows(args);
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let events = offered.whole(report.events_in);
+            let whole = offered.whole(report.events_in);
+            let period = period_from(generator, whole.start);
+            let (rate_per_s, start_us) = offered.stamps_from(whole.start);
+            let events = whole.end - whole.start;
             let run = YsbDrain { period: &period, events, rate_per_s, start_us, windows };
-            let rest = offered.records_from(events, report.events_in);
-            let rest = rest.map(|(index, event_time)| input(generator, index, event_time));
-            difference(&sum(ysb_counts_of_drain(run), ysb_counts(rest, windows)), &kept[index].take())
+            let others = offered.others(report.events_in);
+            let others = others.map(|(index, event_time)| input(generator, index, event_time));
+            difference(&sum(ysb_counts_of_drain(run), ysb_counts(others, windows)), &kept[index].take())
         }))
     } else {
         Checked::by_conservation()
@@ -74,6 +74,14 @@ fn plan(
     let query = Query::new(name);
     query::views_per_campaign(&query, source, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+}
+
+/// A period of the generator's events from one of them on, as the reference takes it.
+fn period_from(generator: &YsbGenerator, index: u64) -> Vec<(u64, u64)> {
+    let cache = generator.cache();
+    let first = (index % cache.len() as u64) as usize;
+    let rotated = cache[first..].iter().chain(&cache[..first]);
+    rotated.map(|event| (event.event_type, event.ad_id)).collect()
 }
 
 fn input(generator: &YsbGenerator, index: u64, event_time: EventTime) -> YsbInput {
@@ -100,11 +108,8 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figur
     let run = |stop| {
         loops::run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator })
     };
-    let cache = generator.cache();
     by_hand::figures(args, kind, run, |worker| {
-        let first = worker.first_event % cache.len();
-        let rotated = cache[first..].iter().chain(&cache[..first]);
-        let period: Vec<(u64, u64)> = rotated.map(|event| (event.event_type, event.ad_id)).collect();
+        let period = period_from(generator, worker.first_event as u64);
         let expected = ysb_counts_of_drain(YsbDrain {
             period: &period,
             events: worker.events,

@@ -10,6 +10,7 @@ mod errors;
 mod help;
 mod hostile_lines;
 mod join;
+mod late_share;
 mod linear_road;
 mod lines;
 mod netmon;
