@@ -61,6 +61,12 @@ impl Disorder {
         1 < self.run_records || self.early.is_some()
     }
 
+    /// Which records come early, if the order of their like is the generator's and early ones lie exactly an epoch apart
+    /// from them.
+    pub(super) fn early_only(&self) -> Option<Early> {
+        self.early.filter(|early| self.run_records == 1 && early.is_whole())
+    }
+
     /// How far a record may lie behind the latest before it.
     pub fn bound(&self) -> Span {
         let shuffled = if 1 < self.run_records { self.bound } else { Span::ZERO };

@@ -34,6 +34,8 @@ pub(super) struct Early {
     /// Of 2^64 random numbers, those below this one say that a record comes early.
     threshold: u128,
     seed: u64,
+    /// Whether the event times of two records that lie `epoch_records` apart lie exactly an epoch apart.
+    is_whole: bool,
 }
 
 impl Early {
@@ -41,10 +43,11 @@ impl Early {
     pub(super) fn new(share: EarlyShare, rate_per_s: u64) -> Option<Self> {
         let epoch = share.epoch.max(Span::ZERO);
         let records = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) / 1_000_000;
+        let is_whole = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) % 1_000_000 == 0;
         let epoch_records = u64::try_from(records).unwrap_or(u64::MAX).min(1 << 62);
         // In 2^32nds, of which a hundred per cent is a whole number.
         let threshold = (share.percent.clamp(0.0, 100.0) / 100.0 * 2f64.powi(32)) as u128;
-        let early = Early { epoch, epoch_records, threshold: threshold << 32, seed: share.seed };
+        let early = Early { epoch, epoch_records, threshold: threshold << 32, seed: share.seed, is_whole };
         (early.epoch_records > 0 && early.threshold > 0).then_some(early)
     }
 
@@ -58,10 +61,32 @@ impl Early {
         self.epoch_records
     }
 
+    /// Whether the event times of two records that lie [`epoch_records`](Self::epoch_records) apart lie exactly an
+    /// [`epoch`](Self::epoch) apart.
+    pub(super) fn is_whole(&self) -> bool {
+        self.is_whole
+    }
+
     /// Whether, where the record at `index` would come in its time, another one comes early; and so does this one.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
-        let place = index % self.epoch_records;
+        self.is_early_place(index % self.epoch_records)
+    }
+
+    /// The same for each index from one on, without end and without a division each.
+    #[inline(always)]
+    pub(super) fn are_early(self, index: u64) -> impl Iterator<Item = bool> {
+        let mut place = index % self.epoch_records;
+        std::iter::repeat_with(move || {
+            let is_early = self.is_early_place(place);
+            place = if place + 1 == self.epoch_records { 0 } else { place + 1 };
+            is_early
+        })
+    }
+
+    /// Of a place within an epoch.
+    #[inline(always)]
+    fn is_early_place(&self, place: u64) -> bool {
         let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();
         u128::from(drawn) < self.threshold
     }
@@ -114,6 +139,8 @@ mod tests {
         fn nobody_is_lost(percent in 0.1f64..100.0, epoch_ms in 1i64..2_000, rate in 1u64..300, seed: u64) {
             let Some(early) = early(percent, epoch_ms, rate, seed) else { return Ok(()) };
             let epoch = early.epoch_records();
+            let one_by_one = (7..3 * epoch).map(|index| early.is_early(index));
+            prop_assert!(one_by_one.eq(early.are_early(7).take((3 * epoch).saturating_sub(7) as usize)));
             let mut found: Vec<u64> = (0..5 * epoch).map(|index| early.sent_at(index)).collect();
             prop_assert!((0..).zip(&found).all(|(place, &index)| index == place || index == place + epoch));
             found.sort_unstable();

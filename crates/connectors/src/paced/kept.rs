@@ -1,6 +1,6 @@
 //! Records of a generator that were made and are not taken yet.
 
-use thalweg_model::{Generate, Record};
+use thalweg_model::{EventTime, Generate, Record};
 
 use super::Disorder;
 use super::schedule::EventTimes;
@@ -68,7 +68,17 @@ impl<T> Kept<T> {
         }
         // Written over, not pushed: there is always room, and no record waits on the stack until that is known.
         let mut places = self.records.iter_mut();
-        if let Some(disorder) = disorder {
+        if let Some(early) = disorder.and_then(|disorder| disorder.early_only()) {
+            let (stretch, ahead) = (times.stretch(next), (early.epoch_records(), early.epoch().as_micros()));
+            for ((offset, place), is_early) in places.enumerate().zip(early.are_early(next)) {
+                // Without a branch: which records are early is as good as random.
+                let (records, micros) = (ahead.0 * u64::from(is_early), ahead.1 * i64::from(is_early));
+                let index = next.saturating_add(offset as u64).saturating_add(records);
+                let event_time =
+                    EventTime::from_micros(stretch.at(offset).as_micros().saturating_add(micros));
+                *place = Record::new(event_time, generator.value(index, event_time));
+            }
+        } else if let Some(disorder) = disorder {
             for (place, index) in places.zip(disorder.indexes_from(next)) {
                 let event_time = times.at(index);
                 *place = Record::new(event_time, generator.value(index, event_time));
