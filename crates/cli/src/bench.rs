@@ -1,26 +1,22 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
 //! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
-//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`] make the queries and
-//! check what comes out, from generated input, as [`offered`], or from [`recorded`], of which [`plain_lines`] are given to
-//! the reference; [`linear_road`] is what the last two share. [`grep`], [`wordcount`], [`distinct`] and [`tweets`] do the
-//! same from lines of text, by way of [`lines`]. [`drive`] runs them for a while, [`by_hand`] the loops that they are
-//! measured against. [`rows`] keeps the results, [`report`] writes the figures as text or JSON.
-//! the reference; [`linear_road`] is what the last two share. [`drive`] runs them for a while, [`by_hand`] the loops that they are
-//! measured against. [`rows`] keeps the results, [`digests`] what is left of many, [`report`] writes the figures as text or JSON.
+//! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`]
+//! make the queries and check what comes out, from generated input, as [`offered`], or from [`recorded`], of which
+//! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
+//! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`]. [`drive`] runs them for a while,
+//! [`by_hand`] the loops that they are measured against. [`rows`] keeps the results, [`digests`] what is left of many,
+//! [`report`] writes the figures as text or JSON.
 
 mod args;
 mod by_hand;
 mod chain;
+mod digests;
 mod distinct;
 mod drive;
 mod files;
 mod fit;
 mod grep;
-mod digests;
-mod drive;
-mod files;
-mod fit;
 mod join;
 mod linear_road;
 mod lines;

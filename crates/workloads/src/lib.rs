@@ -8,10 +8,10 @@
 //! 2. [`nyt`], New York's taxis: trips per cell of the town, generated or recorded.
 //! 3. [`lrb`], Linear Road: ten operators over the reports of cars, and the benchmark's full rules.
 //! 4. [`grep`], [`wordcount`], [`distinct`] and [`tweets`]: StreamBox's four over text; [`prose`] has the lines, and what a word is.
-//! 4. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
-//! 5. [`join`], StreamBox's temporal join of two streams.
-//! 6. [`loops`]: how hand-written loops are run and timed.
-//! 7. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//! 5. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
+//! 6. [`join`], StreamBox's temporal join of two streams.
+//! 7. [`loops`]: how hand-written loops are run and timed.
+//! 8. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs of one seed see the same records. The pace is the connectors' business, the query is written

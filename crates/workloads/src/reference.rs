@@ -18,8 +18,8 @@
 
 pub mod distinct;
 pub mod grep;
-pub mod lines;
 pub mod join;
+pub mod lines;
 pub mod lrb;
 pub mod lrb_full;
 pub mod netmon;

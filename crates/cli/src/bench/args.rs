@@ -76,25 +76,18 @@ pub struct BenchArgs {
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
-    /// wordcount, 1s for distinct and tweets].
+    /// wordcount, 1s for distinct, tweets and netmon].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
     /// From the start of one window to that of the next, at most their size [default: 1s for grep and
-    /// wordcount, their size for ysb and nyt; distinct and
+    /// wordcount, their size for ysb, nyt and netmon; distinct and
     /// tweets have no other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full). Or lines of text, .txt or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or
-    /// a web server's log in the combined format (distinct).
-    /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 1s for netmon].
-    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
-    pub window: Option<Span>,
-    /// From the start of one window to that of the next, at most their size (ysb, nyt, netmon) [default: their size].
-    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
-    pub slide: Option<Span>,
-    /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
-    /// without a header (lrb, lrb-full), or slice,src_ip,dst_ip,rtt (netmon), where slice n is second n.
+    /// without a header (lrb, lrb-full), slice,src_ip,dst_ip,rtt (netmon), where slice n is second n. Or lines of text, .txt
+    /// or .txt.gz, stamped one a microsecond (grep, wordcount, tweets), or a web server's log in the combined format
+    /// (distinct).
     #[arg(long, value_name = "FILE")]
     pub input: Option<PathBuf>,
     /// Historical tolls, .csv or .csv.gz: vid,day,xway,toll without a header (lrb-full). Without them, type 3
@@ -106,8 +99,6 @@ pub struct BenchArgs {
     #[arg(long, value_name = "FILE")]
     pub lexicon: Option<PathBuf>,
     /// Write the result rows as CSV into this folder: ysb.csv and so on; type0_toll.csv,
-    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv, lrb.csv or netmon.csv; type0_toll.csv,
-    /// Write the result rows as CSV into this folder: ysb.csv, nyt.csv, lrb.csv, netmon.csv or join.csv; type0_toll.csv,
     /// type1_accident.csv, type2_balance.csv and type3_daily.csv (lrb-full); of several queries ysb-1.csv and so on.
     #[arg(long, value_name = "DIR")]
     pub results: Option<PathBuf>,

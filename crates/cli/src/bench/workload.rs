@@ -5,11 +5,11 @@ use thalweg::Span;
 use thalweg_workloads::join;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
-use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::netmon;
 use thalweg_workloads::nyt;
+use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::ysb::event;
-use thalweg_workloads::{distinct, grep, nyt, tweets, wordcount};
+use thalweg_workloads::{distinct, grep, tweets, wordcount};
 
 /// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -160,7 +160,13 @@ const _: () = assert!(
 
 const NETMON: Facts = Facts {
     name: "netmon",
-    windows: Some(Windows { size: netmon::WINDOW, unit: Span::from_millis(1), units: "milliseconds" }),
+    windows: Some(Windows {
+        size: netmon::WINDOW,
+        slide: None,
+        may_overlap: true,
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
     nominal_rate_per_s: netmon::PROBES_PER_S,
     loops: &netmon::loops::KINDS,
     ..NYT
