@@ -42,6 +42,6 @@ pub use csv::{
 };
 pub use discard::Discard;
 pub use disk::RealDisk;
-pub use paced::{Disorder, EarlyShare, Pace, PaceError, Paced};
+pub use paced::{Dealt, Disorder, EarlyShare, Pace, PaceError, Paced};
 pub use sink_error::SinkError;
 pub use stdout::LinesSink;

@@ -24,6 +24,7 @@ mod disorder;
 mod early;
 mod kept;
 mod schedule;
+mod split;
 
 use std::fmt;
 use std::sync::Arc;
@@ -38,6 +39,8 @@ use disorder::WrittenDisorder;
 pub use early::EarlyShare;
 use kept::Kept;
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
+pub use split::Dealt;
+use split::Split;
 
 /// How fast records come, and what their time stamps are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,6 +79,9 @@ impl Pace {
         }
     }
 }
+
+/// How long a split that is too far ahead is left alone.
+const AHEAD_WAIT_NS: u64 = 50_000;
 
 /// A [`Pace`] that can be saved: whether it is a rate, records per second, and the bits of its start.
 type WrittenPace = (bool, u64, u64);
@@ -117,6 +123,7 @@ pub struct Paced<G: Generate> {
     marked_index: u64,
     end_index: u64,
     stop_at: ProcessingTime,
+    split: Split,
 }
 
 impl<G: Generate> Paced<G> {
@@ -167,6 +174,22 @@ impl<G: Generate> Paced<G> {
         Paced { stop_at: instant, ..self }
     }
 
+    /// So many sources, one at least, that make the records of this one between them, each in the order of event time and
+    /// at the pace of all: so that several workers can make them. Which makes which is told by [`Dealt`].
+    pub fn splits(self, count: usize) -> Vec<Self> {
+        let dealt = Dealt::to(count, self.pace);
+        if dealt == Dealt::WHOLE {
+            return vec![self];
+        }
+        let Paced { pace, disorder, end_index, stop_at, .. } = self;
+        let of = |mut split: Split| {
+            let next_index = split.turn_to(0);
+            let source = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(disorder);
+            Paced { end_index, stop_at, split, ..source }
+        };
+        Split::all(dealt).into_iter().map(of).collect()
+    }
+
     /// The generator, whose cache the run counts.
     pub fn generator(&self) -> &Arc<G> {
         &self.generator
@@ -189,17 +212,20 @@ impl<G: Generate> Paced<G> {
             marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
             end_index: u64::MAX,
             stop_at: ProcessingTime::NEVER,
+            split: Split::whole(),
         }
     }
 
     /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Inlined, as
-    /// `poll` is: then the loop of the chain behind it, down to the block that it fills, keeps all in registers.
+    /// `poll` is: then the loop of the chain behind it, down to the block that it fills, keeps all in registers. Answers
+    /// the place behind the last that it made.
     #[inline(always)]
-    fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) {
-        let due = bound_index.saturating_sub(self.next_index);
+    fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
+        // A run at a time.
+        let due = bound_index.min(self.split.run_end()).saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         if count == 0 {
-            return;
+            return self.next_index;
         }
         let mut left = count;
         while left > 0 {
@@ -221,7 +247,25 @@ impl<G: Generate> Paced<G> {
             self.next_index += taken as u64;
             left -= taken;
             if taken < offered {
-                return;
+                break;
+            }
+        }
+        let made_to = self.next_index;
+        self.go_on();
+        made_to
+    }
+
+    /// Goes on in the next run, when that at hand is made.
+    #[inline]
+    fn go_on(&mut self) {
+        let next = self.split.go_on(self.next_index);
+        if next != self.next_index {
+            self.next_index = next;
+            self.kept.clear();
+            if let Some(send_times) = self.send_times
+                && self.marked_index < next
+            {
+                self.marked_index = send_times.marked_index(next);
             }
         }
     }
@@ -246,22 +290,28 @@ impl<G: Generate> Source for Paced<G> {
         output: &mut O,
     ) -> Result<Polled, Fault> {
         if self.stop_at <= now || self.end_index <= self.next_index {
+            self.split.end();
             return Ok(Polled::new(SourceStatus::Ended));
+        }
+        if self.send_times.is_none() && self.split.is_ahead() {
+            return Ok(Polled::new(SourceStatus::IdleUntil(now.plus_nanos(AHEAD_WAIT_NS))));
         }
         let due_index = self.send_times.map_or(u64::MAX, |send_times| send_times.due_count(now));
         // The poll is cut behind a marked record, so that its marker stands right behind it.
-        let behind_marked = self.marked_index.saturating_add(1);
-        self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
+        let (marked_index, from_index) = (self.marked_index, self.next_index);
+        let behind_marked = marked_index.saturating_add(1);
+        let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
         let Some(send_times) = self.send_times else {
-            let is_over = self.next_index == self.end_index;
+            let is_over = self.end_index <= self.next_index;
             return Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }));
         };
-        let latency = (self.next_index == behind_marked).then(|| {
-            let intended = send_times.intended(self.marked_index);
-            self.marked_index = send_times.marked_index(self.next_index);
-            intended
+        // Of the records just made the last may be a marked one; what was marked in another split's run was passed.
+        let is_marked = (from_index..made_to).contains(&marked_index);
+        let latency = is_marked.then(|| {
+            self.marked_index = send_times.marked_index(self.next_index.max(behind_marked));
+            send_times.intended(marked_index)
         });
-        let status = if self.next_index == self.end_index {
+        let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
         } else if self.next_index < due_index {
             SourceStatus::Ready
@@ -279,14 +329,17 @@ impl<G: Generate> Source for Paced<G> {
     fn spacing_ns(&self) -> Option<u64> {
         match self.pace {
             Pace::Drain { .. } => None,
-            Pace::Rate { rate_per_s, .. } => Some((1_000_000_000 / rate_per_s.max(1)).max(1)),
+            Pace::Rate { rate_per_s, .. } => {
+                let of_all = 1_000_000_000 / rate_per_s.max(1);
+                Some(of_all.saturating_mul(self.split.splits()).max(1))
+            }
         }
     }
 
     /// The pace, the disorder and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
-        state.put(&(self.pace.written_down(), disorder, self.next_index))
+        state.put(&(self.pace.written_down(), disorder, self.split.written_down(), self.next_index))
     }
 
     /// Goes on behind the last record made. At a rate the saved start is kept, so the time that passed in between
@@ -295,8 +348,12 @@ impl<G: Generate> Source for Paced<G> {
     /// # Errors
     /// If the bytes are no position, the pace or the disorder is another, or the position lies behind the limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (saved, saved_disorder, next_index): (WrittenPace, Option<WrittenDisorder>, u64) =
-            state.take()?;
+        let (saved, saved_disorder, split, next_index): (
+            WrittenPace,
+            Option<WrittenDisorder>,
+            (u64, u64),
+            u64,
+        ) = state.take()?;
         let refused = |reason| Err(StateError::Read { offset: 0, reason });
         let mut pace = self.pace;
         if let Pace::Rate { start, .. } = &mut pace {
@@ -308,15 +365,21 @@ impl<G: Generate> Source for Paced<G> {
         if self.disorder.map(|disorder| disorder.written_down()) != saved_disorder {
             return refused(format!("the generator was saved in another disorder than {:?}", self.disorder));
         }
-        if self.end_index < next_index {
+        if self.split.written_down() != split {
+            let (index, count) = split;
+            return refused(format!("the generator was saved as split {index} of {count}"));
+        }
+        if self.split.splits() == 1 && self.end_index < next_index {
             return refused(format!(
                 "position {next_index} lies behind the limit of {} records",
                 self.end_index
             ));
         }
         let (end_index, stop_at) = (self.end_index, self.stop_at);
+        let mut split = std::mem::replace(&mut self.split, Split::whole());
+        let next_index = split.turn_to(next_index);
         let loaded = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(self.disorder);
-        *self = Paced { end_index, stop_at, ..loaded };
+        *self = Paced { end_index, stop_at, split, ..loaded };
         Ok(())
     }
 }

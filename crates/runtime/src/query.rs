@@ -128,6 +128,8 @@ pub struct QueryReport {
     pub query: String,
     /// Records that sources made.
     pub events_in: u64,
+    /// Records that each source, or split of one, has made, in the order in which they were planned.
+    pub made: Vec<u64>,
     /// Records that sinks wrote.
     pub results_out: u64,
     /// Input that was not understood.
@@ -300,8 +302,13 @@ impl QueryShared {
 
     /// Records that its sources have made.
     fn events_in(&self) -> u64 {
+        self.made().sum()
+    }
+
+    /// Those of each.
+    fn made(&self) -> impl Iterator<Item = u64> {
         let sources = self.seen.iter().filter(|task| task.probe.is_source());
-        sources.map(|task| read(&task.meter.records_in)).sum()
+        sources.map(|task| read(&task.meter.records_in))
     }
 
     /// Takes note that the stream of a task has ended, and of what its operators did.
@@ -349,6 +356,7 @@ impl QueryShared {
         QueryReport {
             query: self.name.clone(),
             events_in: self.events_in(),
+            made: self.made().collect(),
             results_out: self.delivered.results.load(Ordering::Relaxed),
             bad: self.sum(|meter| &meter.bad),
             ahead: self.sum(|meter| &meter.ahead),

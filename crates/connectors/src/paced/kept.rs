@@ -37,6 +37,11 @@ impl<T> Kept<T> {
         Kept { records: Vec::new(), next: 0 }
     }
 
+    /// Forgets what is left.
+    pub(super) fn clear(&mut self) {
+        self.next = self.records.len();
+    }
+
     /// What is left.
     #[inline(always)]
     pub(super) fn rest(&self) -> &[Record<T>] {

@@ -381,3 +381,74 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    /// Whatever is asked of which split and when: together they make the records of one source, each once, in order within
+    /// each split, and with as many latency markers.
+    #[test]
+    fn splits_make_the_records_of_one_source(
+        count in 1..5usize,
+        polls in proptest::collection::vec((0..5usize, 1..3_000usize, 0..40u64), 1..60),
+        is_paced: bool,
+        bound_ms in prop_oneof![Just(0i64), Just(3)],
+        share in prop_oneof![Just(0.0), Just(10.0)],
+    ) {
+        let whole = || {
+            let source = if is_paced { rate(700_000) } else { drain(2_000_000) };
+            let source = source.with_disorder(Span::from_millis(bound_ms), 7);
+            let early = EarlyShare { percent: share, epoch: Span::from_millis(5), seed: 3 };
+            if share > 0.0 { source.with_early(early) } else { source }
+        };
+        let (mut splits, dealt) = (whole().splits(count), Dealt::to(count, whole().pace));
+        let mut made: Vec<Vec<Record<(u64, EventTime)>>> = vec![Vec::new(); count];
+        let (mut now_ns, mut markers) = (10 * SECOND, 0);
+        for (split, limit, millis) in polls {
+            now_ns += millis * MILLI;
+            let split = split % count;
+            let (records, polled) = poll(&mut splits[split], Poll { now_ns, limit, room: usize::MAX });
+            made[split].extend(records);
+            markers += usize::from(polled.latency.is_some());
+        }
+        let counts: Vec<u64> = made.iter().map(|records| records.len() as u64).collect();
+        let places = dealt.places(&counts);
+        prop_assert_eq!(places.iter().map(|range| range.end - range.start).sum::<u64>(), counts.iter().sum::<u64>());
+        let last = places.iter().map(|range| range.end).max().unwrap_or(0);
+        let (mut single, mut all) = (whole(), Vec::new());
+        let mut markers_of_single = 0;
+        while (all.len() as u64) < last {
+            let before = all.len() as u64;
+            let limit = (last - before) as usize;
+            let (records, polled) = poll(&mut single, Poll { now_ns: u64::MAX / 2, limit, room: usize::MAX });
+            all.extend(records);
+            let marked = all.len() as u64 - 1;
+            markers_of_single +=
+                usize::from(polled.latency.is_some() && places.iter().any(|range| range.contains(&marked)));
+        }
+        let mut expected: Vec<_> = places.iter().flat_map(|range| all[range.start as usize..range.end as usize].iter()).map(|record| (record.event_time, record.value)).collect();
+        if bound_ms == 0 && share == 0.0 {
+            prop_assert!(made.iter().all(|records| records.is_sorted_by_key(|record| record.event_time)));
+        }
+        let mut found: Vec<_> = made.iter().flatten().map(|record| (record.event_time, record.value)).collect();
+        expected.sort_unstable();
+        found.sort_unstable();
+        prop_assert!(found == expected, "{} records, not those of one source", found.len());
+        prop_assert_eq!(markers, markers_of_single);
+    }
+}
+
+#[test]
+fn a_split_goes_on_where_it_was_saved() {
+    let splits = || drain(1_000_000).splits(2);
+    let mut split = splits().pop().unwrap();
+    for _ in 0..3 {
+        poll(&mut split, Poll { now_ns: 0, limit: 2_000, room: usize::MAX });
+    }
+    let mut state = StateWriter::default();
+    split.save(&mut state).unwrap();
+    let bytes = state.into_bytes();
+    let mut loaded = splits().pop().unwrap();
+    loaded.load(&mut StateReader::new(&bytes)).unwrap();
+    assert_eq!(shown(&mut loaded, 0, 2), shown(&mut split, 0, 2));
+    let error = splits().swap_remove(0).load(&mut StateReader::new(&bytes)).unwrap_err();
+    assert!(error.to_string().contains("split 1 of 2"), "{error}");
+}
