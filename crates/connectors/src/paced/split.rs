@@ -73,7 +73,8 @@ impl Dealt {
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
         // Runs of every split up to the last that all have made.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
-        let mut places = vec![0..whole_runs * self.splits * self.run_records];
+        let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
+        places.push(0..whole_runs * self.splits * self.run_records);
         for round in whole_runs.. {
             let mut is_any = false;
             for &(split, runs, rest) in &of_splits {
@@ -207,11 +208,16 @@ mod tests {
     #[test]
     fn what_was_made_is_told_by_counts() {
         let dealt = Dealt { splits: 2, run_records: 4 };
-        assert_eq!(dealt.places(&[0, 0]), [0..0]);
-        assert_eq!(dealt.places(&[8, 8]), [0..16]);
-        assert_eq!(dealt.places(&[9, 6]), [0..14, 16..17]);
-        assert_eq!(dealt.places(&[3, 10]), [0..3, 4..8, 12..16, 20..22]);
-        assert_eq!(Dealt::WHOLE.places(&[5]), [0..5]);
+        let check = |dealt: Dealt, made: &[u64], expected: &[(u64, u64)]| {
+            let places: Vec<(u64, u64)> =
+                dealt.places(made).iter().map(|range| (range.start, range.end)).collect();
+            assert_eq!(places, expected, "{made:?}");
+        };
+        check(dealt, &[0, 0], &[(0, 0)]);
+        check(dealt, &[8, 8], &[(0, 16)]);
+        check(dealt, &[9, 6], &[(0, 14), (16, 17)]);
+        check(dealt, &[3, 10], &[(0, 3), (4, 8), (12, 16), (20, 22)]);
+        check(Dealt::WHOLE, &[5], &[(0, 5)]);
     }
 
     /// Who is too far ahead waits for the slowest; who has ended is waited for by nobody.
