@@ -12,8 +12,8 @@
 //! An **epoch** is what the splits of a stream put out between two watermarks at which something happens
 //! ([`Horizon`](thalweg_model::Horizon)); the [`Origin`] says where it ends. In front of a task that several workers run
 //! lies a **container** for each open epoch: its unclaimed blocks, in the lists of the workers that filled them
-//! ([`Containers`]), and how many are not consumed ([`Ledger`]). Any worker claims any block, the oldest epoch first, of one
-//! epoch its own first. What is derived of a block belongs to the epoch of the block, always.
+//! ([`Containers`]), and how many are not consumed ([`Ledger`]). Each copy of the task claims the blocks of one worker, and
+//! those of others that have waited for long; any worker runs any copy, its own first. What is derived of a block belongs to the epoch of the block, always.
 //!
 //! The life of a container, by its number `e` in the ledger:
 //!
@@ -48,6 +48,10 @@ pub(crate) use origin::{Origin, Standing};
 
 /// Epochs that are open at once in front of one task.
 pub(crate) const EPOCHS_MAX: u64 = crate::limits::EPOCHS.default;
+
+/// Blocks that have waited so long are anybody's, whosever core they lie hot on: as long as a worker may be at its run before
+/// it counts as held up.
+pub(crate) const STEAL_AFTER_NS: u64 = crate::ranker::ROUND_NS;
 
 /// Latency markers that wait at once behind one task.
 pub(crate) const MARKERS_MAX: usize = 64;

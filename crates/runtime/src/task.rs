@@ -247,7 +247,7 @@ impl Probe {
         if self.is_full.load(Ordering::Relaxed) {
             return unsettled;
         }
-        self.inputs.iter().map(Inlet::pending).sum::<u64>() + unsettled
+        self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
     }
 
     /// Records that a source has not been asked for although they are due, as far as can be told.

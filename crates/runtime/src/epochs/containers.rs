@@ -1,8 +1,9 @@
 //! The unclaimed blocks of all open epochs in front of one task, on the shelf of the worker that filled them.
 //!
 //! A shelf is a list behind a lock, which is its own worker's almost always; it holds bundles in the order of their
-//! epochs. Who claims takes from the oldest epoch: of its own shelf the newest block, which is still in the cache, and if it
-//! has none of that epoch, the oldest of another's.
+//! epochs. A copy of the task claims from the shelf of its number: of the oldest epoch the newest block, which is still in
+//! the cache. What lies on others' shelves it leaves to the copies of those, which any idle worker may run; only what has
+//! waited for long there it takes as well, since that copy is in the hands of a worker that does not get to the end of it.
 
 use std::collections::VecDeque;
 
@@ -82,23 +83,23 @@ impl<T: Send + 'static> Containers<T> {
         has_room
     }
 
-    /// Takes a bundle that nobody has claimed, for a worker whose shelf is `home`'s.
-    pub(crate) fn claim(&self, home: usize) -> Option<Bundle<T>> {
-        let home = home % self.shelves.len();
+    /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own shelf or among what
+    /// has waited for long on others'; of one epoch its own first.
+    pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<T>> {
         let oldest = self.ledger.oldest();
-        if let Some(own) = self.take(home, Some(oldest)) {
+        if let Some(own) = self.take(copy, oldest) {
             return Some(own);
         }
-        // There is none of the oldest epoch at home. Others' first, then the oldest that there is.
-        let others = || (1..self.shelves.len()).map(|step| (home + step) % self.shelves.len());
-        let of_oldest = others().find_map(|other| self.steal(other, Some(oldest)));
+        let others = || (1..self.shelves.len()).map(|step| (copy + step) % self.shelves.len());
+        let old = || others().filter(|&other| self.ledger.shelves[other].is_old(now));
+        let of_oldest = old().find_map(|other| self.steal(other, oldest));
         of_oldest
-            .or_else(|| self.take(home, None))
-            .or_else(|| others().find_map(|other| self.steal(other, None)))
+            .or_else(|| self.take(copy, u64::MAX))
+            .or_else(|| old().find_map(|other| self.steal(other, u64::MAX)))
     }
 
     /// The newest bundle of the first epoch on one's own shelf, if that is not above `up_to`.
-    fn take(&self, home: usize, up_to: Option<u64>) -> Option<Bundle<T>> {
+    fn take(&self, home: usize, up_to: u64) -> Option<Bundle<T>> {
         self.remove(home, up_to, |shelf, first| {
             let of_first = shelf.iter().rposition(|bundle| bundle.epoch == first);
             of_first.unwrap_or(0)
@@ -106,14 +107,14 @@ impl<T: Send + 'static> Containers<T> {
     }
 
     /// The oldest bundle on another's shelf, if its epoch is not above `up_to`.
-    fn steal(&self, other: usize, up_to: Option<u64>) -> Option<Bundle<T>> {
+    fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<T>> {
         self.remove(other, up_to, |_, _| 0)
     }
 
     fn remove(
         &self,
         home: usize,
-        up_to: Option<u64>,
+        up_to: u64,
         choose: impl FnOnce(&VecDeque<Bundle<T>>, u64) -> usize,
     ) -> Option<Bundle<T>> {
         let counts = &*self.ledger.shelves[home];
@@ -122,7 +123,7 @@ impl<T: Send + 'static> Containers<T> {
         }
         let mut shelf = self.shelves[home].lock();
         let first = shelf.front()?.epoch;
-        if up_to.is_some_and(|up_to| first > up_to) {
+        if first > up_to {
             return None;
         }
         let place = choose(&shelf, first);

@@ -17,7 +17,7 @@ use thalweg_memory::Depot;
 use thalweg_memory::sync::{Arc, AtomicBool, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_model::{EventTime, ProcessingTime};
 
-use super::{EPOCHS_MAX, MARKERS_MAX};
+use super::{EPOCHS_MAX, MARKERS_MAX, STEAL_AFTER_NS};
 
 /// Room for blocks, of whatever type.
 pub(crate) trait Space: Send + Sync {
@@ -72,6 +72,22 @@ pub(crate) struct ShelfCounts {
     pub(super) records_out: AtomicU64,
     /// When the bundle in front was deposited, in ns; `u64::MAX` without one.
     pub(super) oldest_ns: AtomicU64,
+}
+
+impl ShelfCounts {
+    fn unclaimed(&self) -> u64 {
+        // What went out first, so that it has not passed what came in.
+        let bundles_out = self.bundles_out.load(Ordering::Relaxed);
+        let records_out = self.records_out.load(Ordering::Relaxed);
+        let records = self.records_in.load(Ordering::Relaxed).saturating_sub(records_out);
+        if records > 0 { records } else { u64::from(self.bundles_in.load(Ordering::Relaxed) > bundles_out) }
+    }
+
+    /// Whether the bundle in front has waited for so long that anybody may claim it.
+    pub(super) fn is_old(&self, now: ProcessingTime) -> bool {
+        let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
+        oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
+    }
 }
 
 /// The epochs in front of one task.
@@ -316,19 +332,21 @@ impl Ledger {
         self.sum(|shelf| &shelf.bundles_out)
     }
 
-    /// Records that nobody has claimed, at least one if there is a bundle.
-    pub(crate) fn unclaimed(&self) -> u64 {
-        // What went out first, so that it has not passed what came in.
-        let bundles_out = self.bundles_out();
-        let records_out = self.records_out();
-        let records = self.records_in().saturating_sub(records_out);
-        if records > 0 { records } else { u64::from(self.bundles_in() > bundles_out) }
+    /// Records on the shelf of a copy that nobody has claimed, at least one if there is a bundle.
+    pub(crate) fn unclaimed(&self, copy: usize) -> u64 {
+        self.shelves[copy].unclaimed()
     }
 
-    /// When the oldest bundle that nobody has claimed was deposited, in ns; `u64::MAX` without one.
-    pub(crate) fn oldest_unclaimed_ns(&self) -> u64 {
-        let oldest = self.shelves.iter().map(|shelf| shelf.oldest_ns.load(Ordering::Relaxed));
-        oldest.min().unwrap_or(u64::MAX)
+    /// Records that a copy may claim: its own, and those of others that have waited for long.
+    pub(crate) fn claimable(&self, copy: usize, now: ProcessingTime) -> u64 {
+        let shelves = self.shelves.iter().enumerate();
+        let own_or_old = shelves.filter(|(place, shelf)| *place == copy || shelf.is_old(now));
+        own_or_old.map(|(_, shelf)| shelf.unclaimed()).sum()
+    }
+
+    /// When the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.
+    pub(crate) fn oldest_unclaimed_ns(&self, copy: usize) -> u64 {
+        self.shelves[copy].oldest_ns.load(Ordering::Relaxed)
     }
 }
 

@@ -110,10 +110,11 @@ where
                 for copy in 0..count {
                     let own = Outlet::Epochs(Arc::clone(ledger));
                     let outputs = outputs.iter().map(Outlet::again).chain([own]).collect();
-                    let probe = Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger))].into(), outputs));
+                    let probe =
+                        Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger), copy)].into(), outputs));
                     let exit = exit.open_claimed().expect("what has no state writes containers");
                     let task =
-                        RelayTask::new(Arc::clone(&containers), chain.fork(), exit, Arc::clone(&probe));
+                        RelayTask::new(Arc::clone(&containers), copy, chain.fork(), exit, Arc::clone(&probe));
                     parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
                 }
             }
@@ -121,7 +122,7 @@ where
                 let copies = Arc::new(Copies::new(count));
                 for copy in 0..count {
                     let (inlet, outlet) =
-                        (Inlet::Claims(Arc::clone(ledger)), Outlet::Epochs(Arc::clone(ledger)));
+                        (Inlet::Claims(Arc::clone(ledger), copy), Outlet::Epochs(Arc::clone(ledger)));
                     let probe = Arc::new(Probe::new([inlet].into(), [outlet].into()));
                     let task =
                         GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());

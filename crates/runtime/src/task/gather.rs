@@ -97,7 +97,7 @@ impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
         while taken < quantum
-            && let Some(bundle) = self.containers.claim(context.worker)
+            && let Some(bundle) = self.containers.claim(self.index, context.now)
         {
             let Bundle { block, epoch, late_by, marker, .. } = bundle;
             let hand = self.pick_up(epoch);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use thalweg_memory::{Cursors, ReadPosition};
+use thalweg_model::ProcessingTime;
 
 use crate::epochs::Ledger;
 
@@ -10,8 +11,8 @@ use crate::epochs::Ledger;
 pub(crate) enum Inlet {
     /// An edge, and the index of our cursor.
     Edge(Arc<Cursors>, usize),
-    /// Containers, of which blocks are claimed.
-    Claims(Arc<Ledger>),
+    /// Containers, of which blocks are claimed, and the copy that claims them.
+    Claims(Arc<Ledger>, usize),
     /// Epochs that are gathered, and wait to be closed.
     Epochs(Arc<Ledger>),
 }
@@ -38,7 +39,7 @@ impl Inlet {
     pub(crate) fn position(&self) -> Position {
         match self {
             Inlet::Edge(edge, reader) => Position { edge: edge.read_position(*reader), taken: 0 },
-            Inlet::Claims(ledger) => Position { taken: ledger.bundles_out(), ..Position::default() },
+            Inlet::Claims(ledger, _) => Position { taken: ledger.bundles_out(), ..Position::default() },
             Inlet::Epochs(ledger) => Position { taken: ledger.items_out(), ..Position::default() },
         }
     }
@@ -47,7 +48,7 @@ impl Inlet {
     pub(crate) fn has_freed(&self, position: Position) -> bool {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
-            Inlet::Claims(ledger) => ledger.space.take_starved(),
+            Inlet::Claims(ledger, _) => ledger.space.take_starved(),
             Inlet::Epochs(_) => false,
         }
     }
@@ -55,17 +56,17 @@ impl Inlet {
     pub(crate) fn pending_records(&self) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader),
-            Inlet::Claims(ledger) => ledger.unclaimed(),
+            Inlet::Claims(ledger, copy) => ledger.unclaimed(*copy),
             Inlet::Epochs(_) => 0,
         }
     }
 
     /// Records and marks that wait.
-    pub(crate) fn pending(&self) -> u64 {
+    pub(crate) fn pending(&self, now: ProcessingTime) -> u64 {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
             // When all is over, each copy is run once more, to end.
-            Inlet::Claims(ledger) => ledger.unclaimed() + u64::from(ledger.is_over()),
+            Inlet::Claims(ledger, copy) => ledger.claimable(*copy, now) + u64::from(ledger.is_over()),
             Inlet::Epochs(ledger) => ledger.items_waiting(),
         }
     }
@@ -78,7 +79,9 @@ impl Inlet {
                 0 => Some(edge.mark_stamp()),
                 _ => Some(edge.head_stamp(*reader)),
             },
-            Inlet::Claims(ledger) => Some(ledger.oldest_unclaimed_ns()).filter(|&oldest| oldest < u64::MAX),
+            Inlet::Claims(ledger, copy) => {
+                Some(ledger.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
+            }
             // What results are waiting for has waited longest of all.
             Inlet::Epochs(ledger) => (ledger.items_waiting() > 0).then_some(0),
         }
@@ -88,7 +91,7 @@ impl Inlet {
     pub(crate) fn slot_bytes(&self) -> Option<u64> {
         match self {
             Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
-            Inlet::Claims(ledger) => Some(ledger.space.slot_bytes()),
+            Inlet::Claims(ledger, _) => Some(ledger.space.slot_bytes()),
             Inlet::Epochs(_) => None,
         }
     }
@@ -97,7 +100,7 @@ impl Inlet {
     pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
         match self {
             Inlet::Edge(edge, reader) => Some((edge, *reader)),
-            Inlet::Claims(_) | Inlet::Epochs(_) => None,
+            Inlet::Claims(..) | Inlet::Epochs(_) => None,
         }
     }
 }

@@ -14,6 +14,8 @@ use crate::exit::{Exit, ToContainers};
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct RelayTask<T: Send + 'static, C, U: Send + 'static> {
     containers: Arc<Containers<T>>,
+    /// Which of the copies.
+    index: usize,
     chain: C,
     exit: ToContainers<U>,
     probe: Arc<Probe>,
@@ -27,11 +29,12 @@ pub(crate) struct RelayTask<T: Send + 'static, C, U: Send + 'static> {
 impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T, C, U> {
     pub(crate) fn new(
         containers: Arc<Containers<T>>,
+        index: usize,
         chain: C,
         exit: ToContainers<U>,
         probe: Arc<Probe>,
     ) -> Self {
-        RelayTask { containers, chain, exit, probe, hand: None, consumed: (0, 0) }
+        RelayTask { containers, index, chain, exit, probe, hand: None, consumed: (0, 0) }
     }
 
     /// Hands over what is filled; only then are the bundles that it was made of consumed.
@@ -58,7 +61,7 @@ impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T,
             }
             drop(output);
             if self.hand.is_none() {
-                let Some(bundle) = self.containers.claim(context.worker) else { break };
+                let Some(bundle) = self.containers.claim(self.index, context.now) else { break };
                 if bundle.epoch != self.consumed.0 {
                     self.put_down();
                     self.consumed.0 = bundle.epoch;
