@@ -350,5 +350,5 @@ impl Ledger {
     }
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

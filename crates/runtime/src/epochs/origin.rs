@@ -16,7 +16,7 @@
 use std::collections::VecDeque;
 
 use thalweg_memory::sync::{Arc, Mutex};
-use thalweg_model::{EventTime, Horizon};
+use thalweg_model::{EventTime, Horizon, Span};
 
 use super::EPOCHS_MAX;
 use super::ledger::Ledger;
@@ -97,16 +97,26 @@ impl Origin {
         let limit = self.ledger.oldest() + EPOCHS_MAX;
         state.leave(index, &self.horizon, limit);
         state.assign_ends(&self.ledger);
-        let late_by = watermark.max(state.last_end);
-        Standing { epoch: state.splits[index].epoch, late_by, due: self.horizon.next_after(watermark) }
+        self.standing(&state, index)
+    }
+
+    fn standing(&self, state: &State, index: usize) -> Standing {
+        let Split { epoch, watermark, .. } = state.splits[index];
+        let is_held = state.open[(epoch - state.oldest) as usize].boundary <= watermark;
+        let due = if is_held {
+            // It could not leave: tried again at its next watermark.
+            watermark.plus(Span::from_micros(1))
+        } else {
+            self.horizon.next_after(watermark)
+        };
+        Standing { epoch, late_by: watermark.max(state.last_end), due }
     }
 
     /// A split that was silent has records again.
     pub(crate) fn rejoin(&self, index: usize) -> Standing {
         let mut state = self.state.lock();
         state.rejoin(index);
-        let Split { epoch, watermark, .. } = state.splits[index];
-        Standing { epoch, late_by: watermark.max(state.last_end), due: self.horizon.next_after(watermark) }
+        self.standing(&state, index)
     }
 
     /// A split has fallen silent; all that it had is deposited.
@@ -153,10 +163,13 @@ impl State {
                 if self.oldest + self.open.len() as u64 >= limit {
                     return;
                 }
-                // What lies below the least watermark of all happens at one end.
+                // What lies below the least watermark of all happens at one end. Before each has one, nothing does.
                 let moving = self.splits.iter().filter(|split| !split.is_idle && !split.is_over);
-                let known = moving.map(|split| split.watermark).filter(|&known| known > EventTime::MIN).min();
-                let from = boundary.max(known.unwrap_or(boundary));
+                let least = moving.map(|split| split.watermark).min().unwrap_or(boundary);
+                if least == EventTime::MIN {
+                    return;
+                }
+                let from = boundary.max(least);
                 self.open.push_back(Open { boundary: horizon.next_after(from), left_at: EventTime::MAX });
             }
             let left = &mut self.open[place];

@@ -1,1 +1,189 @@
+//! How containers live and end: by hand, and under loom, where every interleaving of those who deposit, consume and assign
+//! ends is searched.
 
+use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
+
+use super::*;
+
+/// A ledger of its own depot, with two shelves.
+fn ledger(outlets: Vec<Arc<Ledger>>) -> Arc<Ledger> {
+    let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
+    let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
+    let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    Ledger::new(2, outlets, depot)
+}
+
+#[cfg(not(loom))]
+mod by_hand {
+    use super::*;
+
+    fn instant(second: i64) -> EventTime {
+        EventTime::from_secs(second)
+    }
+
+    fn items(ledger: &Ledger) -> String {
+        let show = |item| match item {
+            Item::End { epoch, watermark } => format!("{epoch}@{}", watermark.as_micros() / 1_000_000),
+            Item::Marker(intended) => format!("L{}", intended.as_nanos()),
+            Item::Idle => "idle".to_owned(),
+            Item::Over => "over".to_owned(),
+        };
+        let shown: Vec<String> = std::iter::from_fn(|| ledger.next_item()).map(show).collect();
+        shown.join(" ")
+    }
+
+    /// An epoch is retrieved when it has its end, all of it is consumed, and all before it are retrieved.
+    #[test]
+    fn epochs_are_retrieved_in_order() {
+        let ledger = ledger(Vec::new());
+        [0, 0, 1, 2].into_iter().for_each(|epoch| ledger.count_in(epoch));
+        ledger.consume(1, 1);
+        ledger.consume(0, 1);
+        ledger.assign_end(instant(10));
+        ledger.assign_end(instant(20));
+        assert_eq!((items(&ledger), ledger.items_waiting()), (String::new(), 0));
+        ledger.consume(0, 1);
+        assert_eq!((items(&ledger), ledger.oldest()), ("0@10 1@20".to_owned(), 0));
+        ledger.release(0);
+        ledger.release(1);
+        assert_eq!(ledger.oldest(), 2);
+        ledger.end();
+        assert_eq!((items(&ledger), ledger.is_over()), ("over".to_owned(), true));
+    }
+
+    #[test]
+    fn the_end_comes_behind_all_epochs() {
+        let ledger = ledger(Vec::new());
+        ledger.count_in(0);
+        ledger.assign_end(EventTime::MAX);
+        ledger.end();
+        assert!(!ledger.is_over());
+        ledger.mark_latency(ProcessingTime::from_nanos(7));
+        ledger.consume(0, 1);
+        assert!(ledger.is_over());
+        let last = i64::MAX / 1_000_000;
+        assert_eq!(items(&ledger), format!("L7 0@{last} over"));
+    }
+
+    /// What has no state hands its ends on, when all of an epoch is consumed, and not before.
+    #[test]
+    fn ends_are_handed_on() {
+        let last = ledger(Vec::new());
+        let first = ledger(vec![Arc::clone(&last)]);
+        first.count_in(0);
+        first.assign_end(instant(10));
+        assert_eq!((items(&last), first.closed()), (String::new(), 0));
+        last.count_in(0);
+        first.consume(0, 1);
+        assert_eq!((items(&last), first.oldest()), (String::new(), 0));
+        last.consume(0, 1);
+        assert_eq!((items(&last), first.closed()), ("0@10".to_owned(), 1));
+        last.release(0);
+        assert_eq!(first.oldest(), 1);
+        first.end();
+        assert_eq!((items(&last), first.is_over(), last.is_over()), ("over".to_owned(), true, true));
+    }
+
+    #[test]
+    fn no_more_markers_wait_than_may() {
+        let ledger = ledger(Vec::new());
+        (0..MARKERS_MAX as u64 + 3).for_each(|nanos| ledger.mark_latency(ProcessingTime::from_nanos(nanos)));
+        assert_eq!((ledger.items_waiting(), ledger.markers_dropped()), (MARKERS_MAX as u64, 3));
+        items(&ledger);
+        ledger.mark_latency(ProcessingTime::from_nanos(1));
+        assert_eq!(items(&ledger), "L1");
+    }
+
+    #[test]
+    fn silence_is_told_once() {
+        let ledger = ledger(Vec::new());
+        ledger.fall_idle();
+        ledger.fall_idle();
+        assert_eq!(items(&ledger), "idle");
+    }
+
+    #[test]
+    #[should_panic(expected = "2 bundles of epoch 0 are consumed of 1")]
+    fn nothing_is_consumed_twice() {
+        let ledger = ledger(Vec::new());
+        ledger.count_in(0);
+        ledger.consume(0, 2);
+    }
+}
+
+#[cfg(loom)]
+mod models {
+    use loom::thread;
+    use thalweg_memory::sync::AtomicU32;
+
+    use super::*;
+
+    fn model(body: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(body);
+    }
+
+    /// The last consumer against the assignment of the end: whoever comes second retrieves the container, once, and sees
+    /// what was gathered.
+    #[test]
+    fn an_epoch_is_retrieved_once_whoever_comes_last() {
+        model(|| {
+            let ledger = ledger(Vec::new());
+            let gathered = Arc::new(AtomicU32::new(0));
+            [0, 0].into_iter().for_each(|epoch| ledger.count_in(epoch));
+            let consumer = || {
+                let (ledger, gathered) = (Arc::clone(&ledger), Arc::clone(&gathered));
+                thread::spawn(move || {
+                    // Relaxed: what is gathered is made visible by the count.
+                    gathered.fetch_add(1, Ordering::Relaxed);
+                    ledger.consume(0, 1);
+                })
+            };
+            let consumers = [consumer(), consumer()];
+            ledger.assign_end(EventTime::MAX);
+            ledger.end();
+            let mut items = Vec::new();
+            while items.len() < 2 {
+                match ledger.next_item() {
+                    Some(item) => {
+                        assert_eq!(
+                            gathered.load(Ordering::Relaxed),
+                            2,
+                            "all is gathered before it is closed"
+                        );
+                        items.push(item);
+                    }
+                    None => thread::yield_now(),
+                }
+            }
+            assert_eq!(items, [Item::End { epoch: 0, watermark: EventTime::MAX }, Item::Over]);
+            consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
+            assert_eq!(ledger.next_item(), None);
+        });
+    }
+
+    /// Hand-over of a watermark between two stages: what is derived is deposited before the end comes after it.
+    #[test]
+    fn an_end_does_not_overtake_what_it_ends() {
+        model(|| {
+            let last = ledger(Vec::new());
+            let first = ledger(vec![Arc::clone(&last)]);
+            first.count_in(0);
+            let relay = {
+                let (first, last) = (Arc::clone(&first), Arc::clone(&last));
+                thread::spawn(move || {
+                    last.count_in(0);
+                    first.consume(0, 1);
+                    last.consume(0, 1);
+                })
+            };
+            first.assign_end(EventTime::MAX);
+            first.end();
+            relay.join().unwrap();
+            assert_eq!(last.next_item(), Some(Item::End { epoch: 0, watermark: EventTime::MAX }));
+            assert_eq!(last.next_item(), Some(Item::Over));
+            assert!(first.is_over() && last.is_over());
+        });
+    }
+}

@@ -1,1 +1,193 @@
+//! Where epochs end, as text: `a10` is split a at a watermark of ten seconds, `a-` its silence, `a+` its return, `a.` its
+//! end. Windows of ten seconds end every ten.
 
+use proptest::prelude::*;
+use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_model::{Span, TumblingWindows};
+
+use super::*;
+use crate::epochs::Item;
+
+fn bed(splits: usize) -> (Arc<Origin>, Arc<Ledger>) {
+    let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
+    let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
+    let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+    let ledger = Ledger::new(1, Vec::new(), depot);
+    let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
+    let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
+    (Origin::new(splits, horizon, Arc::clone(&ledger)), ledger)
+}
+
+/// The ends that were assigned by now, all of which are consumed at once.
+fn ends(ledger: &Ledger) -> Vec<EventTime> {
+    let mut ends = Vec::new();
+    while let Some(item) = ledger.next_item() {
+        if let Item::End { epoch, watermark } = item {
+            ledger.release(epoch);
+            ends.push(watermark);
+        }
+    }
+    ends
+}
+
+fn check(splits: usize, input: &str, expected: &str) {
+    let (origin, ledger) = bed(splits);
+    let mut shown = Vec::new();
+    for word in input.split_whitespace() {
+        let (split, act) = word.split_at(1);
+        let index = usize::from(split.as_bytes()[0] - b'a');
+        match act {
+            "-" => origin.fall_idle(index),
+            "+" => {
+                let Standing { epoch, late_by, .. } = origin.rejoin(index);
+                shown.push(format!("{split}:{epoch}/{}", late_by.as_micros() / 1_000_000));
+            }
+            "." => origin.end(index),
+            seconds => {
+                let watermark = EventTime::from_secs(seconds.parse().unwrap());
+                let Standing { epoch, late_by, due } = origin.advance(index, watermark);
+                assert!(late_by >= watermark && due > watermark);
+                shown.push(format!("{split}:{epoch}"));
+            }
+        }
+        let show = |end: EventTime| match end {
+            EventTime::MAX => "W".to_owned(),
+            end => format!("W{}", end.as_micros() / 1_000_000),
+        };
+        shown.extend(ends(&ledger).into_iter().map(show));
+    }
+    if ledger.is_over() {
+        shown.push("over".to_owned());
+    }
+    assert_eq!(shown.join(" "), expected, "{input}");
+}
+
+/// The first watermark ends the epoch before it, in which nothing is known; then one ends with each window.
+#[test]
+fn one_split_ends_an_epoch_with_each_window() {
+    check(1, "a3 a7 a10 a25 a.", "a:1 W3 a:1 a:2 W10 a:3 W25 W over");
+}
+
+/// An end is the least watermark with which a split has left: no more is promised by all.
+#[test]
+fn all_splits_must_have_left() {
+    check(2, "a3 b4 a4 a12 b9 b11", "a:0 b:1 a:1 W4 a:2 b:1 b:2 W11");
+    check(2, "a12 b3 b11 b21 a12 a20", "a:0 b:1 b:2 b:3 a:2 W3 W11 a:3 W20");
+}
+
+/// Windows that nobody has anything in do not make epochs of their own.
+#[test]
+fn a_jump_is_one_epoch() {
+    check(1, "a5 a1000000 a1000010", "a:1 W5 a:2 W1000000 a:3 W1000010");
+}
+
+/// A split that is over, or silent, is waited for by nobody; when it is back its records are late by what was closed.
+#[test]
+fn silence_holds_nobody_up() {
+    check(2, "a3 b3 a15 b- a25 b+ b31 a31", "a:0 b:1 a:2 W3 W15 a:3 W25 b:3/25 b:4 a:4 W31");
+    check(2, "a3 b3 a15 b.", "a:0 b:1 a:2 W3 W15");
+    // The last that falls silent: the farthest counts.
+    check(2, "a3 b3 a15 a- b-", "a:0 b:1 a:2 W3 W15");
+    check(2, "a3 b3 a15 b5 b- a-", "a:0 b:1 a:2 W3 b:1 W15");
+}
+
+#[test]
+fn when_all_are_over_everything_ends() {
+    check(2, "a3 b3 a. b.", "a:0 b:1 W3 W over");
+    check(2, "a. b.", "W over");
+    check(3, "a5 a15 a. b3 b. c.", "a:0 a:0 b:0 W over");
+}
+
+/// A split that runs ahead of the others by more epochs than may be open goes on in the youngest.
+#[test]
+fn who_is_far_ahead_goes_on_in_the_youngest_epoch() {
+    let (origin, ledger) = bed(2);
+    let at = |second| EventTime::from_secs(second);
+    origin.advance(1, at(1));
+    let epochs: Vec<u64> = (0..100).map(|window| origin.advance(0, at(window * 10 + 1)).epoch).collect();
+    assert_eq!((epochs[0], epochs[99]), (1, EPOCHS_MAX - 1));
+    assert_eq!(ends(&ledger), []);
+    origin.advance(1, at(2));
+    assert_eq!(ends(&ledger), [at(1)]);
+    // One is free.
+    assert_eq!(origin.advance(0, at(1_001)).epoch, EPOCHS_MAX);
+    assert_eq!(origin.advance(1, at(1_001)).epoch, EPOCHS_MAX);
+    assert_eq!(ends(&ledger).last(), Some(&at(1_001)));
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Act {
+    Advance(i64),
+    Silence,
+    Return,
+    End,
+}
+
+fn acts() -> impl Strategy<Value = Vec<(usize, Act)>> {
+    let act = prop_oneof![
+        10 => (0..40i64).prop_map(Act::Advance),
+        1 => (0..100_000i64).prop_map(Act::Advance),
+        2 => Just(Act::Silence),
+        2 => Just(Act::Return),
+        1 => Just(Act::End),
+    ];
+    proptest::collection::vec((0..4usize, act), 0..120)
+}
+
+proptest! {
+    /// Whatever splits do: what is deposited behind an end is late for all that the end closes, and what all have left is
+    /// closed.
+    #[test]
+    fn no_end_closes_what_is_on_time_behind_it(acts in acts(), splits in 1..4usize) {
+        let (origin, ledger) = bed(splits);
+        let mut at = vec![0i64; splits];
+        let (mut is_over, mut is_idle) = (vec![false; splits], vec![false; splits]);
+        let mut standing = vec![origin.start(); splits];
+        let mut all_ends: Vec<EventTime> = Vec::new();
+        for (split, act) in acts {
+            let split = split % splits;
+            if is_over[split] {
+                continue;
+            }
+            match act {
+                Act::Advance(by) => {
+                    at[split] += by;
+                    is_idle[split] = false;
+                    standing[split] = origin.advance(split, EventTime::from_secs(at[split]));
+                }
+                Act::Silence => {
+                    is_idle[split] = true;
+                    origin.fall_idle(split);
+                }
+                Act::Return => {
+                    is_idle[split] = false;
+                    standing[split] = origin.rejoin(split);
+                }
+                Act::End => {
+                    is_over[split] = true;
+                    origin.end(split);
+                }
+            }
+            all_ends.extend(ends(&ledger));
+            prop_assert!(all_ends.is_sorted());
+            for split in (0..splits).filter(|&split| !is_over[split] && !is_idle[split]) {
+                let Standing { epoch, late_by, .. } = standing[split];
+                prop_assert!(epoch >= all_ends.len() as u64, "split {} deposits into an epoch that has ended", split);
+                let before = &all_ends[..(epoch as usize).min(all_ends.len())];
+                prop_assert!(before.iter().all(|&end| end <= late_by), "{:?} behind {:?}", late_by, before);
+            }
+            // What is due by the least watermark of those that move is closed, once each has come by again.
+            let moving = (0..splits).filter(|&split| !is_over[split] && !is_idle[split] && at[split] > 0);
+            for split in moving.clone().chain(moving) {
+                standing[split] = origin.advance(split, EventTime::from_secs(at[split]));
+                all_ends.extend(ends(&ledger));
+            }
+            let moving = (0..splits).filter(|&split| !is_over[split] && !is_idle[split]);
+            if let Some(least) = moving.map(|split| at[split]).min() {
+                let due = least.div_euclid(10) * 10;
+                let closed = all_ends.last().map_or(i64::MIN, |end| end.as_micros() / 1_000_000);
+                prop_assert!(due == 0 || closed >= due, "{} seconds are due, {} closed", due, closed);
+            }
+        }
+    }
+}
