@@ -49,6 +49,52 @@ impl Row for NetmonRow {
     }
 }
 
+/// The rows of one window in short, for runs with more of them than can be kept: a mean that is wrong by more than a
+/// hundred-thousandth shows, and so does one that is missing, doubled, or another pair's.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct NetmonWindow {
+    /// Milliseconds since the Unix epoch.
+    pub window_start_ms: i64,
+    /// How many.
+    pub rows: u64,
+    /// The sum of their means.
+    pub means: f64,
+    /// The same, each multiplied by a number from 1 to 2 that depends on the pair.
+    pub weighted_means: f64,
+}
+
+impl NetmonWindow {
+    /// A window without rows.
+    pub fn new(window_start_ms: i64) -> Self {
+        NetmonWindow { window_start_ms, rows: 0, means: 0.0, weighted_means: 0.0 }
+    }
+
+    /// Adds a row.
+    #[inline]
+    pub fn add(&mut self, NetmonRow { source, destination, mean_rtt, .. }: &NetmonRow) {
+        let pair = u64::from(*source) << 32 | u64::from(*destination);
+        let mixed = (pair ^ (pair >> 29)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        let weight = 1.0 + (mixed >> 12) as f64 / (1u64 << 52) as f64;
+        self.rows += 1;
+        self.means += mean_rtt;
+        self.weighted_means += weight * mean_rtt;
+    }
+}
+
+impl Row for NetmonWindow {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.window_start_ms
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        let is_near = |a: f64, b: f64| a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs());
+        let is_as_many = self.key() == found.key() && self.rows == found.rows;
+        is_as_many && is_near(self.means, found.means) && is_near(self.weighted_means, found.weighted_means)
+    }
+}
+
 /// A part of a generator's probes, which repeat, stamped at a steady rate.
 #[derive(Clone, Debug)]
 pub struct NetmonDrain<'a> {
@@ -148,6 +194,13 @@ impl NetmonSums {
             pairs.iter().map(row).collect()
         })
     }
+}
+
+/// The rows of a window in short; none if it has none.
+pub fn netmon_window(rows: &[NetmonRow]) -> Option<NetmonWindow> {
+    let mut window = NetmonWindow::new(rows.first()?.window_start_ms);
+    rows.iter().for_each(|row| window.add(row));
+    Some(window)
 }
 
 /// So many probes from `first` on of a period that repeats.

@@ -38,6 +38,24 @@ fn means_of_pairs_in_windows() {
 }
 
 #[test]
+fn windows_in_short_tell_rows_apart() {
+    let row = |source, mean_rtt| NetmonRow { window_start_ms: 5, source, destination: 7, mean_rtt };
+    let rows: Vec<NetmonRow> =
+        (0..9_702).map(|source| row(source, f64::from(source % 9 + 1) / 10.0)).collect();
+    let window = netmon_window(&rows).unwrap();
+    let agrees = |rows: &[NetmonRow]| window.agrees(&netmon_window(rows).unwrap());
+    let mut changed: Vec<NetmonRow> = rows.iter().copied().rev().collect();
+    assert!(agrees(&changed), "in any order");
+    changed[50].mean_rtt *= 1.0 + 1e-4;
+    assert!(!agrees(&changed), "a mean is wrong");
+    changed = rows.clone();
+    (changed[3].mean_rtt, changed[4].mean_rtt) = (rows[4].mean_rtt, rows[3].mean_rtt);
+    assert!(!agrees(&changed), "two pairs are mixed up");
+    assert!(!agrees(&rows[1..]), "a row is missing");
+    assert_eq!(netmon_window(&[]), None);
+}
+
+#[test]
 fn lines_of_a_file() {
     let shown = |line: &str| {
         netmon_input_of_line(line).map(|input| {
