@@ -6,16 +6,19 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, Record, Source, Windowed};
+use thalweg::{EventTime, Fault, Generate, Graph, Query, Record, Sink, Source, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::netmon::loops::{self, LoopOptions};
 use thalweg_workloads::netmon::{IpPair, NetmonGenerator, Probe, WINDOW, query};
 use thalweg_workloads::reference::Row;
-use thalweg_workloads::reference::netmon::{NetmonDrain, NetmonInput, NetmonRow, NetmonSums};
+use thalweg_workloads::reference::netmon::{
+    NetmonDrain, NetmonInput, NetmonRow, NetmonSums, NetmonWindow, netmon_window,
+};
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
+use super::digests::{Digested, Digests};
 use super::drive::drive;
 use super::offered::Offered;
 use super::report::{Checked, Figures};
@@ -24,7 +27,8 @@ use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
-/// Above so many rows of a query its results are checked for conservation only: 160 MB of them are kept until then.
+/// Above so many rows of a query they are held to the reference in short, window by window: 160 MB of them are kept until
+/// then.
 const ROWS_MAX: u64 = 5_000_000;
 
 /// Runs the query or a loop.
@@ -53,7 +57,7 @@ fn run_generated(
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
+    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(KeptMeans::are_whole) {
         let (rate_per_s, start_us) = offered.stamps_from(0);
         let period: Vec<_> = generator.cache().iter().map(plain).collect();
         let input =
@@ -63,7 +67,7 @@ fn run_generated(
             let mut sums = NetmonSums::new(fit::reference_windows(args));
             sums.add_drain(NetmonDrain { period: &period, indexes, rate_per_s, start_us });
             sums.add(offered.others(report.events_in).map(input));
-            difference(&sums, kept[index].take())
+            kept[index].difference(&sums)
         }))
     } else {
         Checked::by_conservation()
@@ -71,16 +75,62 @@ fn run_generated(
     Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<NetmonRow>)>
+fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, KeptMeans)>
 where
     S: Source<Item = Probe> + 'static,
 {
     let file = args.results_file(&format!("{name}.csv"))?;
-    let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+    let (rows, kept_rows) = Rows::new(|record| row_of(&record.value), file, write_row)?;
+    let (windows, kept_windows) = Digested::new(window_of, NetmonWindow::new, add, None, write_row)?;
+    let sink = Means { rows: rows.keeping(ROWS_MAX), windows };
     let query = Query::new(name);
-    let (strategy, windows) = (args.strategy(), fit::windows(args));
-    query::mean_rtt_per_pair(&query, source, strategy, windows, sink.keeping(ROWS_MAX));
-    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+    query::mean_rtt_per_pair(&query, source, args.strategy(), fit::windows(args), sink);
+    let graph = query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?;
+    Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
+}
+
+/// A result of the query.
+type Mean = Windowed<IpPair, f64>;
+
+/// The sink: keeps rows as long as there are not too many, and in any case what they are in short.
+struct Means {
+    rows: Rows<Mean, NetmonRow>,
+    windows: Digested<Mean, NetmonWindow>,
+}
+
+impl Sink<Mean> for Means {
+    fn write(&mut self, record: Record<Mean>) -> Result<(), Fault> {
+        self.windows.write(record)?;
+        self.rows.write(record)
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.windows.finish()?;
+        self.rows.finish()
+    }
+}
+
+/// What the sink has kept, once the query has ended.
+struct KeptMeans {
+    rows: Kept<NetmonRow>,
+    windows: Digests<NetmonWindow>,
+}
+
+impl KeptMeans {
+    /// Whether there is anything that can be compared.
+    fn are_whole(&self) -> bool {
+        self.rows.is_whole() || self.windows.is_whole()
+    }
+
+    /// The first row that differs, or the first window if there were too many rows.
+    fn difference(&self, expected: &NetmonSums) -> Option<String> {
+        if self.rows.is_whole() {
+            return difference(expected, self.rows.take());
+        }
+        let expected: Vec<NetmonWindow> =
+            expected.windows().filter_map(|rows| netmon_window(&rows)).collect();
+        rows::difference(&expected, &self.windows.take())
+    }
 }
 
 /// The first row that differs. Window by window: there may be millions of rows, and what is expected of windows that have
@@ -127,7 +177,15 @@ fn input_of(record: &Record<Probe>) -> NetmonInput {
     NetmonInput { event_time_us: record.event_time.as_micros(), source, destination, rtt }
 }
 
-fn row_of(result: &Windowed<IpPair, f64>) -> NetmonRow {
+fn window_of(record: &Record<Mean>) -> i64 {
+    row_of(&record.value).window_start_ms
+}
+
+fn add(window: &mut NetmonWindow, record: &Record<Mean>) {
+    window.add(&row_of(&record.value));
+}
+
+fn row_of(result: &Mean) -> NetmonRow {
     NetmonRow {
         window_start_ms: result.window.start.as_micros().div_euclid(1_000),
         source: result.key.source,
@@ -136,7 +194,7 @@ fn row_of(result: &Windowed<IpPair, f64>) -> NetmonRow {
     }
 }
 
-fn write_row(record: &Record<Windowed<IpPair, f64>>, row: &mut RowWriter) {
+fn write_row(record: &Record<Mean>, row: &mut RowWriter) {
     let NetmonRow { window_start_ms, source, destination, mean_rtt } = row_of(&record.value);
     row.push_i64(window_start_ms);
     row.push_str(&Ipv4Addr::from(source).to_string());

@@ -12,7 +12,7 @@ use thalweg_workloads::netmon::Probe;
 use thalweg_workloads::netmon::csv::{self, COLUMNS};
 use thalweg_workloads::reference::netmon::{NetmonSums, netmon_input_of_line};
 
-use super::{difference, plan};
+use super::plan;
 use crate::bench::args::BenchArgs;
 use crate::bench::drive::{Until, drive};
 use crate::bench::fit;
@@ -35,7 +35,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
         Recorded::new(args, input, Layout { columns: &COLUMNS, header }, &["netmon.csv".to_owned()])?;
     let (graph, kept) = plan(args, "netmon", recorded.open(probe_of_row)?)?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
+    let checked = if driven.is_comparable(u64::MAX) && kept.are_whole() {
         let mut sums = NetmonSums::new(fit::reference_windows(args));
         let (mut read, mut bad) = (0, 0);
         recorded.with_lines(&driven, |lines| {
@@ -54,7 +54,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
             let wrong = counts.iter().find(|(_, expected, found)| expected != found);
             let wrong =
                 wrong.map(|(what, expected, found)| format!("{what}: {expected} expected, {found} found"));
-            wrong.or_else(|| difference(&sums, kept.take()))
+            wrong.or_else(|| kept.difference(&sums))
         }))
     } else {
         Checked::by_conservation()
