@@ -14,11 +14,17 @@ pub struct IpPair {
     pub destination: u32,
 }
 
-/// As one number, which tables hash by a multiplication.
+/// As one number in which the machines of a network are numbered together, with small gaps: `source`, then the last byte
+/// of `destination`, and far above them the other three.
+///
+/// Tables hash by one multiplication, which spreads numbers evenly that lie close together. With the addresses side by side
+/// pairs were a lattice, of which some multipliers make another one, and a run had from 61 to 201 M records/s by the luck
+/// of its seed; with mixed numbers it had 126.
 impl Hash for IpPair {
     #[inline]
     fn hash<H: Hasher>(&self, state: &mut H) {
-        state.write_u64(self.as_number());
+        let (source, destination) = (u64::from(self.source), u64::from(self.destination));
+        state.write_u64((destination >> 8) << 40 | source << 8 | (destination & 0xff));
     }
 }
 
