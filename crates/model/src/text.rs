@@ -77,7 +77,7 @@ impl Text {
     }
 
     /// The bytes of the text.
-    #[inline]
+    #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
             Form::Inline { length, bytes } => &bytes[..usize::from(*length)],
@@ -99,7 +99,7 @@ impl Text {
     ///
     /// # Panics
     /// If the range does not lie in the text, or begins or ends within a character.
-    #[inline]
+    #[inline(always)]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Text {
         let start = match range.start_bound() {
             Bound::Included(start) => *start,
@@ -113,14 +113,9 @@ impl Text {
         };
         match &self.0 {
             Form::Inline { .. } => Text::inline(&self.as_str()[start..end]),
-            Form::Shared { buffer, offset, .. } => {
-                let part = &self.as_str()[start..end];
-                if part.len() <= INLINE_BYTES_MAX {
-                    return Text::inline(part);
-                }
-                // Both lie within a buffer whose length fits.
-                let (start, length) = (start as u32, part.len() as u32);
-                Text(Form::Shared { length, buffer: buffer.clone(), offset: offset + start })
+            Form::Shared { buffer, offset, length } => {
+                assert!(end <= *length as usize, "part {start}..{end} of a text of {length} bytes");
+                buffer.text(*offset as usize + start..*offset as usize + end)
             }
         }
     }
@@ -141,11 +136,29 @@ impl Text {
         }
     }
 
-    #[inline]
     fn inline(text: &str) -> Text {
         let mut bytes = [0; INLINE_BYTES_MAX];
         bytes[..text.len()].copy_from_slice(text.as_bytes());
         Text(Form::Inline { length: text.len() as u8, bytes })
+    }
+
+    /// The first `length` of these bytes. They are copied whole and cleared behind their end: a copy of a length that is
+    /// not known beforehand is a call and a branch that is predicted wrong.
+    #[inline(always)]
+    fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
+        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        // All bits below `8 * count`, of which there may be more or less than a word has.
+        let below = |count: usize| if count < 8 { (1u64 << (8 * count)) - 1 } else { u64::MAX };
+        let words = [
+            word(0) & below(length),
+            word(8) & below(length.saturating_sub(8)),
+            (word(INLINE_BYTES_MAX - 8) >> 16) & below(length.saturating_sub(16)),
+        ];
+        let mut beginning = [0; INLINE_BYTES_MAX];
+        beginning[..8].copy_from_slice(&words[0].to_le_bytes());
+        beginning[8..16].copy_from_slice(&words[1].to_le_bytes());
+        beginning[16..].copy_from_slice(&words[2].to_le_bytes()[..6]);
+        Text(Form::Inline { length: length as u8, bytes: beginning })
     }
 }
 
@@ -184,7 +197,7 @@ impl Borrow<str> for Text {
 }
 
 impl PartialEq for Text {
-    #[inline]
+    #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
             // Behind its end a short text is all zeros.
@@ -229,7 +242,7 @@ impl PartialOrd for Text {
 
 impl Hash for Text {
     /// As `str` does, which is what [`Borrow`] asks for: the bytes, and one that no text has. A test holds it to that.
-    #[inline]
+    #[inline(always)]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         hasher.write(self.as_bytes());
         hasher.write_u8(0xff);
@@ -324,11 +337,12 @@ impl TextBuffer {
     ///
     /// # Panics
     /// If the range does not lie in the buffer, or begins or ends within a character.
-    #[inline]
+    #[inline(always)]
     pub fn text(&self, range: std::ops::Range<usize>) -> Text {
         let part = &self.0.text[range.clone()];
         if part.len() <= INLINE_BYTES_MAX {
-            return Text::inline(part);
+            let behind = self.0.text.as_bytes()[range.start..].first_chunk();
+            return behind.map_or_else(|| Text::inline(part), |bytes| Text::beginning(bytes, part.len()));
         }
         Text(Form::Shared { length: part.len() as u32, buffer: self.clone(), offset: range.start as u32 })
     }

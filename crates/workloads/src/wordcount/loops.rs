@@ -13,7 +13,7 @@ use super::{SLIDE, WINDOW};
 use crate::loops::{Fed, LoopReport};
 use crate::prose::ceiling::{self, BLANK, LineSource, Panes};
 use crate::prose::table::WordTable;
-use crate::prose::words::next_word;
+use crate::prose::words::WordFinder;
 
 pub use crate::loops::LoopKind;
 pub use crate::prose::ceiling::LoopOptions;
@@ -80,7 +80,7 @@ impl Fed for Blocks<'_> {
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Place {
     pub(crate) line: usize,
-    byte: usize,
+    finder: WordFinder,
 }
 
 /// Flat map: words, as many as the block takes. Returns how many.
@@ -88,15 +88,15 @@ pub(crate) struct Place {
 pub(crate) fn split<'a>(lines: &[Record<&'a str>], at: &mut Place, words: &mut [Record<&'a str>]) -> usize {
     let mut count = 0;
     while let Some(Record { event_time, value: line }) = lines.get(at.line) {
-        while let Some((start, end)) = next_word(line.as_bytes(), at.byte) {
-            if count == words.len() {
-                return count;
-            }
+        while count < words.len() {
+            let Some((start, end)) = at.finder.next_word(line.as_bytes()) else { break };
             words[count] = Record::new(*event_time, &line[start..end]);
             count += 1;
-            at.byte = end;
         }
-        *at = Place { line: at.line + 1, byte: 0 };
+        if count == words.len() {
+            return count;
+        }
+        *at = Place { line: at.line + 1, finder: WordFinder::default() };
     }
     count
 }
