@@ -180,6 +180,19 @@ impl<K: Eq + Hash, A> KeyTable<K, A> {
         value
     }
 
+    /// Trades all entries, and the slots that they lie in, for those of another table, which stays paid from where it is: if
+    /// their hashes are the same, or else entries would not be found again.
+    pub(crate) fn trade(&mut self, other: &mut Self) -> bool {
+        if !self.hash.is_same(&other.hash) {
+            return false;
+        }
+        std::mem::swap(&mut self.slots, &mut other.slots);
+        std::mem::swap(&mut self.len, &mut other.len);
+        std::mem::swap(&mut self.drained, &mut other.drained);
+        std::mem::swap(&mut self.shift, &mut other.shift);
+        true
+    }
+
     /// Takes as many slots as another table of the same hash has, before that one's entries are put in here in the order
     /// in which they lie: their homes rise, and a table that grew with them would have them all at its front. Without
     /// memory it stays as it is.

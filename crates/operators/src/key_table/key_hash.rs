@@ -51,6 +51,12 @@ impl KeyHash {
         KeyHash { multiplier: drawn.find(|&number| spreads(number)).unwrap_or(GOLDEN), fold: fold(seed) }
     }
 
+    /// Whether it finds every key where the other does.
+    pub(crate) fn is_same(&self, other: &KeyHash) -> bool {
+        // Both follow from one seed.
+        self.multiplier == other.multiplier && self.fold.hash_one(1u64) == other.fold.hash_one(1u64)
+    }
+
     /// A hash that is no secret, for keys that are chosen by the query, not by its input, and for operators that have not
     /// drawn a seed. Its multiplier is the golden ratio, whose multiples stay farthest from whole numbers: no other spreads
     /// keys in a row as evenly.

@@ -56,8 +56,12 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         )
     }
 
-    /// Takes over all entries of another, which keeps its slots.
+    /// Takes over all entries of another, which has these slots or its own afterwards, all empty.
     pub(crate) fn absorb<V, F: Fold<V, Accumulator = A>>(&mut self, fold: &F, other: &mut Self) {
+        if self.is_empty() && self.table.trade(&mut other.table) {
+            std::mem::swap(&mut self.held, &mut other.held);
+            return;
+        }
         self.table.be_as_wide_as(&other.table);
         while let Some((key, accumulator)) = other.drain_one(held_by(fold)) {
             self.merge(fold, key, accumulator);
