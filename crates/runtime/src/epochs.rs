@@ -42,7 +42,7 @@ mod ledger;
 mod origin;
 
 pub(crate) use containers::{Bundle, Containers};
-pub(crate) use copies::{Copies, Gathered};
+pub(crate) use copies::{Copies, Gathered, Pair};
 pub(crate) use ledger::{Item, Ledger};
 pub(crate) use origin::{Origin, Standing};
 

@@ -393,6 +393,10 @@ impl Graph {
                         task.downstream.extend(closing.clone());
                         task.further = (first..closing.end).filter(|&other| other != copy).collect();
                     }
+                    // Who closes epochs has them helped.
+                    built[closing]
+                        .iter_mut()
+                        .for_each(|task| task.further = (first..first + copies).collect());
                 }
             }
             let is_writer = |task: &BuiltTask| task.downstream.is_empty();

@@ -107,10 +107,23 @@ pub struct Ledger {
     markers_dropped: AtomicU64,
     /// Whether all is consumed and nothing comes any more. Relaxed: as `items_in`.
     is_over: AtomicBool,
+    pub(super) merging: MergingCounts,
     pub(super) shelves: Box<[CacheAligned<ShelfCounts>]>,
     /// Where ends are handed on, if what is derived needs no closing.
     outlets: Vec<Arc<Ledger>>,
     pub(crate) space: Arc<dyn Space>,
+}
+
+/// How far the copies of the epoch that is being closed are put together. Written under the lock of what is merged;
+/// Relaxed: as `Ledger::items_in`.
+#[derive(Debug, Default)]
+pub(super) struct MergingCounts {
+    pub(super) is_going_on: AtomicBool,
+    /// Pairs that anybody may put together.
+    pub(super) pairs: AtomicU64,
+    /// Pairs that were put together, and how many of them whoever closes the epoch has seen.
+    pub(super) done: AtomicU64,
+    pub(super) seen: AtomicU64,
 }
 
 struct Life {
@@ -152,6 +165,7 @@ impl Ledger {
             items_out: AtomicU64::new(0),
             markers_dropped: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
+            merging: MergingCounts::default(),
             shelves: (0..homes).map(|_| shelf()).collect(),
             outlets,
             space,
@@ -288,10 +302,27 @@ impl Ledger {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// What became of epochs here and further on: it grows with each that is retrieved, and when all is over.
+    /// What became of epochs here and further on: it changes with each that is retrieved, when there is something to be
+    /// merged or it is, and when all is over.
     pub(crate) fn closed(&self) -> u64 {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
-        self.items_in() + u64::from(self.is_over()) + further
+        let MergingCounts { pairs, done, .. } = &self.merging;
+        let merging = pairs.load(Ordering::Relaxed) + 2 * done.load(Ordering::Relaxed);
+        self.items_in() + u64::from(self.is_over()) + merging + further
+    }
+
+    /// Items, or what has come of a merge, that wait for the task that closes epochs: while others merge, it waits.
+    pub(crate) fn closings_waiting(&self) -> u64 {
+        let MergingCounts { is_going_on, done, seen, .. } = &self.merging;
+        if is_going_on.load(Ordering::Relaxed) {
+            return done.load(Ordering::Relaxed) - seen.load(Ordering::Relaxed);
+        }
+        self.items_waiting()
+    }
+
+    /// Pairs of copies that anybody may put together.
+    pub(crate) fn pairs_waiting(&self) -> u64 {
+        self.merging.pairs.load(Ordering::Relaxed)
     }
 
     /// Items that wait.

@@ -11,7 +11,7 @@ use super::ends::{EntryPlan, ExitContext, ExitPlan, Feed};
 use crate::epochs::{Containers, Copies, Ledger, Origin};
 use crate::exit::Delivered;
 use crate::limits::EdgeLimits;
-use crate::task::closing::{Closing, ClosingTask};
+use crate::task::closing::ClosingTask;
 use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{Inlet, Outlet, Probe, Task};
@@ -119,7 +119,7 @@ where
                 }
             }
             Sharing::Merging => {
-                let copies = Arc::new(Copies::new(count));
+                let copies = Arc::new(Copies::new(count, Arc::clone(ledger)));
                 for copy in 0..count {
                     let (inlet, outlet) =
                         (Inlet::Claims(Arc::clone(ledger), copy), Outlet::Epochs(Arc::clone(ledger)));
@@ -131,7 +131,7 @@ where
                 let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
                 let exit = exit.open(&ExitContext(Arc::clone(delivered)));
                 let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
-                parts.push(Part { task: Box::new(Closing(task, PhantomData)), probe, copy: None });
+                parts.push(Part { task: Box::new(task), probe, copy: None });
             }
         }
         parts

@@ -1,25 +1,32 @@
 //! The task that closes epochs: puts together what copies have gathered, in order, and fires.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator};
 
+use super::gather::{merge_pairs, merged};
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::epochs::{Copies, Item, Ledger};
+use crate::epochs::{Copies, Item, Ledger, Pair};
 use crate::exit::Exit;
 
 /// The whole of an operator that several workers share.
-pub(crate) struct ClosingTask<C, E> {
+pub(crate) struct ClosingTask<T, C, E> {
     ledger: Arc<Ledger>,
     copies: Arc<Copies<C>>,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
+    /// The epoch whose copies are being put together, and its end.
+    merging: Option<(u64, EventTime)>,
+    /// The two of them that are at hand.
+    pair: Option<Pair<C>>,
     /// Whether the last marks are queued.
     is_over: bool,
+    values: PhantomData<fn() -> T>,
 }
 
-impl<C, E> ClosingTask<C, E> {
+impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     pub(crate) fn new(
         ledger: Arc<Ledger>,
         copies: Arc<Copies<C>>,
@@ -27,78 +34,90 @@ impl<C, E> ClosingTask<C, E> {
         exit: E,
         probe: Arc<Probe>,
     ) -> Self {
-        ClosingTask { ledger, copies, tail: Tail::new(chain, exit), probe, is_over: false }
+        let (tail, values) = (Tail::new(chain, exit), PhantomData);
+        ClosingTask { ledger, copies, tail, probe, merging: None, pair: None, is_over: false, values }
     }
 
-    fn do_next<T>(&mut self, item: Item)
-    where
-        C: Operator<T>,
-    {
-        match item {
-            Item::End { epoch, watermark } => {
-                for copy in 0..self.copies.count() {
-                    if let Some(mut chain) = self.copies.take(copy, epoch) {
-                        self.tail.chain.absorb(&mut chain);
-                        self.copies.give_back(copy, chain);
-                    }
+    /// Does what is next; `false` if that is nothing, or in other hands.
+    fn go_on(&mut self) -> bool {
+        if self.merging.is_some() {
+            return self.go_on_merging();
+        }
+        match self.ledger.next_item() {
+            None => return false,
+            Some(Item::End { epoch, watermark }) => {
+                let (parts, is_much) = self.copies.take(epoch);
+                if is_much {
+                    self.merging = Some((epoch, watermark));
+                    self.copies.begin_merging(parts);
+                } else {
+                    parts.into_iter().for_each(|part| self.absorb(part));
+                    self.close(epoch, watermark);
                 }
-                self.ledger.release(epoch);
-                self.tail.mark(Mark::Watermark(watermark));
             }
-            Item::Marker(intended) => self.tail.mark(Mark::Latency(intended)),
-            Item::Idle => self.tail.mark(Mark::Idle),
-            Item::Over => {
+            Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
+            Some(Item::Idle) => self.tail.mark(Mark::Idle),
+            Some(Item::Over) => {
                 self.is_over = true;
                 self.tail.mark(Mark::Watermark(EventTime::MAX));
                 self.tail.mark(Mark::End);
             }
         }
+        true
+    }
+
+    fn go_on_merging(&mut self) -> bool {
+        merge_pairs(&self.copies, &mut self.pair);
+        let (Some(whole), Some((epoch, watermark))) = (self.copies.end_merging(), self.merging) else {
+            return false;
+        };
+        self.merging = None;
+        self.absorb(whole);
+        self.close(epoch, watermark);
+        true
+    }
+
+    fn absorb(&mut self, (copy, mut chain): (usize, C)) {
+        self.tail.chain.absorb(&mut chain);
+        self.copies.give_back(copy, chain);
+    }
+
+    fn close(&mut self, epoch: u64, watermark: EventTime) {
+        self.ledger.release(epoch);
+        self.tail.mark(Mark::Watermark(watermark));
     }
 }
 
-/// What runs the chain of a [`ClosingTask`], whose values are of type `T`.
-pub(crate) struct Closing<T, C, E>(
-    pub(crate) ClosingTask<C, E>,
-    pub(crate) std::marker::PhantomData<fn() -> T>,
-);
-
-impl<T, C, E> Task for Closing<T, C, E>
+impl<T, C, E> Task for ClosingTask<T, C, E>
 where
     C: Operator<T>,
     E: Exit<C::Out>,
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
-        let task = &mut self.0;
-        task.tail.exit.begin(context.worker);
-        let pushed_before = task.tail.exit.pushed();
-        while task.tail.settle(context, &task.probe)?
-            && !task.is_over
-            && let Some(item) = task.ledger.next_item()
-        {
-            task.do_next(item);
-        }
-        let ended = task.tail.has_ended() && task.tail.settle(context, &task.probe)?;
-        task.tail.exit.flush();
-        Ok(StepReport { records_in: 0, records_out: task.tail.exit.pushed() - pushed_before, ended })
+        self.tail.exit.begin(context.worker);
+        let pushed_before = self.tail.exit.pushed();
+        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on() {}
+        let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
+        self.tail.exit.flush();
+        Ok(StepReport { records_in: 0, records_out: self.tail.exit.pushed() - pushed_before, ended })
     }
 
     fn fund(&mut self, allowance: &Allowance) {
-        self.0.tail.chain.fund(allowance);
+        self.tail.chain.fund(allowance);
     }
 
-    fn seed(&mut self, entropy: &mut dyn Entropy) {
-        self.0.tail.chain.seed(entropy);
-    }
+    /// It was seeded before it was copied.
+    fn seed(&mut self, _entropy: &mut dyn Entropy) {}
 
     fn held_bytes(&self) -> usize {
-        self.0.tail.chain.state_bytes() + self.0.tail.exit.held_bytes()
+        self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
-        self.0.tail.chain.visit_counts(each);
+        self.tail.chain.visit_counts(each);
     }
 
     fn faulted(&self) -> Option<&str> {
-        self.0.tail.chain.faulted()
+        self.tail.chain.faulted().or_else(|| merged(&self.pair).find_map(C::faulted))
     }
 }

@@ -8,7 +8,7 @@ use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Flow, Mark, Op
 
 use super::{StepContext, StepReport, Task};
 use crate::edge::DrainInput;
-use crate::epochs::{Bundle, Containers, Copies, Gathered};
+use crate::epochs::{Bundle, Containers, Copies, Gathered, Pair};
 
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct GatherTask<T: Send + 'static, C> {
@@ -20,6 +20,8 @@ pub(crate) struct GatherTask<T: Send + 'static, C> {
     template: C,
     allowance: Allowance,
     hand: Option<InHand<C>>,
+    /// What is being put together.
+    pair: Option<Pair<C>>,
     /// Of each operator, of all chains that this task has had.
     counts: Vec<Counts>,
     held_bytes: usize,
@@ -32,6 +34,21 @@ struct InHand<C> {
     counts: Vec<Counts>,
     /// Bundles that are in its state, and not told to be consumed yet.
     consumed: u64,
+}
+
+/// Puts parts of an epoch together as long as there are two that nobody has in hand. They stay at `hand` meanwhile, so
+/// that it is known whose code has panicked.
+pub(super) fn merge_pairs<T, C: Operator<T>>(copies: &Copies<C>, hand: &mut Option<Pair<C>>) {
+    while let Some(pair) = copies.take_pair() {
+        let Pair { whole: (_, whole), part: (_, part) } = hand.insert(pair);
+        whole.absorb(part);
+        hand.take().into_iter().for_each(|pair| copies.put_whole(pair));
+    }
+}
+
+/// The chains that were being put together when something panicked.
+pub(super) fn merged<C>(pair: &Option<Pair<C>>) -> impl Iterator<Item = &C> {
+    pair.iter().flat_map(|Pair { whole: (_, whole), part: (_, part) }| [whole, part])
 }
 
 /// Nothing is put out before a mark.
@@ -63,7 +80,17 @@ impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
     ) -> Self {
         let counts = counts_of(&template);
         let allowance = Allowance::default();
-        GatherTask { containers, copies, index, template, allowance, hand: None, counts, held_bytes: 0 }
+        GatherTask {
+            containers,
+            copies,
+            index,
+            template,
+            allowance,
+            hand: None,
+            pair: None,
+            counts,
+            held_bytes: 0,
+        }
     }
 
     fn pick_up(&mut self, epoch: u64) -> &mut InHand<C> {
@@ -96,6 +123,8 @@ impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
         let mut stages = Stages::new(context.clock);
         let quantum = context.quantum.records as usize;
         let mut taken = 0;
+        // What results wait for comes first.
+        merge_pairs(&self.copies, &mut self.pair);
         while taken < quantum
             && let Some(bundle) = self.containers.claim(self.index, context.now)
         {
@@ -158,6 +187,7 @@ impl<T: Send + 'static, C: Operator<T>> Task for GatherTask<T, C> {
     }
 
     fn faulted(&self) -> Option<&str> {
-        self.hand.as_ref().and_then(|hand| hand.gathered.chain.faulted())
+        let at_hand = self.hand.as_ref().map(|hand| &hand.gathered.chain);
+        at_hand.into_iter().chain(merged(&self.pair)).find_map(C::faulted)
     }
 }

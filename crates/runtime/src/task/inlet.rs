@@ -66,8 +66,10 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader) + edge.pending_marks(*reader),
             // When all is over, each copy is run once more, to end.
-            Inlet::Claims(ledger, copy) => ledger.claimable(*copy, now) + u64::from(ledger.is_over()),
-            Inlet::Epochs(ledger) => ledger.items_waiting(),
+            Inlet::Claims(ledger, copy) => {
+                ledger.claimable(*copy, now) + ledger.pairs_waiting() + u64::from(ledger.is_over())
+            }
+            Inlet::Epochs(ledger) => ledger.closings_waiting(),
         }
     }
 
@@ -83,7 +85,7 @@ impl Inlet {
                 Some(ledger.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
             // What results are waiting for has waited longest of all.
-            Inlet::Epochs(ledger) => (ledger.items_waiting() > 0).then_some(0),
+            Inlet::Epochs(ledger) => (ledger.closings_waiting() > 0).then_some(0),
         }
     }
 
