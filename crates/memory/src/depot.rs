@@ -414,6 +414,10 @@ impl<T: Send + 'static> Passing for Run<T> {
 /// The values of an owned block, taken out one by one.
 pub type BlockDrain<'a, T> = Drain<'a, T, Run<T>>;
 
+// SAFETY: through a shared reference values are only looked at, which `T: Sync` allows, and counts read. Whoever moves one
+// out has the block for itself (B7).
+unsafe impl<T: Send + Sync + 'static> Sync for Block<T> {}
+
 impl<T: Send + 'static> Block<T> {
     /// Values left in it.
     pub fn len(&self) -> usize {
@@ -435,6 +439,15 @@ impl<T: Send + 'static> Block<T> {
     pub fn drain(&mut self, max: usize) -> BlockDrain<'_, T> {
         let Run { block, next, end } = self.run;
         Drain::new(Run { block, next, end: end.min(next.saturating_add(max)) }, &mut self.run)
+    }
+
+    /// Looks at the value `offset` places behind the next, which stays. So several may look at one block, where `T: Sync`.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        self.run.look(offset, look)
     }
 
     /// Gives the block back; values left in it are dropped. Hot is what was filled and emptied at one home.

@@ -62,5 +62,5 @@ pub use edge::{EdgeOptions, edge, shared_edge};
 pub use marks::{Admission, MarkRules};
 pub use pool::Pool;
 pub use reader::{EdgeDrain, Lent, Next, ReadEnd, Reader, SharedNext, SharedReader};
-pub use run::{Drain, Passing};
+pub use run::{Drain, Passing, Run};
 pub use writer::{Appender, Writer};

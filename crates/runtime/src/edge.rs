@@ -122,7 +122,7 @@ impl<L: Send + 'static, R: Send + 'static> Output<Either<L, R>> for EitherOutput
 }
 
 /// The next records of an edge, or of a block that was claimed, as an operator's input, up to a limit.
-pub(crate) struct DrainInput<'a, T: Send + 'static, E: Passing> {
+pub struct DrainInput<'a, T: Send + 'static, E: Passing> {
     pub(crate) run: Drain<'a, Record<T>, E>,
 }
 

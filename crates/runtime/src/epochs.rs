@@ -36,12 +36,14 @@
 //!
 //! Bounds: [`EPOCHS_MAX`] open epochs, [`MARKERS_MAX`] latency markers that wait, the chunks of an edge.
 
-mod containers;
+pub mod carrier;
+pub mod containers;
 mod copies;
 mod ledger;
 mod origin;
 
-pub(crate) use containers::{Bundle, Containers};
+pub(crate) use carrier::{Carrier, NoCarrier, Share};
+pub(crate) use containers::{Bundle, Containers, Deposit, FanOut};
 pub(crate) use copies::{Copies, Gathered, Pair};
 pub(crate) use ledger::{Item, Ledger};
 pub(crate) use origin::{Origin, Standing};

@@ -130,7 +130,17 @@ pub(crate) enum ReadKind {
 /// An edge that several tasks will read.
 pub struct SharedEdge<T: Send + Sync + 'static> {
     index: usize,
+    kind: EdgeKind,
     readers: Arc<Mutex<Vec<Option<crate::edge::SharedReader<T>>>>>,
+    feed: ends::Opened<ends::Feed<T>>,
+    containers: ends::SharedContainers<T>,
+}
+
+impl<T: Send + Sync + 'static> SharedEdge<T> {
+    /// What the edge is made of.
+    pub fn kind(&self) -> EdgeKind {
+        self.kind
+    }
 }
 
 impl fmt::Debug for Graph {
@@ -182,22 +192,32 @@ impl Graph {
         (exit, EdgeEntry { index, kind, reader, feed })
     }
 
-    /// A new edge that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block is
-    /// used again when the slowest has passed it.
-    pub fn shared_edge<T: Clone + Send + Sync + 'static>(&mut self) -> (EdgeExit<T>, SharedEdge<T>) {
+    /// A new edge of this kind that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block
+    /// is used again when the slowest has passed it. If it is containers, all who read it must be [shared](Self::shared).
+    pub fn shared_edge<T: Clone + Send + Sync + 'static>(
+        &mut self,
+        kind: EdgeKind,
+    ) -> (EdgeExit<T>, SharedEdge<T>) {
         let index = self.edges.len();
         let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
-        self.edges.push(EdgePlan { readers: 0, kind: EdgeKind::Ordered, open });
-        let exit = EdgeExit { index, kind: EdgeKind::Ordered, writer, feed: Arc::default() };
-        (exit, SharedEdge { index, readers })
+        self.edges.push(EdgePlan { readers: 0, kind, open });
+        let feed = Arc::new(Mutex::new(None));
+        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed) };
+        (exit, SharedEdge { index, kind, readers, feed, containers: Arc::default() })
     }
 
     /// One more reader of a shared edge.
     pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedEntry<T> {
         let readers = &mut self.edges[edge.index].readers;
         *readers += 1;
-        SharedEntry { index: edge.index, reader: *readers - 1, readers: Arc::clone(&edge.readers) }
+        SharedEntry {
+            index: edge.index,
+            reader: *readers - 1,
+            readers: Arc::clone(&edge.readers),
+            feed: Arc::clone(&edge.feed),
+            containers: Arc::clone(&edge.containers),
+        }
     }
 
     /// Adds a source whose records go through `chain` to `exit`.
@@ -350,7 +370,7 @@ impl Graph {
                     let cursors = plan.open.open(pool, limits, plan.readers);
                     OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
                 }
-                EdgeKind::Containers => OpenedEdge::NotYet,
+                EdgeKind::Containers => OpenedEdge::Containers(vec![None; plan.readers]),
             });
         }
         let Graph { name, mut tasks, .. } = self;
@@ -366,7 +386,7 @@ impl Graph {
         for plan in tasks {
             let first = built.len();
             let outputs =
-                || -> Box<[Outlet]> { plan.outputs.iter().map(|&edge| edges[edge].outlet()).collect() };
+                || -> Box<[Outlet]> { plan.outputs.iter().flat_map(|&edge| edges[edge].outlets()).collect() };
             match plan.making {
                 Making::Single(build) => {
                     let inputs = plan.inputs.iter().map(|of| edges[of.edge].inlet(of.reader)).collect();
@@ -434,7 +454,8 @@ impl Graph {
         for (of, name) in names {
             let kind = match &edges[of.edge] {
                 OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
-                OpenedEdge::Containers(ledger) => {
+                OpenedEdge::Containers(ledgers) => {
+                    let ledger = ledgers[of.reader].as_ref().expect("who reads containers opens them");
                     let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
                     if read_edges.iter().any(is_same) {
                         // All that write the same containers are one edge.
@@ -442,7 +463,6 @@ impl Graph {
                     }
                     ReadKind::Containers(Arc::clone(ledger))
                 }
-                OpenedEdge::NotYet => unreachable!("containers are opened by whoever reads them"),
             };
             read_edges.push(ReadEdge { name, kind });
         }
@@ -453,25 +473,24 @@ impl Graph {
 /// An edge while a graph is built.
 enum OpenedEdge {
     Ordered(Arc<Cursors>),
-    Containers(Arc<Ledger>),
-    NotYet,
+    /// Of each of those who read it, once it has opened them.
+    Containers(Vec<Option<Arc<Ledger>>>),
 }
 
 impl OpenedEdge {
-    fn outlet(&self) -> Outlet {
+    fn outlets(&self) -> Vec<Outlet> {
         match self {
-            OpenedEdge::Ordered(cursors) => Outlet::Edge(Arc::clone(cursors)),
-            OpenedEdge::Containers(ledger) => Outlet::Deposits(Arc::clone(ledger)),
-            OpenedEdge::NotYet => unreachable!("containers are opened before tasks are built"),
+            OpenedEdge::Ordered(cursors) => vec![Outlet::Edge(Arc::clone(cursors))],
+            OpenedEdge::Containers(ledgers) => {
+                ledgers.iter().flatten().cloned().map(Outlet::Deposits).collect()
+            }
         }
     }
 
     fn inlet(&self, reader: usize) -> Inlet {
         match self {
             OpenedEdge::Ordered(cursors) => Inlet::Edge(Arc::clone(cursors), reader),
-            OpenedEdge::Containers(_) | OpenedEdge::NotYet => {
-                unreachable!("a task of its own reads in order")
-            }
+            OpenedEdge::Containers(_) => unreachable!("a task of its own reads in order"),
         }
     }
 }
@@ -488,12 +507,14 @@ fn open_containers(
         let writes =
             |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();
         let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
-        let inputs: Vec<usize> = tasks[place].inputs.iter().map(|of| of.edge).collect();
+        let inputs = tasks[place].inputs.clone();
         if let Making::Stage(stage) = &mut tasks[place].making {
-            let opening = Opening { pool, limits, splits, horizon: &horizon };
-            let ledger = stage.open(&opening).map_err(|error| (inputs[0], error))?;
-            for edge in inputs {
-                edges[edge] = OpenedEdge::Containers(Arc::clone(&ledger));
+            let opening = Opening { pool, limits, splits, horizon: &horizon, copies: 1 };
+            let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
+            for ReaderOf { edge, reader } in inputs {
+                if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {
+                    ledgers[reader] = Some(Arc::clone(&ledger));
+                }
             }
         }
     }

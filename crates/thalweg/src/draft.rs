@@ -6,13 +6,15 @@
 //! back would find another operator as soon as the query is edited. An operator without a given name is called
 //! after its kind, numbered in the order of the calls, and gets out of the way of given names wherever they are.
 
+use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use thalweg_model::WatermarkStrategy;
 use thalweg_runtime::graph::check_strategy;
 use thalweg_runtime::{Graph, PlanError, limits};
 
-use crate::segment::{Layout, Planner};
+use crate::segment::{Gathers, Layout, Planner};
 
 /// A query in the making.
 pub(crate) struct Draft {
@@ -56,6 +58,8 @@ enum End {
 }
 
 struct StreamDraft {
+    /// Of a branch of a shared stream: whether all branches of that one gather, as far as is known.
+    all_gather: Option<Rc<Cell<bool>>>,
     /// The operator that was added last.
     last: Label,
     /// How often it was boxed.
@@ -81,9 +85,32 @@ impl Draft {
         (self.add_stream(label), label)
     }
 
+    /// Begins a branch of a shared stream; if it does not gather, `all_gather` will be false.
+    pub(crate) fn begin_branch(&mut self, all_gather: &Rc<Cell<bool>>) -> (StreamIndex, Label) {
+        let (index, label) = self.begin_behind("branch");
+        self.streams[index.0].all_gather = Some(Rc::clone(all_gather));
+        (index, label)
+    }
+
+    /// Takes note of whether a stream that has ended gathers.
+    fn note_gathers(&mut self, StreamIndex(stream): StreamIndex, gathers: Gathers) {
+        if let Some(all_gather) = &self.streams[stream].all_gather
+            && gathers != Gathers::First
+        {
+            all_gather.set(false);
+        }
+    }
+
     /// Ends streams in a new one, which plans them.
-    pub(crate) fn unite(&mut self, streams: &[StreamIndex], kind: &'static str) -> (StreamIndex, Label) {
-        streams.iter().for_each(|&StreamIndex(stream)| self.streams[stream].end = End::InStream);
+    pub(crate) fn unite(
+        &mut self,
+        streams: &[(StreamIndex, Gathers)],
+        kind: &'static str,
+    ) -> (StreamIndex, Label) {
+        for &(index, gathers) in streams {
+            self.note_gathers(index, gathers);
+            self.streams[index.0].end = End::InStream;
+        }
         self.begin_behind(kind)
     }
 
@@ -98,7 +125,7 @@ impl Draft {
     }
 
     fn add_stream(&mut self, last: Label) -> StreamIndex {
-        self.streams.push(StreamDraft { last, boxes: 0, end: End::Open });
+        self.streams.push(StreamDraft { all_gather: None, last, boxes: 0, end: End::Open });
         StreamIndex(self.streams.len() - 1)
     }
 
@@ -121,7 +148,8 @@ impl Draft {
     }
 
     /// Takes note of how a stream is planned that has ended.
-    pub(crate) fn finish(&mut self, stream: StreamIndex, lower: Lower) {
+    pub(crate) fn finish(&mut self, stream: StreamIndex, gathers: Gathers, lower: Lower) {
+        self.note_gathers(stream, gathers);
         self.streams[stream.0].end = End::Planned(lower);
     }
 

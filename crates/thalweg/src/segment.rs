@@ -80,6 +80,29 @@ impl From<Chaining> for Layout {
     }
 }
 
+/// Whether a stream comes to an operator that gathers state, of which each worker may have a copy, before one that only one
+/// worker may run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Gathers {
+    /// Neither so far.
+    NotYet,
+    /// It does.
+    First,
+    /// It does not.
+    Never,
+}
+
+impl Gathers {
+    const fn then(self, next: Sharing) -> Gathers {
+        match (self, next) {
+            (Gathers::NotYet, Sharing::Stateless) => Gathers::NotYet,
+            (Gathers::NotYet, Sharing::Merging) => Gathers::First,
+            (Gathers::NotYet, Sharing::Serial) => Gathers::Never,
+            (decided, _) => decided,
+        }
+    }
+}
+
 /// A graph in the making.
 pub struct Planner {
     pub(crate) graph: Graph,
@@ -180,7 +203,8 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        if C::IS_SHARED
+        if C::MAY_BE_SHARED
+            && segment.is_shared()
             && let Some(workers) = self.sharing::<P, T, X>(&exit)
         {
             let entry = segment.entry(self, EdgeKind::Containers);
@@ -189,6 +213,23 @@ impl Planner {
         }
         let entry = segment.entry(self, EdgeKind::Ordered);
         self.operator(name, entry, operator, exit);
+    }
+
+    fn is_parallel(&self) -> bool {
+        matches!(self.parallel, Parallel::Epochs { .. })
+    }
+
+    /// What a shared stream is made of, if all who read it gather, and what leads up to it is shared.
+    pub(crate) fn kind_of_shared<T: Send + 'static>(
+        &self,
+        segment: &impl Segment<T>,
+        all_gather: bool,
+    ) -> EdgeKind {
+        if self.is_parallel() && all_gather && segment.is_shared() {
+            EdgeKind::Containers
+        } else {
+            EdgeKind::Ordered
+        }
     }
 
     /// How many workers share an operator with this exit, if several may.
@@ -244,9 +285,17 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Keeps the last operator apart.
     fn isolate(self) -> Self::Isolated;
 
+    /// Whether [`is_shared`](Self::is_shared) may say so: if not, what would follow it then is not even compiled.
+    const MAY_BE_SHARED: bool;
+
     /// Whether several workers may be inside whatever follows it: all that leads up to it is sources, and operators
     /// without state.
-    const IS_SHARED: bool;
+    fn is_shared(&self) -> bool {
+        Self::MAY_BE_SHARED
+    }
+
+    /// Whether what begins it can be shared by several workers, up to a first operator that gathers.
+    const GATHERS: Gathers;
 
     /// Whether it is a source and nothing else.
     const IS_SOURCE: bool = false;
@@ -298,7 +347,9 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         Isolated(self)
     }
 
-    const IS_SHARED: bool = true;
+    const MAY_BE_SHARED: bool = true;
+
+    const GATHERS: Gathers = Gathers::NotYet;
 
     const IS_SOURCE: bool = true;
 
@@ -354,7 +405,13 @@ where
         Isolated(Chained { head: Isolated(head), operator, label, input })
     }
 
-    const IS_SHARED: bool = H::IS_SHARED && matches!(P::SHARING, Sharing::Stateless);
+    const MAY_BE_SHARED: bool = H::MAY_BE_SHARED && matches!(P::SHARING, Sharing::Stateless);
+
+    fn is_shared(&self) -> bool {
+        Self::MAY_BE_SHARED && self.head.is_shared()
+    }
+
+    const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
 
     type Entry = EdgeEntry<P::Out>;
 
@@ -379,6 +436,11 @@ where
         Q::Out: Send + 'static,
         X: ExitPlan<Q::Out>,
     {
+        let is_serial_behind = matches!((P::SHARING, Q::SHARING), (Sharing::Merging, Sharing::Serial));
+        if is_serial_behind && planner.is_parallel() && self.head.is_shared() {
+            // Several workers gather; what only one may run comes behind them.
+            return planner.cut(self, tail, tail_name, exit);
+        }
         let operator = planner.named(self.label, self.operator);
         let name = join(operator.name(), tail_name);
         self.head.fuse(planner, Then::new(operator, tail), &name, exit);
@@ -407,7 +469,13 @@ where
         self.0.isolate()
     }
 
-    const IS_SHARED: bool = H::IS_SHARED && matches!(P::SHARING, Sharing::Stateless);
+    const MAY_BE_SHARED: bool = H::MAY_BE_SHARED && matches!(P::SHARING, Sharing::Stateless);
+
+    fn is_shared(&self) -> bool {
+        Self::MAY_BE_SHARED && self.0.head.is_shared()
+    }
+
+    const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
 
     type Entry = EdgeEntry<P::Out>;
 
@@ -449,7 +517,13 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
         self.0.isolate()
     }
 
-    const IS_SHARED: bool = C::IS_SHARED;
+    const MAY_BE_SHARED: bool = C::MAY_BE_SHARED;
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+
+    const GATHERS: Gathers = C::GATHERS;
 
     type Entry = C::Entry;
 
@@ -494,7 +568,13 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
         self
     }
 
-    const IS_SHARED: bool = C::IS_SHARED;
+    const MAY_BE_SHARED: bool = C::MAY_BE_SHARED;
+
+    fn is_shared(&self) -> bool {
+        self.0.is_shared()
+    }
+
+    const GATHERS: Gathers = C::GATHERS;
 
     type Entry = C::Entry;
 
@@ -564,7 +644,9 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
         Erased { last: Last::Isolated, ..self }
     }
 
-    const IS_SHARED: bool = false;
+    const MAY_BE_SHARED: bool = false;
+
+    const GATHERS: Gathers = Gathers::Never;
 
     type Entry = EdgeEntry<T>;
 

@@ -478,7 +478,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
                 Chaining::Default | Chaining::All => segment.close(planner, SinkPlan(sink), &name),
             }
         };
-        draft.finish(index, Box::new(lower));
+        draft.finish(index, C::GATHERS, Box::new(lower));
     }
 
     /// Adds an operator of a kind.

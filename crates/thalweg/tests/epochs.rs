@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex};
 
 use thalweg::source::Given;
 use thalweg::{
-    Chaining, Count, EdgeLimits, Engine, EventTime, Fault, Layout, Parallel, Query, Record, Sink, Span,
-    TumblingWindows, WatermarkStrategy, Windowed,
+    Chaining, Count, EdgeLimits, Engine, EventTime, Fault, KeyedProcess, Layout, Parallel, ProcessContext,
+    Query, Record, Sink, Span, TumblingWindows, WatermarkStrategy, Windowed,
 };
 
 #[derive(Clone, Default)]
@@ -58,6 +58,88 @@ fn as_many_workers_as_one_likes() {
                         run(layout, edges, workers as u64, keys) == expected,
                         "{layout:?} {edges:?} {keys} keys"
                     );
+                }
+            }
+        }
+    }
+}
+
+/// What comes out, whatever it is, as text.
+#[derive(Clone, Default)]
+struct Shown(Arc<Mutex<Vec<String>>>);
+
+impl<T: std::fmt::Debug> Sink<T> for Shown {
+    fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
+        self.0.lock().unwrap().push(format!("{:?}", record.value));
+        Ok(())
+    }
+}
+
+/// Hands every count on, one at a time.
+struct Pass;
+
+impl KeyedProcess<i64, Windowed<i64, u64>> for Pass {
+    type State = u64;
+    type Out = (i64, u64);
+
+    fn on_record(
+        &self,
+        key: &i64,
+        count: Record<Windowed<i64, u64>>,
+        context: &mut ProcessContext<'_, i64, u64, (i64, u64)>,
+    ) {
+        *context.state() += count.value.value;
+        let sum = *context.state();
+        context.emit((*key, sum));
+    }
+}
+
+/// A stream that is shared by branches which all gather, or of which one does not.
+fn branches(layout: impl Into<Layout>, edges: EdgeLimits, workers: u64, all_gather: bool) -> Vec<String> {
+    let (query, shown) = (Query::new("q"), Shown::default());
+    let split = |first: i64| {
+        let record = |n: i64| Record::new(EventTime::from_micros(n * 100), n * 3 + first);
+        Given::new((0..3_000).map(record).collect())
+    };
+    let windows = |millis| TumblingWindows::new(Span::from_millis(millis)).unwrap();
+    let shared = query
+        .splits("numbers", [split(0), split(1)], WatermarkStrategy::ascending())
+        .filter(|number| number % 5 != 0)
+        .share();
+    let counts = |keys: i64, millis| {
+        let branch = shared.branch().map(|number| number + 1).key_by(move |number| number % keys);
+        branch.tumbling(windows(millis)).aggregate(Count)
+    };
+    counts(7, 10).key_by(|count| count.key).process(Pass).sink("sums", shown.clone());
+    let (left, right) = (counts(11, 20), counts(11, 20));
+    left.key_by(|count| count.key)
+        .join(right.key_by(|count| count.key))
+        .tumbling(windows(20))
+        .inner(|left, right| (left.key, left.value, right.value))
+        .sink("joined", shown.clone());
+    if !all_gather {
+        shared.branch().sink("all", shown.clone());
+    }
+    let graph = query.plan(layout).unwrap();
+    let engine = Engine::builder().workers(workers).edges(edges).build().unwrap();
+    let report = engine.submit(graph).unwrap().wait().unwrap();
+    assert_eq!((report.events_in, report.conservation_error()), (6_000, None));
+    let mut results = shown.0.lock().unwrap().clone();
+    results.sort_unstable();
+    results
+}
+
+#[test]
+fn a_shared_stream_is_lent_to_all_who_gather() {
+    let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
+    for all_gather in [true, false] {
+        let expected = branches(Chaining::Default, EdgeLimits::default(), 1, all_gather);
+        for workers in [1, 2, 3] {
+            for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
+                for edges in [EdgeLimits::default(), tiny] {
+                    let layout = Layout { chaining, parallel: Parallel::Epochs { workers } };
+                    let found = branches(layout, edges, workers as u64, all_gather);
+                    assert!(found == expected, "{layout:?} {edges:?} {all_gather}");
                 }
             }
         }

@@ -6,18 +6,20 @@
 //! waited for long there it takes as well, since that copy is in the hands of a worker that does not get to the end of it.
 
 use std::collections::VecDeque;
+use std::marker::PhantomData;
 
 use thalweg_memory::sync::{Arc, AtomicU64, CacheAligned, Mutex, Ordering};
 use thalweg_memory::{Block, Depot};
 use thalweg_model::{EventTime, ProcessingTime, Record};
 
-use super::ledger::{Ledger, ShelfCounts, Space};
-use super::{MARKERS_MAX, Standing};
+use super::MARKERS_MAX;
+use super::carrier::{Carrier, Share};
+use super::ledger::{Ledger, ShelfCounts};
 
 /// A block on its way, with what it is judged by (StreamBox's bundle). All its records are of one split.
-pub(crate) struct Bundle<T: Send + 'static> {
+pub struct Bundle<B> {
     /// None if only a marker travels.
-    pub(crate) block: Option<Block<Record<T>>>,
+    pub(crate) block: Option<B>,
     pub(crate) epoch: u64,
     /// The watermark of its split, by which its records are late.
     pub(crate) late_by: EventTime,
@@ -27,35 +29,64 @@ pub(crate) struct Bundle<T: Send + 'static> {
     pub(crate) arrived_ns: u64,
 }
 
-impl<T: Send + 'static> Bundle<T> {
-    fn records(&self) -> u64 {
-        self.block.as_ref().map_or(0, |block| block.len() as u64)
-    }
-}
-
 /// The containers in front of one task.
-pub(crate) struct Containers<T: Send + 'static> {
+pub struct Containers<T: Send + 'static, B = Block<Record<T>>> {
     pub(crate) ledger: Arc<Ledger>,
-    pub(crate) depot: Arc<Depot<Record<T>>>,
-    shelves: Box<[Shelf<T>]>,
+    shelves: Box<[Shelf<B>]>,
+    values: PhantomData<fn() -> T>,
 }
 
-type Shelf<T> = CacheAligned<Mutex<VecDeque<Bundle<T>>>>;
+type Shelf<B> = CacheAligned<Mutex<VecDeque<Bundle<B>>>>;
 
-impl<T: Send + 'static> Containers<T> {
-    /// Empty ones, with a shelf for each of so many homes.
-    pub(crate) fn new(depot: Arc<Depot<Record<T>>>, homes: usize, outlets: Vec<Arc<Ledger>>) -> Arc<Self> {
-        let space: Arc<dyn Space> = Arc::clone(&depot) as _;
-        let ledger = Ledger::new(homes, outlets, space);
-        let shelves = (0..homes).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
-        Arc::new(Containers { ledger, depot, shelves })
+/// Where those who fill blocks put them: one stage, or several, whose containers have blocks of one depot.
+pub trait Deposit<T: Send + 'static>: Send + Sync {
+    /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
+    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>);
+
+    /// Whether too many bundles wait for one more without a block.
+    fn is_crowded(&self) -> bool;
+}
+
+impl<T: Send + 'static> Deposit<T> for Containers<T> {
+    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>) {
+        self.put(home, bundle);
     }
 
-    /// Puts a bundle onto the shelf of `home`. Its epoch is one that the depositor has not left.
-    pub(crate) fn deposit(&self, home: usize, bundle: Bundle<T>) {
+    fn is_crowded(&self) -> bool {
+        self.ledger.bundles_waiting() >= MARKERS_MAX as u64
+    }
+}
+
+/// The containers of several stages, to each of which every block is lent.
+pub(crate) struct FanOut<T: Clone + Send + Sync + 'static>(pub(crate) Vec<Arc<Containers<T, Share<T>>>>);
+
+impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
+    fn deposit(&self, home: usize, bundle: Bundle<Block<Record<T>>>) {
+        let Bundle { block, epoch, late_by, marker, arrived_ns } = bundle;
+        let mut shares = block.into_iter().flat_map(|block| Share::of(block, self.0.len()));
+        for containers in &self.0 {
+            containers.put(home, Bundle { block: shares.next(), epoch, late_by, marker, arrived_ns });
+        }
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.0.iter().any(|containers| containers.ledger.bundles_waiting() >= MARKERS_MAX as u64)
+    }
+}
+
+impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
+    /// Empty ones for blocks of `depot`, with a shelf for each of so many homes.
+    pub(crate) fn new(depot: Arc<Depot<Record<T>>>, homes: usize, outlets: Vec<Arc<Ledger>>) -> Arc<Self> {
+        let ledger = Ledger::new(homes, outlets, depot);
+        let shelves = (0..homes).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
+        Arc::new(Containers { ledger, shelves, values: PhantomData })
+    }
+
+    /// Puts a bundle onto the shelf of `home`.
+    fn put(&self, home: usize, bundle: Bundle<B>) {
         self.ledger.count_in(bundle.epoch);
         let home = home % self.shelves.len();
-        let (records, epoch) = (bundle.records(), bundle.epoch);
+        let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut shelf = self.shelves[home].lock();
         // Nearly always the last: splits of one shelf may be an epoch apart.
         let place = shelf.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
@@ -66,26 +97,9 @@ impl<T: Send + 'static> Containers<T> {
         note_oldest(counts, &shelf);
     }
 
-    /// Deposits a latency marker without a block; `false` if too many bundles wait for that.
-    pub(crate) fn deposit_marker(
-        &self,
-        home: usize,
-        Standing { epoch, late_by, .. }: Standing,
-        intended: ProcessingTime,
-        now: ProcessingTime,
-    ) -> bool {
-        let waiting = self.ledger.bundles_in().saturating_sub(self.ledger.bundles_out());
-        let has_room = waiting < MARKERS_MAX as u64;
-        if has_room {
-            let (marker, arrived_ns) = (Some(intended), now.as_nanos());
-            self.deposit(home, Bundle { block: None, epoch, late_by, marker, arrived_ns });
-        }
-        has_room
-    }
-
     /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own shelf or among what
     /// has waited for long on others'; of one epoch its own first.
-    pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<T>> {
+    pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
         let oldest = self.ledger.oldest();
         if let Some(own) = self.take(copy, oldest) {
             return Some(own);
@@ -99,7 +113,7 @@ impl<T: Send + 'static> Containers<T> {
     }
 
     /// The newest bundle of the first epoch on one's own shelf, if that is not above `up_to`.
-    fn take(&self, home: usize, up_to: u64) -> Option<Bundle<T>> {
+    fn take(&self, home: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(home, up_to, |shelf, first| {
             let of_first = shelf.iter().rposition(|bundle| bundle.epoch == first);
             of_first.unwrap_or(0)
@@ -107,7 +121,7 @@ impl<T: Send + 'static> Containers<T> {
     }
 
     /// The oldest bundle on another's shelf, if its epoch is not above `up_to`.
-    fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<T>> {
+    fn steal(&self, other: usize, up_to: u64) -> Option<Bundle<B>> {
         self.remove(other, up_to, |_, _| 0)
     }
 
@@ -115,8 +129,8 @@ impl<T: Send + 'static> Containers<T> {
         &self,
         home: usize,
         up_to: u64,
-        choose: impl FnOnce(&VecDeque<Bundle<T>>, u64) -> usize,
-    ) -> Option<Bundle<T>> {
+        choose: impl FnOnce(&VecDeque<Bundle<B>>, u64) -> usize,
+    ) -> Option<Bundle<B>> {
         let counts = &*self.ledger.shelves[home];
         if counts.bundles_in.load(Ordering::Relaxed) == counts.bundles_out.load(Ordering::Relaxed) {
             return None;
@@ -129,7 +143,7 @@ impl<T: Send + 'static> Containers<T> {
         let place = choose(&shelf, first);
         let bundle = shelf.remove(place)?;
         raise(&counts.bundles_out, 1);
-        raise(&counts.records_out, bundle.records());
+        raise(&counts.records_out, records_of::<T, B>(&bundle));
         note_oldest(counts, &shelf);
         Some(bundle)
     }
@@ -140,7 +154,11 @@ fn raise(counter: &AtomicU64, by: u64) {
     counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
 }
 
-fn note_oldest<T: Send + 'static>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<T>>) {
+fn records_of<T, B: Carrier<T>>(bundle: &Bundle<B>) -> u64 {
+    bundle.block.as_ref().map_or(0, |block| block.count() as u64)
+}
+
+fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
     let oldest_ns = shelf.front().map_or(u64::MAX, |bundle| bundle.arrived_ns);
     counts.oldest_ns.store(oldest_ns, Ordering::Relaxed);
 }

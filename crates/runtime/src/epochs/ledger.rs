@@ -359,6 +359,12 @@ impl Ledger {
         self.sum(|shelf| &shelf.bundles_in)
     }
 
+    /// Bundles that nobody has claimed.
+    pub(crate) fn bundles_waiting(&self) -> u64 {
+        let bundles_out = self.bundles_out();
+        self.bundles_in().saturating_sub(bundles_out)
+    }
+
     pub(crate) fn bundles_out(&self) -> u64 {
         self.sum(|shelf| &shelf.bundles_out)
     }

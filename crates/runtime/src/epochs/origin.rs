@@ -35,8 +35,8 @@ pub(crate) struct Standing {
 /// The splits of a stream.
 pub(crate) struct Origin {
     horizon: Horizon,
-    /// The containers that the splits deposit into.
-    ledger: Arc<Ledger>,
+    /// The containers that the splits deposit into, of one stage or several.
+    ledgers: Vec<Arc<Ledger>>,
     state: Mutex<State>,
 }
 
@@ -65,8 +65,8 @@ struct Open {
 }
 
 impl Origin {
-    /// So many splits that deposit into the containers of `ledger`.
-    pub(crate) fn new(splits: usize, horizon: Horizon, ledger: Arc<Ledger>) -> Arc<Self> {
+    /// So many splits that deposit into the containers of `ledgers`, one at least.
+    pub(crate) fn new(splits: usize, horizon: Horizon, ledgers: Vec<Arc<Ledger>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
         let state = State {
@@ -76,7 +76,7 @@ impl Origin {
             last_end: EventTime::MIN,
             is_idle: false,
         };
-        Arc::new(Origin { horizon, ledger, state: Mutex::new(state) })
+        Arc::new(Origin { horizon, ledgers, state: Mutex::new(state) })
     }
 
     /// Where a split stands before its first record.
@@ -94,9 +94,10 @@ impl Origin {
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
         // Where others are far behind, the youngest epoch goes on: its end would change nothing that they wait for.
-        let limit = self.ledger.oldest() + EPOCHS_MAX;
+        let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
+        let limit = oldest + EPOCHS_MAX;
         state.leave(index, &self.horizon, limit);
-        state.assign_ends(&self.ledger);
+        state.assign_ends(&self.ledgers);
         self.standing(&state, index)
     }
 
@@ -123,11 +124,11 @@ impl Origin {
     pub(crate) fn fall_idle(&self, index: usize) {
         let mut state = self.state.lock();
         state.splits[index].is_idle = true;
-        state.assign_ends(&self.ledger);
+        state.assign_ends(&self.ledgers);
         let mut open = state.splits.iter().filter(|split| !split.is_over).peekable();
         let is_idle = open.peek().is_some() && open.all(|split| split.is_idle);
         if is_idle && !state.is_idle {
-            self.ledger.fall_idle();
+            self.ledgers.iter().for_each(|ledger| ledger.fall_idle());
         }
         state.is_idle = is_idle;
     }
@@ -138,7 +139,7 @@ impl Origin {
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        state.assign_ends(&self.ledger);
+        state.assign_ends(&self.ledgers);
     }
 }
 
@@ -179,13 +180,13 @@ impl State {
     }
 
     /// Assigns ends to the epochs that all have left, and if all are over, to the rest.
-    fn assign_ends(&mut self, ledger: &Ledger) {
+    fn assign_ends(&mut self, ledgers: &[Arc<Ledger>]) {
         if self.splits.iter().all(|split| split.is_over) {
             while let Some(open) = self.open.pop_front() {
                 let end = if self.open.is_empty() { EventTime::MAX } else { open.left_at };
-                self.assign(ledger, end);
+                self.assign(ledgers, end);
             }
-            return ledger.end();
+            return ledgers.iter().for_each(|ledger| ledger.end());
         }
         let open = || self.splits.iter().filter(|split| !split.is_over);
         let moving = open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
@@ -194,15 +195,15 @@ impl State {
         while self.oldest < reached
             && let Some(left) = self.open.pop_front()
         {
-            self.assign(ledger, left.left_at);
+            self.assign(ledgers, left.left_at);
         }
     }
 
-    fn assign(&mut self, ledger: &Ledger, end: EventTime) {
+    fn assign(&mut self, ledgers: &[Arc<Ledger>], end: EventTime) {
         let end = end.max(self.last_end);
         self.last_end = end;
         self.oldest += 1;
-        ledger.assign_end(end);
+        ledgers.iter().for_each(|ledger| ledger.assign_end(end));
     }
 }
 

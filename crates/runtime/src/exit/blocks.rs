@@ -1,12 +1,12 @@
 //! Containers as an exit: blocks are filled, and deposited with the epoch that they belong to.
 
-use thalweg_memory::Stock;
 use thalweg_memory::sync::Arc;
+use thalweg_memory::{Block, Depot, Stock};
 use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
 
 use super::Exit;
 use crate::edge::BlockOutput;
-use crate::epochs::{Bundle, Containers, Origin, Standing};
+use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
 /// Who says which epoch it is.
 pub(crate) enum Epochs {
@@ -24,7 +24,7 @@ pub(crate) enum Epochs {
 
 /// Containers as an exit.
 pub struct ToContainers<T: Send + 'static> {
-    containers: Arc<Containers<T>>,
+    target: Arc<dyn Deposit<T>>,
     stock: Stock<Record<T>>,
     epochs: Epochs,
     standing: Standing,
@@ -37,13 +37,13 @@ pub struct ToContainers<T: Send + 'static> {
 }
 
 impl<T: Send + 'static> ToContainers<T> {
-    pub(crate) fn new(containers: Arc<Containers<T>>, epochs: Epochs) -> Self {
+    pub(crate) fn new(target: Arc<dyn Deposit<T>>, depot: &Arc<Depot<Record<T>>>, epochs: Epochs) -> Self {
         let standing = match &epochs {
             Epochs::Split { origin, .. } => origin.start(),
             Epochs::Claimed => Standing { epoch: 0, late_by: EventTime::MIN, due: EventTime::MAX },
         };
-        let (stock, now) = (containers.depot.stock(), ProcessingTime::ZERO);
-        ToContainers { containers, stock, epochs, standing, worker: 0, deposited: 0, now }
+        let (stock, now) = (depot.stock(), ProcessingTime::ZERO);
+        ToContainers { target, stock, epochs, standing, worker: 0, deposited: 0, now }
     }
 
     /// What is pushed from now on is derived of records of this epoch, late by this watermark.
@@ -67,7 +67,7 @@ impl<T: Send + 'static> ToContainers<T> {
         self.deposit_full();
     }
 
-    fn deposit(&mut self, block: Option<thalweg_memory::Block<Record<T>>>, marker: Option<ProcessingTime>) {
+    fn deposit(&mut self, block: Option<Block<Record<T>>>, marker: Option<ProcessingTime>) {
         if let Epochs::Split { origin, index, is_idle } = &mut self.epochs
             && *is_idle
             && block.is_some()
@@ -78,10 +78,10 @@ impl<T: Send + 'static> ToContainers<T> {
         self.deposited += block.as_ref().map_or(0, |block| block.len() as u64);
         let Standing { epoch, late_by, .. } = self.standing;
         let arrived_ns = self.now.as_nanos();
-        self.containers.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
+        self.target.deposit(self.worker, Bundle { block, epoch, late_by, marker, arrived_ns });
     }
 
-    /// Puts a latency marker behind all that was pushed.
+    /// Puts a latency marker behind all that was pushed; none if too many wait without a block.
     pub(crate) fn mark_latency(&mut self, intended: ProcessingTime) {
         self.stock.seal();
         while let Some(block) = self.stock.take_full() {
@@ -91,8 +91,8 @@ impl<T: Send + 'static> ToContainers<T> {
                 return;
             }
         }
-        if !self.containers.deposit_marker(self.worker, self.standing, intended, self.now) {
-            self.containers.ledger.drop_marker();
+        if !self.target.is_crowded() {
+            self.deposit(None, Some(intended));
         }
     }
 }

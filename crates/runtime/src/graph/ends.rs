@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use thalweg_memory::edge::EdgeError;
 use thalweg_memory::sync::Mutex;
-use thalweg_memory::{BlockShape, Cursors, EdgeOptions, Pool};
-use thalweg_model::{Either, Sink};
+use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool};
+use thalweg_model::{Either, Horizon, Record, Sink};
 
+use super::stage::Opening;
 use crate::edge::{EdgeMarks, Reader, SharedReader, Writer};
-use crate::epochs::{Containers, Ledger, Origin};
+use crate::epochs::{Carrier, Containers, Deposit, FanOut, Ledger, NoCarrier, Origin, Share};
 use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToContainers, ToEdge, ToEdges};
 use crate::limits::EdgeLimits;
 use crate::ports::{Lent, Many, Ports, Sided, Taken, United};
 
 /// Takes what an end was given when its edge was opened.
-type Opened<T> = Arc<Mutex<Option<T>>>;
+pub(super) type Opened<T> = Arc<Mutex<Option<T>>>;
 
 /// What an edge is made of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,21 +30,39 @@ pub enum EdgeKind {
 
 /// What those who write containers are made from.
 pub struct Feed<T: Send + 'static> {
-    containers: Arc<Containers<T>>,
-    /// None if all that write them claim what they write it of.
+    target: Arc<dyn Deposit<T>>,
+    depot: Arc<Depot<Record<T>>>,
+    /// Of the stages that read them.
+    ledgers: Vec<Arc<Ledger>>,
+    splits: Arc<Mutex<Splits>>,
+}
+
+/// The sources that write containers.
+struct Splits {
+    count: usize,
+    horizon: Horizon,
+    /// How many have been opened.
+    opened: usize,
+    /// Made when the first is opened: by then all who read are known.
     origin: Option<Arc<Origin>>,
-    /// How many splits have been given out.
-    splits: Arc<Mutex<usize>>,
+}
+
+impl Splits {
+    fn of(opening: &Opening<'_>) -> Arc<Mutex<Self>> {
+        let horizon = opening.horizon.clone();
+        Arc::new(Mutex::new(Splits { count: opening.splits, horizon, opened: 0, origin: None }))
+    }
 }
 
 impl<T: Send + 'static> Feed<T> {
-    pub(super) fn new(containers: Arc<Containers<T>>, origin: Option<Arc<Origin>>) -> Self {
-        Feed { containers, origin, splits: Arc::default() }
+    fn again(&self) -> Self {
+        let Feed { target, depot, ledgers, splits } = self;
+        let (target, depot, splits) = (Arc::clone(target), Arc::clone(depot), Arc::clone(splits));
+        Feed { target, depot, ledgers: ledgers.clone(), splits }
     }
 
-    fn again(&self) -> Self {
-        let Feed { containers, origin, splits } = self;
-        Feed { containers: Arc::clone(containers), origin: origin.clone(), splits: Arc::clone(splits) }
+    fn open(&self, epochs: Epochs) -> ToContainers<T> {
+        ToContainers::new(Arc::clone(&self.target), &self.depot, epochs)
     }
 }
 
@@ -101,13 +120,27 @@ pub trait EntryPlan<T>: Send + 'static {
     /// Makes the ports, once the edges are open.
     fn open(self) -> Self::Ports;
 
-    /// Tells those who write the edges, which are containers, where to put their blocks.
-    fn feed(&self, feed: &Feed<T>)
+    /// How records are carried that come from containers.
+    #[doc(hidden)]
+    type Carrier: Carrier<T>;
+
+    /// Opens the containers that it reads, and tells those who write them. Ends go to `outlets`.
+    #[doc(hidden)]
+    fn open_containers(
+        &self,
+        _opening: &Opening<'_>,
+        _outlets: Vec<Arc<Ledger>>,
+    ) -> Result<Arc<Containers<T, Self::Carrier>>, EdgeError>
     where
-        T: Send,
+        T: Send + 'static,
     {
-        let _ = feed;
-        unreachable!("only edges of their own are containers");
+        unreachable!("what several streams meet in is not read from containers");
+    }
+
+    /// Tells those who write this one to write what another reads.
+    #[doc(hidden)]
+    fn write_as(&self, _other: &Self) {
+        unreachable!("what several streams meet in is not read from containers");
     }
 }
 
@@ -137,8 +170,23 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
         Taken(self.reader.lock().take().expect("edges are opened before tasks are built"))
     }
 
-    fn feed(&self, feed: &Feed<T>) {
-        *self.feed.lock() = Some(feed.again());
+    type Carrier = Block<Record<T>>;
+
+    fn open_containers(
+        &self,
+        opening: &Opening<'_>,
+        outlets: Vec<Arc<Ledger>>,
+    ) -> Result<Arc<Containers<T>>, EdgeError> {
+        let depot = opening.depot()?;
+        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets);
+        let ledgers = vec![Arc::clone(&containers.ledger)];
+        let target: Arc<dyn Deposit<T>> = Arc::clone(&containers) as _;
+        *self.feed.lock() = Some(Feed { target, depot, ledgers, splits: Splits::of(opening) });
+        Ok(containers)
+    }
+
+    fn write_as(&self, other: &Self) {
+        *self.feed.lock() = other.feed.lock().as_ref().map(Feed::again);
     }
 }
 
@@ -147,7 +195,12 @@ pub struct SharedEntry<T: Send + Sync + 'static> {
     pub(super) index: usize,
     pub(super) reader: usize,
     pub(super) readers: Arc<Mutex<Vec<Option<SharedReader<T>>>>>,
+    pub(super) feed: Opened<Feed<T>>,
+    pub(super) containers: SharedContainers<T>,
 }
+
+/// The containers of all stages that read a shared stream.
+pub(super) type SharedContainers<T> = Arc<Mutex<Vec<Arc<Containers<T, Share<T>>>>>>;
 
 impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     type Ports = Lent<T>;
@@ -159,6 +212,26 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     fn open(self) -> Lent<T> {
         let reader = self.readers.lock().get_mut(self.reader).and_then(Option::take);
         Lent(reader.expect("edges are opened before tasks are built, for all their readers"))
+    }
+
+    type Carrier = Share<T>;
+
+    fn open_containers(
+        &self,
+        opening: &Opening<'_>,
+        outlets: Vec<Arc<Ledger>>,
+    ) -> Result<Arc<Containers<T, Share<T>>>, EdgeError> {
+        let mut feed = self.feed.lock();
+        let (depot, splits) = match &*feed {
+            Some(Feed { depot, splits, .. }) => (Arc::clone(depot), Arc::clone(splits)),
+            None => (opening.depot()?, Splits::of(opening)),
+        };
+        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets);
+        let mut all = self.containers.lock();
+        all.push(Arc::clone(&containers));
+        let ledgers = all.iter().map(|containers| Arc::clone(&containers.ledger)).collect();
+        *feed = Some(Feed { target: Arc::new(FanOut(all.clone())), depot, ledgers, splits });
+        Ok(containers)
     }
 }
 
@@ -176,6 +249,8 @@ impl<T, M: EntryPlan<T>, N: EntryPlan<T>> EntryPlan<T> for Both<M, N> {
     fn open(self) -> Self::Ports {
         United(self.0.open(), self.1.open())
     }
+
+    type Carrier = NoCarrier;
 }
 
 /// Any number of entries, read as one.
@@ -192,11 +267,20 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
         Many(self.0.into_iter().map(EntryPlan::open).collect())
     }
 
-    fn feed(&self, feed: &Feed<T>)
+    type Carrier = N::Carrier;
+
+    fn open_containers(
+        &self,
+        opening: &Opening<'_>,
+        outlets: Vec<Arc<Ledger>>,
+    ) -> Result<Arc<Containers<T, N::Carrier>>, EdgeError>
     where
-        T: Send,
+        T: Send + 'static,
     {
-        self.0.iter().for_each(|entry| entry.feed(feed));
+        let [first, others @ ..] = &self.0[..] else { unreachable!("a stream has splits") };
+        let containers = first.open_containers(opening, outlets)?;
+        others.iter().for_each(|other| other.write_as(first));
+        Ok(containers)
     }
 }
 
@@ -225,6 +309,8 @@ where
     fn open(self) -> Self::Ports {
         Sided::new(self.left.open(), self.right.open())
     }
+
+    type Carrier = NoCarrier;
 }
 
 /// Where a planned task will write.
@@ -254,10 +340,10 @@ pub trait ExitPlan<T>: Send + 'static {
         None
     }
 
-    /// The ledger of the containers, if it leads there, once they are open.
+    /// The ledgers of the containers, if it leads there, once they are open.
     #[doc(hidden)]
-    fn ledger(&self) -> Option<Arc<Ledger>> {
-        None
+    fn ledgers(&self) -> Vec<Arc<Ledger>> {
+        Vec::new()
     }
 
     /// Containers as the exit of one more split.
@@ -314,24 +400,23 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
         (*kind == EdgeKind::Containers).then(again)
     }
 
-    fn ledger(&self) -> Option<Arc<Ledger>> {
-        self.feed.lock().as_ref().map(|feed| Arc::clone(&feed.containers.ledger))
+    fn ledgers(&self) -> Vec<Arc<Ledger>> {
+        self.feed.lock().as_ref().map_or(Vec::new(), |feed| feed.ledgers.clone())
     }
 
     fn open_split(&self) -> Option<ToContainers<T>> {
         let feed = self.feed.lock();
-        let Feed { containers, origin, splits } = feed.as_ref()?;
-        let origin = Arc::clone(origin.as_ref()?);
-        let mut splits = splits.lock();
-        let index = *splits;
-        *splits += 1;
-        let epochs = Epochs::Split { origin, index, is_idle: false };
-        Some(ToContainers::new(Arc::clone(containers), epochs))
+        let feed = feed.as_ref()?;
+        let mut splits = feed.splits.lock();
+        let Splits { count, horizon, opened, origin } = &mut *splits;
+        let origin = origin.get_or_insert_with(|| Origin::new(*count, horizon.clone(), feed.ledgers.clone()));
+        let (origin, index) = (Arc::clone(origin), *opened);
+        *opened += 1;
+        Some(feed.open(Epochs::Split { origin, index, is_idle: false }))
     }
 
     fn open_claimed(&self) -> Option<ToContainers<T>> {
-        let feed = self.feed.lock();
-        feed.as_ref().map(|feed| ToContainers::new(Arc::clone(&feed.containers), Epochs::Claimed))
+        self.feed.lock().as_ref().map(|feed| feed.open(Epochs::Claimed))
     }
 }
 

@@ -7,8 +7,8 @@ use thalweg_memory::edge::EdgeError;
 use thalweg_memory::{BlockShape, Depot, EdgeOptions, Pool};
 use thalweg_model::{Entropy, Horizon, Operator, Sharing};
 
-use super::ends::{EntryPlan, ExitContext, ExitPlan, Feed};
-use crate::epochs::{Containers, Copies, Ledger, Origin};
+use super::ends::{EntryPlan, ExitContext, ExitPlan};
+use crate::epochs::{Containers, Copies, Ledger};
 use crate::exit::Delivered;
 use crate::limits::EdgeLimits;
 use crate::task::closing::ClosingTask;
@@ -17,13 +17,28 @@ use crate::task::relay::RelayTask;
 use crate::task::{Inlet, Outlet, Probe, Task};
 
 /// What containers are opened with.
-pub(super) struct Opening<'a> {
+pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
     /// Sources that write into them.
     pub(super) splits: usize,
     /// At which watermarks something happens in the query.
     pub(super) horizon: &'a Horizon,
+    /// How many share the operator behind them.
+    pub(super) copies: usize,
+}
+
+impl Opening<'_> {
+    /// The blocks for containers of so many copies.
+    pub(super) fn depot<T: Send + 'static>(&self) -> Result<Arc<Depot<T>>, EdgeError> {
+        let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
+        // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
+        let blocks_min = 2 * (self.splits + self.copies) as u32;
+        let chunks_max = chunks_max.max(blocks_min.div_ceil(chunk_blocks));
+        let options =
+            EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
+        Depot::new(self.pool, options, self.copies)
+    }
 }
 
 /// One of the tasks that a stage becomes.
@@ -48,16 +63,16 @@ pub(super) trait StagePlan: Send {
     ) -> Vec<Part>;
 }
 
-pub(super) struct Stage<T: Send + 'static, N, C, X> {
+pub(super) struct Stage<T: Send + 'static, N: EntryPlan<T>, C, X> {
     entry: N,
     chain: C,
     exit: X,
     copies: usize,
-    containers: Option<Arc<Containers<T>>>,
+    containers: Option<Arc<Containers<T, N::Carrier>>>,
     values: PhantomData<fn() -> T>,
 }
 
-impl<T: Send + 'static, N, C, X> Stage<T, N, C, X> {
+impl<T: Send + 'static, N: EntryPlan<T>, C, X> Stage<T, N, C, X> {
     pub(super) fn new(entry: N, chain: C, exit: X, copies: usize) -> Self {
         Stage { entry, chain, exit, copies, containers: None, values: PhantomData }
     }
@@ -72,22 +87,12 @@ where
     X: ExitPlan<C::Out>,
 {
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError> {
-        let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = opening.limits;
-        // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
-        let blocks_min = 2 * (opening.splits + self.copies) as u32;
-        let chunks_max = chunks_max.max(blocks_min.div_ceil(chunk_blocks));
-        let options =
-            EdgeOptions { shape: BlockShape { block_records, chunk_blocks }, chunks_max, marks_max };
-        let depot = Depot::new(opening.pool, options, self.copies)?;
         let outlets = match C::SHARING {
-            Sharing::Stateless => self.exit.ledger().into_iter().collect(),
+            Sharing::Stateless => self.exit.ledgers(),
             Sharing::Merging | Sharing::Serial => Vec::new(),
         };
-        let containers = Containers::new(depot, self.copies, outlets);
+        let containers = self.entry.open_containers(&Opening { copies: self.copies, ..*opening }, outlets)?;
         let ledger = Arc::clone(&containers.ledger);
-        let origin = (opening.splits > 0)
-            .then(|| Origin::new(opening.splits, opening.horizon.clone(), Arc::clone(&ledger)));
-        self.entry.feed(&Feed::new(Arc::clone(&containers), origin));
         self.containers = Some(containers);
         Ok(ledger)
     }

@@ -7,12 +7,11 @@ use thalweg_model::staged::Stages;
 use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Flow, Mark, Operator, Output, Record};
 
 use super::{StepContext, StepReport, Task};
-use crate::edge::DrainInput;
-use crate::epochs::{Bundle, Containers, Copies, Gathered, Pair};
+use crate::epochs::{Bundle, Carrier, Containers, Copies, Gathered, Pair};
 
 /// Claims blocks and runs a copy of a chain on them.
-pub(crate) struct GatherTask<T: Send + 'static, C> {
-    containers: Arc<Containers<T>>,
+pub(crate) struct GatherTask<T: Send + 'static, B, C> {
+    containers: Arc<Containers<T, B>>,
     copies: Arc<Copies<C>>,
     /// Which of the copies.
     index: usize,
@@ -71,9 +70,9 @@ fn counts_of<T, C: Operator<T>>(chain: &C) -> Vec<Counts> {
     all
 }
 
-impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
+impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     pub(crate) fn new(
-        containers: Arc<Containers<T>>,
+        containers: Arc<Containers<T, B>>,
         copies: Arc<Copies<C>>,
         index: usize,
         template: C,
@@ -137,8 +136,8 @@ impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
                     let flow = gathered.chain.on_mark(Mark::InputWatermark(late_by), &mut Closed);
                     assert!(flow == Flow::Done, "who is told what records are late by puts out nothing");
                 }
-                let count = block.len();
-                let mut input = DrainInput { run: block.drain(count) };
+                let count = block.count();
+                let mut input = block.input(count);
                 if MEASURED {
                     gathered.chain.process_staged(&mut input, &mut Closed, &mut stages, 0);
                 } else {
@@ -162,7 +161,7 @@ impl<T: Send + 'static, C: Operator<T>> GatherTask<T, C> {
     }
 }
 
-impl<T: Send + 'static, C: Operator<T>> Task for GatherTask<T, C> {
+impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B, C> {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         Ok(match context.measured {
             None => self.run::<false>(context),

@@ -7,28 +7,27 @@ use thalweg_model::staged::Stages;
 use thalweg_model::{Allowance, Counts, Entropy, Fault, Flow, Operator, Output};
 
 use super::{Probe, StepContext, StepReport, Task};
-use crate::edge::DrainInput;
-use crate::epochs::{Bundle, Containers};
+use crate::epochs::{Bundle, Carrier, Containers};
 use crate::exit::{Exit, ToContainers};
 
 /// Claims blocks and runs a copy of a chain on them.
-pub(crate) struct RelayTask<T: Send + 'static, C, U: Send + 'static> {
-    containers: Arc<Containers<T>>,
+pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
+    containers: Arc<Containers<T, B>>,
     /// Which of the copies.
     index: usize,
     chain: C,
     exit: ToContainers<U>,
     probe: Arc<Probe>,
     /// What was claimed and is not taken to its end.
-    hand: Option<Bundle<T>>,
+    hand: Option<Bundle<B>>,
     /// The epoch of the last bundles, that at hand among them, and how many are taken and not told to be consumed yet: what was made of
     /// them is not deposited.
     consumed: (u64, u64),
 }
 
-impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T, C, U> {
+impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T, B, C, U> {
     pub(crate) fn new(
-        containers: Arc<Containers<T>>,
+        containers: Arc<Containers<T, B>>,
         index: usize,
         chain: C,
         exit: ToContainers<U>,
@@ -71,19 +70,19 @@ impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T,
             }
             let Some(bundle) = &mut self.hand else { break };
             if let Some(block) = &mut bundle.block {
-                let before = block.len();
+                let before = block.count();
                 let mut output = self.exit.open(context.now);
                 // Less than before, if a block was sealed.
                 let max = if C::EXPANDS { before } else { output.room() };
-                let mut input = DrainInput { run: block.drain(max) };
+                let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {
                     self.chain.process_staged(&mut input, &mut output, &mut stages, 0);
                 } else {
                     self.chain.process(&mut input, &mut output);
                 }
                 drop((input, output));
-                taken += before - block.len();
-                if !block.is_empty() || self.chain.is_stalled() {
+                taken += before - block.count();
+                if block.count() > 0 || self.chain.is_stalled() {
                     self.exit.deposit_full();
                     continue;
                 }
@@ -113,7 +112,9 @@ impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> RelayTask<T,
     }
 }
 
-impl<T: Send + 'static, C: Operator<T, Out = U>, U: Send + 'static> Task for RelayTask<T, C, U> {
+impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'static> Task
+    for RelayTask<T, B, C, U>
+{
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         Ok(match context.measured {
             None => self.run::<false>(context),

@@ -6,7 +6,7 @@ use thalweg_model::{Deferred, Operator};
 use thalweg_operators::{Identity, Named};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
-use super::{Cut, Isolated, Planner, Segment, join};
+use super::{Cut, Gathers, Isolated, Planner, Segment, join};
 use crate::draft::Label;
 
 /// A piece and an operator behind it whose results come in their own time.
@@ -36,7 +36,9 @@ where
         Isolated(self)
     }
 
-    const IS_SHARED: bool = false;
+    const MAY_BE_SHARED: bool = false;
+
+    const GATHERS: Gathers = Gathers::Never;
 
     type Entry = EdgeEntry<D::Out>;
 

@@ -13,13 +13,21 @@ use thalweg_operators::Identity;
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
-use super::{Isolated, Planner, Segment};
+use super::{Gathers, Isolated, Planner, Segment};
 use crate::draft::Label;
 
 /// The edges that a piece begins with.
 pub trait Ends<T: Send + 'static>: Sized + 'static {
-    /// Whether they are splits of one stream, which several workers may claim from.
+    /// Whether they are splits of one stream.
     const ARE_SPLITS: bool = false;
+
+    /// Whether [`is_shared`](Self::is_shared) may say so.
+    const MAY_BE_SHARED: bool = Self::ARE_SPLITS;
+
+    /// Whether several workers may claim from them.
+    fn is_shared(&self) -> bool {
+        Self::MAY_BE_SHARED
+    }
 
     /// What a task reads.
     type Entry: EntryPlan<T>;
@@ -58,7 +66,13 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
         Isolated(self)
     }
 
-    const IS_SHARED: bool = E::ARE_SPLITS;
+    const MAY_BE_SHARED: bool = E::MAY_BE_SHARED;
+
+    fn is_shared(&self) -> bool {
+        self.ends.is_shared()
+    }
+
+    const GATHERS: Gathers = Gathers::NotYet;
 
     type Entry = E::Entry;
 
@@ -117,6 +131,13 @@ impl<E> Slot<E> {
 pub struct Branch<T: Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
 
 impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
+    const MAY_BE_SHARED: bool = true;
+
+    fn is_shared(&self) -> bool {
+        let edge = self.0.0.borrow();
+        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Containers)
+    }
+
     type Entry = SharedEntry<T>;
 
     fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> SharedEntry<T> {

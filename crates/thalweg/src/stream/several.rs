@@ -9,7 +9,7 @@
 //! Branches may meet again: whatever comes in on an edge is read, so no branch waits for another, however small the
 //! memory of edges.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
 use std::rc::Rc;
 
@@ -32,12 +32,14 @@ pub type Parts<A, B> = (Stream<A, FromEnds<Part<A>>>, Stream<B, FromEnds<Part<B>
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {
     draft: Rc<RefCell<Draft>>,
     edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
+    /// Whether all branches gather, as far as is known.
+    all_gather: Rc<Cell<bool>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
     /// A stream of all the values, in their order.
     pub fn branch(&self) -> Stream<T, FromEnds<Branch<T>>> {
-        let (index, label) = self.draft.borrow_mut().begin_behind("branch");
+        let (index, label) = self.draft.borrow_mut().begin_branch(&self.all_gather);
         let segment = FromEnds { ends: Branch(self.edge.clone()), label };
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
@@ -60,15 +62,17 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         T: Clone + Sync,
     {
         let Stream { draft, index, segment, .. } = self;
-        let edge = Slot::new();
-        let filled = edge.clone();
+        let (edge, all_gather) = (Slot::new(), Rc::new(Cell::new(true)));
+        let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
-            let (exit, edge) = planner.graph.shared_edge();
+            // All streams have ended when the first is planned.
+            let kind = planner.kind_of_shared(&segment, do_all_gather.get());
+            let (exit, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, exit);
             filled.fill(edge);
         };
-        draft.borrow_mut().finish(index, Box::new(lower));
-        SharedStream { draft, edge }
+        draft.borrow_mut().finish(index, C::GATHERS, Box::new(lower));
+        SharedStream { draft, edge, all_gather }
     }
 
     /// Splits the stream in two: each value goes to the one or to the other, as `choose` says, in its order and with its
@@ -125,7 +129,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (mut indexes, mut segments) = (Vec::new(), Vec::new());
         for stream in streams {
             if is_same(&draft, &stream.draft) {
-                indexes.push(stream.index);
+                indexes.push((stream.index, C::GATHERS));
             }
             segments.push(stream.segment);
         }
@@ -142,10 +146,11 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     ) -> Stream<U, FromEnds<E>>
     where
         R: Send + 'static,
+        D: Segment<R>,
         U: Send + 'static,
     {
         let Stream { draft, index, segment, .. } = self;
-        let both = [index, other.index];
+        let both = [(index, C::GATHERS), (other.index, D::GATHERS)];
         let ours = if is_same(&draft, &other.draft) { &both[..] } else { &both[..1] };
         let (index, label) = draft.borrow_mut().unite(ours, kind);
         let segment = FromEnds { ends: by(segment, other.segment), label };
@@ -176,7 +181,7 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
             filled_right.fill(right_entry);
         };
         let mut drafting = draft.borrow_mut();
-        drafting.finish(index, Box::new(lower));
+        drafting.finish(index, C::GATHERS, Box::new(lower));
         let ((left_index, left_label), (right_index, right_label)) =
             (drafting.begin_behind("left part"), drafting.begin_behind("right part"));
         drop(drafting);

@@ -42,7 +42,7 @@ impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
 
 /// A source whose stream parts into `left` and `right`; what reads both of them is up to the caller.
 fn parted(graph: &mut Graph, count: i64) -> Both<crate::EdgeEntry<i64>, crate::EdgeEntry<i64>> {
-    let (exit, shared) = graph.shared_edge();
+    let (exit, shared) = graph.shared_edge(crate::EdgeKind::Ordered);
     graph.source("source", records(0..count), strategy(), Repeat::new(1), exit);
     let mut branch = |name: &str| {
         let entry = graph.reader(&shared);

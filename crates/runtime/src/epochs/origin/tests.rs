@@ -15,7 +15,7 @@ fn bed(splits: usize) -> (Arc<Origin>, Arc<Ledger>) {
     let ledger = Ledger::new(1, Vec::new(), depot);
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
-    (Origin::new(splits, horizon, Arc::clone(&ledger)), ledger)
+    (Origin::new(splits, horizon, vec![Arc::clone(&ledger)]), ledger)
 }
 
 /// The ends that were assigned by now, all of which are consumed at once.

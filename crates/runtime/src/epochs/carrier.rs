@@ -1,0 +1,182 @@
+//! How records of a bundle are carried: a block that is owned, whose records are taken out, or one that several stages read,
+//! to each of which they are lent.
+
+use std::sync::Arc;
+
+use thalweg_memory::{Block, Run};
+use thalweg_model::{Input, Record};
+
+use crate::edge::DrainInput;
+
+/// A block on its way, or a share in one.
+pub trait Carrier<T>: Send + 'static {
+    /// Its records, as an operator's input.
+    type Input<'a>: Input<T>
+    where
+        Self: 'a;
+
+    /// Records left.
+    fn count(&self) -> usize;
+
+    /// The home that they were filled at.
+    fn home(&self) -> usize;
+
+    /// The next records, at most `max` of them.
+    fn input(&mut self, max: usize) -> Self::Input<'_>;
+
+    /// Gives the block, or the share in it, back. Hot is what was filled and emptied at one home.
+    fn give_back(self, is_hot: bool);
+}
+
+impl<T: Send + 'static> Carrier<T> for Block<Record<T>> {
+    type Input<'a> = DrainInput<'a, T, Run<Record<T>>>;
+
+    fn count(&self) -> usize {
+        self.len()
+    }
+
+    fn home(&self) -> usize {
+        Block::home(self)
+    }
+
+    #[inline(always)]
+    fn input(&mut self, max: usize) -> Self::Input<'_> {
+        DrainInput { run: self.drain(max) }
+    }
+
+    fn give_back(self, is_hot: bool) {
+        Block::give_back(self, is_hot);
+    }
+}
+
+/// A share in a block, whose records are cloned as they are taken.
+pub struct Share<T: Send + Sync + 'static> {
+    block: Arc<Block<Record<T>>>,
+    /// The first record that is not taken.
+    next: usize,
+}
+
+impl<T: Send + Sync + 'static> Share<T> {
+    /// As many shares as are wanted.
+    pub(super) fn of(block: Block<Record<T>>, count: usize) -> impl Iterator<Item = Self> {
+        let block = Arc::new(block);
+        (0..count).map(move |_| Share { block: Arc::clone(&block), next: 0 })
+    }
+}
+
+impl<T: Clone + Send + Sync + 'static> Carrier<T> for Share<T> {
+    type Input<'a> = ShareInput<'a, T>;
+
+    fn count(&self) -> usize {
+        self.block.len() - self.next
+    }
+
+    fn home(&self) -> usize {
+        self.block.home()
+    }
+
+    #[inline(always)]
+    fn input(&mut self, max: usize) -> ShareInput<'_, T> {
+        let end = self.block.len().min(self.next.saturating_add(max));
+        ShareInput { block: &self.block, first: self.next, next: &mut self.next, end }
+    }
+
+    fn give_back(self, is_hot: bool) {
+        // The last one has it for itself.
+        if let Some(block) = Arc::into_inner(self.block) {
+            block.give_back(is_hot);
+        }
+    }
+}
+
+/// The next records of a shared block as an operator's input. They count as taken when it is dropped.
+pub struct ShareInput<'a, T: Send + Sync + 'static> {
+    block: &'a Block<Record<T>>,
+    first: usize,
+    next: &'a mut usize,
+    end: usize,
+}
+
+impl<T: Clone + Send + Sync + 'static> Input<T> for ShareInput<'_, T> {
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.end - self.first
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        self.block.inspect(self.first + offset, look)
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, mut each: impl FnMut(Record<T>)) {
+        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+        let first = self.first;
+        self.first += count;
+        (first..first + count).for_each(|place| each(self.block.inspect(place, Record::clone)));
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(Record<T>)) {
+        assert!(count <= self.remaining(), "{count} records are taken of {}", self.remaining());
+        let first = self.first;
+        self.first += count;
+        let mut least = 0;
+        for &offset in selection {
+            let offset = usize::from(offset);
+            assert!(least <= offset && offset < count, "a selection rises within its run");
+            least = offset + 1;
+            each(self.block.inspect(first + offset, Record::clone));
+        }
+    }
+}
+
+impl<T: Send + Sync + 'static> Drop for ShareInput<'_, T> {
+    fn drop(&mut self) {
+        *self.next = self.first;
+    }
+}
+
+/// Of those that read no containers.
+pub enum NoCarrier {}
+
+/// The input of nothing.
+pub enum NoInput {}
+
+impl<T> Carrier<T> for NoCarrier {
+    type Input<'a> = NoInput;
+
+    fn count(&self) -> usize {
+        match *self {}
+    }
+
+    fn home(&self) -> usize {
+        match *self {}
+    }
+
+    fn input(&mut self, _max: usize) -> NoInput {
+        match *self {}
+    }
+
+    fn give_back(self, _is_hot: bool) {
+        match self {}
+    }
+}
+
+impl<T> Input<T> for NoInput {
+    fn remaining(&self) -> usize {
+        match *self {}
+    }
+
+    fn inspect<Q>(&self, _offset: usize, _look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        match *self {}
+    }
+
+    fn take_each(&mut self, _count: usize, _each: impl FnMut(Record<T>)) {
+        match *self {}
+    }
+
+    fn take_selected(&mut self, _count: usize, _selection: &[u16], _each: impl FnMut(Record<T>)) {
+        match *self {}
+    }
+}
