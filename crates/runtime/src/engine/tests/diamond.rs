@@ -20,6 +20,8 @@ where
         self.ports.visit_edges(each);
     }
 
+    type Carrier = crate::epochs::NoCarrier;
+
     fn open(self) -> Self::Ports {
         InTurn { ports: self.ports.open(), is_first_over: false }
     }
