@@ -1,6 +1,10 @@
 //! Distinct in the typed interface: source → distinct per window → count per window → sink.
 
-use thalweg::{Count, Query, Sink, Source, Text, TumblingWindows, WatermarkStrategy, Windowed};
+use thalweg::{
+    Count, Query, Segment, Sink, Source, Stream, Text, TumblingWindows, WatermarkStrategy, Windowed,
+};
+
+use crate::sources::Sources;
 
 /// Adds distinct to `query`: the number of different texts per window goes to `sink`.
 ///
@@ -8,7 +12,7 @@ use thalweg::{Count, Query, Sink, Source, Text, TumblingWindows, WatermarkStrate
 /// same windows, and holds one number, not a set.
 pub fn different_per_window<S, K>(
     query: &Query,
-    source: S,
+    source: impl Into<Sources<S>>,
     strategy: WatermarkStrategy,
     windows: TumblingWindows,
     sink: K,
@@ -16,8 +20,18 @@ pub fn different_per_window<S, K>(
     S: Source<Item = Text> + 'static,
     K: Sink<Windowed<(), u64>> + 'static,
 {
-    query
-        .source("source", source, strategy)
+    match source.into() {
+        Sources::One(source) => different(query.source("source", source, strategy), windows, sink),
+        Sources::Splits(splits) => different(query.splits("source", splits, strategy), windows, sink),
+    }
+}
+
+fn different<C, K>(texts: Stream<Text, C>, windows: TumblingWindows, sink: K)
+where
+    C: Segment<Text>,
+    K: Sink<Windowed<(), u64>> + 'static,
+{
+    texts
         .key_by(Text::clone)
         .distinct(windows)
         .key_by(|_| ())

@@ -2,9 +2,12 @@
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use thalweg::{Fold, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy, Windowed};
+use thalweg::{
+    Fold, Query, Segment, Sink, SlidingWindows, Source, Stream, Text, WatermarkStrategy, Windowed,
+};
 
 use super::{Found, PATTERN};
+use crate::sources::Sources;
 
 /// The pattern, ready to be looked for. A clone has working memory of its own: one for each query, so that workers do not
 /// wait for each other.
@@ -26,7 +29,7 @@ pub fn occurrences(pattern: &Regex, line: &str) -> Option<u32> {
 /// Adds grep to `query`: lines and occurrences per window go to `sink`.
 pub fn occurrences_per_window<S, K>(
     query: &Query,
-    source: S,
+    source: impl Into<Sources<S>>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -34,13 +37,24 @@ pub fn occurrences_per_window<S, K>(
     S: Source<Item = Text> + 'static,
     K: Sink<Windowed<(), Found>> + 'static,
 {
+    let windows = windows.into();
+    match source.into() {
+        Sources::One(source) => found(query.source("source", source, strategy), windows, sink),
+        Sources::Splits(splits) => found(query.splits("source", splits, strategy), windows, sink),
+    }
+}
+
+fn found<C, K>(lines: Stream<Text, C>, windows: SlidingWindows, sink: K)
+where
+    C: Segment<Text>,
+    K: Sink<Windowed<(), Found>> + 'static,
+{
     let pattern = pattern();
-    query
-        .source("source", source, strategy)
+    lines
         .filter_map(move |line| occurrences(&pattern, &line))
         .name("grep")
         .key_by(|_| ())
-        .sliding(windows.into())
+        .sliding(windows)
         .aggregate(FoundSum)
         .sink("sink", sink);
 }

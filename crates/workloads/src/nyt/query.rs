@@ -1,11 +1,12 @@
 //! NYT in the typed interface: source → map → filter → count and mean per window → sink.
 
-use thalweg::{Fold, Query, Sink, SlidingWindows, Source, WatermarkStrategy, Windowed};
+use thalweg::{Fold, Query, Segment, Sink, SlidingWindows, Source, Stream, WatermarkStrategy, Windowed};
 
 use super::DISTANCE_MILES_ABOVE;
 use super::cell::Cell;
 use super::mean::{DistanceSum, MeanDistance, TripSummary};
 use super::trip::{Trip, Vendor};
+use crate::sources::Sources;
 
 /// What the query's map keeps of a trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -21,7 +22,7 @@ pub struct CellTrip {
 /// Adds NYT to `query`: trips and their mean distance per cell and window go to `sink`.
 pub fn trips_per_cell<S, K>(
     query: &Query,
-    source: S,
+    source: impl Into<Sources<S>>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -29,8 +30,19 @@ pub fn trips_per_cell<S, K>(
     S: Source<Item = Trip> + 'static,
     K: Sink<Windowed<Cell, TripSummary>> + 'static,
 {
-    query
-        .source("source", source, strategy)
+    let windows = windows.into();
+    match source.into() {
+        Sources::One(source) => trips(query.source("source", source, strategy), windows, sink),
+        Sources::Splits(splits) => trips(query.splits("source", splits, strategy), windows, sink),
+    }
+}
+
+fn trips<C, K>(trips: Stream<Trip, C>, windows: SlidingWindows, sink: K)
+where
+    C: Segment<Trip>,
+    K: Sink<Windowed<Cell, TripSummary>> + 'static,
+{
+    trips
         .map(|trip| CellTrip {
             cell: Cell::around(trip.pickup).unwrap_or(Cell::OUTSIDE),
             vendor: trip.vendor,
@@ -42,7 +54,7 @@ pub fn trips_per_cell<S, K>(
                 && trip.cell != Cell::OUTSIDE
         })
         .key_by(|trip| trip.cell)
-        .sliding(windows.into())
+        .sliding(windows)
         .aggregate(MeanDistance)
         .sink("sink", sink);
 }

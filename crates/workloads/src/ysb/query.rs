@@ -1,8 +1,11 @@
 //! YSB in the typed interface: source → filter → map → static join → count per window → sink.
 
-use thalweg::{Count, Query, Sink, SlidingWindows, Source, Table, WatermarkStrategy, Windowed};
+use thalweg::{
+    Count, Query, Segment, Sink, SlidingWindows, Source, Stream, Table, WatermarkStrategy, Windowed,
+};
 
 use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
+use crate::sources::Sources;
 
 /// Adds YSB to `query`: views per campaign and window go to `sink`.
 ///
@@ -10,7 +13,7 @@ use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
 /// Never: the table of ads has unique keys.
 pub fn views_per_campaign<S, K>(
     query: &Query,
-    source: S,
+    source: impl Into<Sources<S>>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -18,14 +21,25 @@ pub fn views_per_campaign<S, K>(
     S: Source<Item = YsbEvent> + 'static,
     K: Sink<Windowed<u64, u64>> + 'static,
 {
+    let windows = windows.into();
+    match source.into() {
+        Sources::One(source) => views(query.source("source", source, strategy), windows, sink),
+        Sources::Splits(splits) => views(query.splits("source", splits, strategy), windows, sink),
+    }
+}
+
+fn views<C, K>(events: Stream<YsbEvent, C>, windows: SlidingWindows, sink: K)
+where
+    C: Segment<YsbEvent>,
+    K: Sink<Windowed<u64, u64>> + 'static,
+{
     let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
-    query
-        .source("source", source, strategy)
+    events
         .filter(|event| event.event_type == VIEW)
         .map(|event| AdInfo { ad_id: event.ad_id })
         .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)
         .key_by(|campaign| *campaign)
-        .sliding(windows.into())
+        .sliding(windows)
         .aggregate(Count)
         .sink("sink", sink);
 }
