@@ -1,6 +1,6 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options, [`chain`] the values of one of them. [`workload`] says what each workload takes, [`fit`]
+//! [`args`] are its options, [`chain`] and [`parallel`] the values of two of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`]
 //! make the queries and check what comes out, from generated input, as [`offered`], or from [`recorded`], of which
 //! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
@@ -25,6 +25,7 @@ mod lrb_full;
 mod netmon;
 mod nyt;
 mod offered;
+mod parallel;
 mod plain_lines;
 mod recorded;
 mod report;

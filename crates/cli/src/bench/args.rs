@@ -7,8 +7,8 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use thalweg::{
-    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, ProcessingTime, Span, SystemClock,
-    WatermarkStrategy,
+    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, Layout, Parallel, ProcessingTime, Span,
+    SystemClock, WatermarkStrategy,
 };
 use thalweg_connectors::{EarlyShare, Pace};
 use thalweg_runtime::limits;
@@ -17,6 +17,7 @@ use thalweg_workloads::loops::LoopKind;
 
 use super::chain;
 use super::drive::Until;
+use super::parallel::ParallelOption;
 use super::workload::{Facts, Workload};
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
@@ -53,6 +54,9 @@ pub struct BenchArgs {
     /// Every operator a task of its own; the same as --chain none.
     #[arg(long, conflicts_with = "chain")]
     pub isolate: bool,
+    /// How many workers may be inside one operator [default: epochs if --workers is above 1, else serial].
+    #[arg(long, value_enum)]
+    pub parallel: Option<ParallelOption>,
     /// Threads that run operators.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
@@ -186,6 +190,36 @@ impl BenchArgs {
     /// Which operators share a task.
     pub fn chaining(&self) -> Chaining {
         if self.isolate { Chaining::None } else { self.chain }
+    }
+
+    /// How many workers may be inside one operator.
+    pub fn parallel(&self) -> ParallelOption {
+        let default = if self.workers > 1 { ParallelOption::Epochs } else { ParallelOption::Serial };
+        self.parallel.unwrap_or(default)
+    }
+
+    /// How queries are cut into tasks.
+    pub fn layout(&self) -> Layout {
+        let parallel = match self.parallel() {
+            ParallelOption::Serial => Parallel::Serial,
+            ParallelOption::Epochs => Parallel::Epochs { workers: self.sharers() },
+        };
+        Layout { chaining: self.chaining(), parallel }
+    }
+
+    /// From how many splits the generated input of a query comes.
+    pub fn splits(&self) -> usize {
+        match self.parallel() {
+            // Two streams that meet at once are two for the engine already.
+            ParallelOption::Epochs if self.workload.facts().streams == 1 => self.sharers(),
+            ParallelOption::Epochs | ParallelOption::Serial => 1,
+        }
+    }
+
+    /// How many workers share an operator: all, as far as a task can read from so many.
+    fn sharers(&self) -> usize {
+        let workers = self.workers.min(limits::INPUTS_PER_TASK.max);
+        usize::try_from(workers).expect("the limit of inputs fits")
     }
 
     /// The names of the queries: the workload's, with a number behind it if there are several.

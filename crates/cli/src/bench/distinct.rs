@@ -9,6 +9,7 @@ use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::distinct::{self, loops, query, weblog};
 use thalweg_workloads::reference::distinct::{DistinctRow, distinct_rows, recorded_request};
 use thalweg_workloads::reference::lines::LineInput;
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::fit;
@@ -35,7 +36,12 @@ struct Distinct;
 impl LineWorkload for Distinct {
     type Row = DistinctRow;
 
-    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<DistinctRow>)>
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        source: impl Into<Sources<S>>,
+    ) -> Result<(Graph, Kept<DistinctRow>)>
     where
         S: Source<Item = Text> + 'static,
     {
@@ -43,7 +49,7 @@ impl LineWorkload for Distinct {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         query::different_per_window(&query, source, args.strategy(), fit::tumbling_windows(args), sink);
-        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 
     fn rows(

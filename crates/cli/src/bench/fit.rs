@@ -183,6 +183,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "policy",
             "chain",
             "isolate",
+            "parallel",
             "chunk_blocks",
             "memory_budget",
             "out_of_order",

@@ -8,6 +8,7 @@ use thalweg_connectors::RowWriter;
 use thalweg_workloads::grep::{self, Found, loops, query};
 use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
 use thalweg_workloads::reference::lines::LineInput;
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::fit;
@@ -34,7 +35,12 @@ struct Grep;
 impl LineWorkload for Grep {
     type Row = GrepRow;
 
-    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<GrepRow>)>
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        source: impl Into<Sources<S>>,
+    ) -> Result<(Graph, Kept<GrepRow>)>
     where
         S: Source<Item = Text> + 'static,
     {
@@ -42,7 +48,7 @@ impl LineWorkload for Grep {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         query::occurrences_per_window(&query, source, args.strategy(), fit::windows(args), sink);
-        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 
     fn rows(

@@ -4,10 +4,10 @@ use std::num::NonZeroU64;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, QueryReport, Record};
+use thalweg::{EventTime, Generate, Graph, Query, Record};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::join::loops::{self, LoopOptions};
-use thalweg_workloads::join::query::{self, SOURCES};
+use thalweg_workloads::join::query;
 use thalweg_workloads::join::{JoinGenerator, Match, Number, Side};
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::reference::join::{JoinInput, JoinMatch, JoinSecond, join_seconds};
@@ -47,8 +47,9 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && digests.iter().all(Digests::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
+            // The left source is planned first.
             let stream = |side: usize| {
-                let (generator, records) = (&sides[side], offered.in_order(made_by(report, SOURCES[side])));
+                let (generator, records) = (&sides[side], offered.in_order(&report.made[side..=side]));
                 records.map(move |(index, event_time)| input_of(generator, index, event_time))
             };
             rows::difference(&join_seconds(stream(0), stream(1)), &digests[index].take())
@@ -75,14 +76,7 @@ fn plan(
     let (sink, digests) = Digested::new(second_of, JoinSecond::new, add, file, write_row)?;
     let query = Query::new(name);
     query::matches(&query, left, right, args.strategy(), sink);
-    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, digests))
-}
-
-/// How many records a source has made: what it has written to the edge behind it.
-fn made_by(report: &QueryReport, source: &str) -> u64 {
-    let from = format!("{source} -> ");
-    let edge = report.edges.iter().find(|edge| edge.edge.starts_with(&from));
-    edge.unwrap_or_else(|| panic!("behind the source {source} there is an edge")).written
+    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, digests))
 }
 
 fn input_of(generator: &JoinGenerator, index: u64, event_time: EventTime) -> JoinInput {

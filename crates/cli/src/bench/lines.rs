@@ -12,6 +12,7 @@ use thalweg_workloads::loops::{LoopKind, LoopReport};
 use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
 use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::lines::LineInput;
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -34,7 +35,12 @@ pub trait LineWorkload {
     type Row: Row + Send + 'static;
 
     /// The query called `name`, and the rows that it will have kept.
-    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<Self::Row>)>
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        source: impl Into<Sources<S>>,
+    ) -> Result<(Graph, Kept<Self::Row>)>
     where
         S: Source<Item = Text> + 'static;
 
@@ -75,14 +81,14 @@ pub fn run_generated<W: LineWorkload>(
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(workload.plan(args, &name, offered.source(args, generator)?)?);
+        planned.push(workload.plan(args, &name, offered.sources(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
         let lines = lines_of(generator);
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let mut inputs = offered.records(report.events_in).map(|(index, event_time)| LineInput {
+            let mut inputs = offered.records(&report.made).map(|(index, event_time)| LineInput {
                 event_time_us: event_time.as_micros(),
                 line: generator.place_of(index),
             });

@@ -11,6 +11,7 @@ use thalweg_workloads::lrb::loops::{self, LoopOptions};
 use thalweg_workloads::lrb::{LrbRecord, Segment, SegmentReport, check, query};
 use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, lrb_rows};
 use thalweg_workloads::reference::lrb_full::LrbColumns;
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -39,13 +40,13 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(plan(args, &name, offered.source(args, &generator)?)?);
+        planned.push(plan(args, &name, offered.sources(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let records = linear_road::generated(&generator, offered.records(report.events_in));
+            let records = linear_road::generated(&generator, offered.records(&report.made));
             let answer = lrb_rows(records.map(|record| check::input_of(&record)));
             difference(&answer, &kept[index].take(), report)
         }))
@@ -72,7 +73,7 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<LrbRow>)>
+fn plan<S>(args: &BenchArgs, name: &str, source: impl Into<Sources<S>>) -> Result<(Graph, Kept<LrbRow>)>
 where
     S: Source<Item = LrbRecord> + 'static,
 {
@@ -80,7 +81,7 @@ where
     let (sink, kept) = Rows::new(|record| check::row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     query::segment_tolls(&query, source, args.strategy(), sink)?;
-    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {

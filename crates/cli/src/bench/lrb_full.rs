@@ -15,6 +15,7 @@ use thalweg_workloads::lrb::full::{self, Announcement, Balance, Daily, FullSinks
 use thalweg_workloads::reference::lrb_full::{
     LrbBalance, LrbDaily, LrbFullAnswer, LrbNotice, LrbToll, lrb_full,
 };
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
@@ -61,7 +62,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in names {
-        planned.push(plan(args, &name, offered.source(args, &generator)?, &tolls)?);
+        planned.push(plan(args, &name, offered.sources(args, &generator)?, &tolls)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(engine, graphs, &args.until(), interrupt)?;
@@ -69,7 +70,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
         let tolls = tolls.for_the_reference()?;
         Checked::by_reference(driven.first_wrong(|index, report| {
             // Rising: the reference takes rows of one second as they come, the query in the order of their event times.
-            let mut records: Vec<(u64, EventTime)> = offered.records(report.events_in).collect();
+            let mut records: Vec<(u64, EventTime)> = offered.records(&report.made).collect();
             records.sort_unstable();
             let records = linear_road::generated(&generator, records.into_iter());
             let answer = lrb_full(records.map(|record| csv::columns_of(&record)), &tolls);
@@ -118,7 +119,12 @@ fn file_name(kind: &str, query: &str) -> String {
     format!("{kind}{number}.csv")
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: S, tolls: &Tolls<'_>) -> Result<(Graph, KeptRows)>
+fn plan<S>(
+    args: &BenchArgs,
+    name: &str,
+    source: impl Into<Sources<S>>,
+    tolls: &Tolls<'_>,
+) -> Result<(Graph, KeptRows)>
 where
     S: Source<Item = LrbRecord> + 'static,
 {
@@ -137,7 +143,7 @@ where
     };
     let query = Query::new(name);
     full::full_rules(&query, source, args.strategy(), tolls.for_the_query(), sinks)?;
-    let graph = query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?;
+    let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
     Ok((graph, KeptRows { tolls: tolls_kept, notices, balances, dailies }))
 }
 

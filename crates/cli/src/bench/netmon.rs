@@ -15,6 +15,7 @@ use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::netmon::{
     NetmonDrain, NetmonInput, NetmonRow, NetmonSums, NetmonWindow, netmon_window,
 };
+use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -53,7 +54,7 @@ fn run_generated(
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(plan(args, &name, offered.source(args, generator)?)?);
+        planned.push(plan(args, &name, offered.sources(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -63,10 +64,10 @@ fn run_generated(
         let input =
             |(index, event_time)| input_of(&Record::new(event_time, generator.value(index, event_time)));
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let indexes = offered.whole(report.events_in);
+            let indexes = offered.whole(&report.made);
             let mut sums = NetmonSums::new(fit::reference_windows(args));
             sums.add_drain(NetmonDrain { period: &period, indexes, rate_per_s, start_us });
-            sums.add(offered.others(report.events_in).map(input));
+            sums.add(offered.others(&report.made).map(input));
             kept[index].difference(&sums)
         }))
     } else {
@@ -75,7 +76,7 @@ fn run_generated(
     Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: S) -> Result<(Graph, KeptMeans)>
+fn plan<S>(args: &BenchArgs, name: &str, source: impl Into<Sources<S>>) -> Result<(Graph, KeptMeans)>
 where
     S: Source<Item = Probe> + 'static,
 {
@@ -85,7 +86,7 @@ where
     let sink = Means { rows: rows.keeping(ROWS_MAX), windows };
     let query = Query::new(name);
     query::mean_rtt_per_pair(&query, source, args.strategy(), fit::windows(args), sink);
-    let graph = query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?;
+    let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }
 

@@ -160,7 +160,7 @@ impl Figures {
             policy: Some(args.policy.clone()),
             memory: Some("blocks"),
             execution: Some("workers"),
-            parallel: Some("serial"),
+            parallel: Some(args.parallel().name()),
             chain: Some(chain::name(args.chaining())),
             queries: args.queries,
             offered_per_s: offered_per_query.map(|per_s| per_s * args.queries),
@@ -192,10 +192,11 @@ impl Figures {
         let [results, filtered, late, bad] = [*results_out, *filtered, *late, *bad].map(show::count);
         let offered = self.offered_per_s.map(|per_s| format!("{} offered", show::rate(per_s as f64)));
         let mut text = format!(
-            "{} ({}{}, {} worker{}{}, {})\n",
+            "{} ({}{}{}, {} worker{}{}, {})\n",
             self.workload,
             self.api,
             self.chain.map_or(String::new(), |chain| format!(", chain {chain}")),
+            self.parallel.map_or(String::new(), |parallel| format!(", {parallel}")),
             self.workers,
             if self.workers == 1 { "" } else { "s" },
             if self.queries == 1 { String::new() } else { format!(", {} queries", self.queries) },

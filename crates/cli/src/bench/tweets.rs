@@ -10,6 +10,7 @@ use thalweg_workloads::prose::LoopOptions;
 use thalweg_workloads::prose::vocabulary::SCORED;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::tweets::{TweetsRow, lexicon_of_lines, tweets_rows};
+use thalweg_workloads::sources::Sources;
 use thalweg_workloads::tweets::{self, Lexicon, Mood, Sentiment, loops, query};
 
 use super::args::BenchArgs;
@@ -60,7 +61,12 @@ impl Tweets {
 impl LineWorkload for Tweets {
     type Row = TweetsRow;
 
-    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<TweetsRow>)>
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        source: impl Into<Sources<S>>,
+    ) -> Result<(Graph, Kept<TweetsRow>)>
     where
         S: Source<Item = Text> + 'static,
     {
@@ -69,7 +75,7 @@ impl LineWorkload for Tweets {
         let query = Query::new(name);
         let (windows, lexicon) = (fit::tumbling_windows(args), Arc::clone(&self.lexicon));
         query::moods_and_words(&query, source, args.strategy(), windows, lexicon, sink);
-        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 
     fn rows(

@@ -7,6 +7,7 @@ use thalweg::{Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::wordcount::{WordRow, word_rows};
+use thalweg_workloads::sources::Sources;
 use thalweg_workloads::wordcount::{self, loops, query};
 
 use super::args::BenchArgs;
@@ -34,7 +35,12 @@ struct WordCount;
 impl LineWorkload for WordCount {
     type Row = WordRow;
 
-    fn plan<S>(&self, args: &BenchArgs, name: &str, source: S) -> Result<(Graph, Kept<WordRow>)>
+    fn plan<S>(
+        &self,
+        args: &BenchArgs,
+        name: &str,
+        source: impl Into<Sources<S>>,
+    ) -> Result<(Graph, Kept<WordRow>)>
     where
         S: Source<Item = Text> + 'static,
     {
@@ -42,7 +48,7 @@ impl LineWorkload for WordCount {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         query::words_per_window(&query, source, args.strategy(), fit::windows(args), sink);
-        Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 
     fn rows(

@@ -47,12 +47,12 @@ fn run_engine(
     let windows = fit::reference_windows(args);
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let whole = offered.whole(report.events_in);
+            let whole = offered.whole(&report.made);
             let period = period_from(generator, whole.start);
             let (rate_per_s, start_us) = offered.stamps_from(whole.start);
             let events = whole.end - whole.start;
             let run = YsbDrain { period: &period, events, rate_per_s, start_us, windows };
-            let others = offered.others(report.events_in);
+            let others = offered.others(&report.made);
             let others = others.map(|(index, event_time)| input(generator, index, event_time));
             difference(&sum(ysb_counts_of_drain(run), ysb_counts(others, windows)), &kept[index].take())
         }))
@@ -68,12 +68,12 @@ fn plan(
     generator: &Arc<YsbGenerator>,
     offered: &Offered,
 ) -> Result<(Graph, Kept<YsbCount>)> {
-    let source = offered.source(args, generator)?;
+    let source = offered.sources(args, generator)?;
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     query::views_per_campaign(&query, source, args.strategy(), fit::windows(args), sink);
-    Ok((query.plan(args.chaining()).map_err(|error| failure::of_plan(&error))?, kept))
+    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 
 /// A period of the generator's events from one of them on, as the reference takes it.

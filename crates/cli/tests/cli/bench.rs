@@ -187,7 +187,7 @@ fn figures_for_people() {
     let ran = Folder::new("text").run("bench ysb --seconds 0.1 --warmup 0 --rate 20000");
     let starts: Vec<&str> =
         ran.stdout.lines().map(|line| line.split("  ").find(|word| !word.is_empty()).unwrap()).collect();
-    let head = "ysb (typed, chain default, 1 worker, 20.0 k/s offered)";
+    let head = "ysb (typed, chain default, serial, 1 worker, 20.0 k/s offered)";
     assert_eq!(starts, [head, "throughput", "results", "latency", "cost", "check"], "{}", ran.stdout);
     assert!(ran.stdout.lines().all(|line| line.chars().count() <= 80), "{}", ran.stdout);
     assert!(ran.stdout.ends_with("  check       ok (oracle-equal)\n"), "{}", ran.stdout);
@@ -198,7 +198,7 @@ fn figures_of_several_queries_for_people() {
     let ran = Folder::new("text_queries").run("bench ysb --seconds 0.1 --warmup 0 --queries 2 --rate 20000");
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(
-        lines[0], "ysb (typed, chain default, 1 worker, 2 queries, 40.0 k/s offered)",
+        lines[0], "ysb (typed, chain default, serial, 1 worker, 2 queries, 40.0 k/s offered)",
         "{}",
         ran.stdout
     );

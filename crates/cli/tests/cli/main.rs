@@ -14,5 +14,6 @@ mod late_share;
 mod linear_road;
 mod lines;
 mod netmon;
+mod parallel;
 mod recorded;
 mod support;
