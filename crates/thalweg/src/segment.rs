@@ -203,7 +203,8 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        if C::MAY_BE_SHARED
+        // Settled when this is compiled, so that what cannot be shared is compiled as one task only.
+        if const { C::MAY_BE_SHARED && !matches!(P::SHARING, Sharing::Serial) }
             && segment.is_shared()
             && let Some(workers) = self.sharing::<P, T, X>(&exit)
         {

@@ -109,35 +109,30 @@ where
         // Before it is copied: what keys are hashed with is the same in all copies.
         chain.seed(entropy);
         let mut parts = Vec::with_capacity(count + 1);
-        match C::SHARING {
-            Sharing::Serial => unreachable!("what is shared can be shared"),
-            Sharing::Stateless => {
-                for copy in 0..count {
-                    let own = Outlet::Epochs(Arc::clone(ledger));
-                    let outputs = outputs.iter().map(Outlet::again).chain([own]).collect();
-                    let probe =
-                        Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger), copy)].into(), outputs));
-                    let exit = exit.open_claimed().expect("what has no state writes containers");
-                    let task =
-                        RelayTask::new(Arc::clone(&containers), copy, chain.fork(), exit, Arc::clone(&probe));
-                    parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
-                }
+        // Settled when this is compiled: a chain becomes tasks of one kind only.
+        if const { matches!(C::SHARING, Sharing::Stateless) } {
+            for copy in 0..count {
+                let own = Outlet::Epochs(Arc::clone(ledger));
+                let outputs = outputs.iter().map(Outlet::again).chain([own]).collect();
+                let probe = Arc::new(Probe::new([Inlet::Claims(Arc::clone(ledger), copy)].into(), outputs));
+                let exit = exit.open_claimed().expect("what has no state writes containers");
+                let task =
+                    RelayTask::new(Arc::clone(&containers), copy, chain.fork(), exit, Arc::clone(&probe));
+                parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
             }
-            Sharing::Merging => {
-                let copies = Arc::new(Copies::new(count, Arc::clone(ledger)));
-                for copy in 0..count {
-                    let (inlet, outlet) =
-                        (Inlet::Claims(Arc::clone(ledger), copy), Outlet::Epochs(Arc::clone(ledger)));
-                    let probe = Arc::new(Probe::new([inlet].into(), [outlet].into()));
-                    let task =
-                        GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());
-                    parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
-                }
-                let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
-                let exit = exit.open(&ExitContext(Arc::clone(delivered)));
-                let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
-                parts.push(Part { task: Box::new(task), probe, copy: None });
+        } else {
+            let copies = Arc::new(Copies::new(count, Arc::clone(ledger)));
+            for copy in 0..count {
+                let (inlet, outlet) =
+                    (Inlet::Claims(Arc::clone(ledger), copy), Outlet::Epochs(Arc::clone(ledger)));
+                let probe = Arc::new(Probe::new([inlet].into(), [outlet].into()));
+                let task = GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());
+                parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
             }
+            let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
+            let exit = exit.open(&ExitContext(Arc::clone(delivered)));
+            let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
+            parts.push(Part { task: Box::new(task), probe, copy: None });
         }
         parts
     }
