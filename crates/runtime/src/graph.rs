@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Cursors, Pool};
-use thalweg_model::{Allowance, Deferred, Entropy, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
+use thalweg_model::{Deferred, Entropy, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use self::stage::{Opening, Part, Stage, StagePlan};
@@ -536,7 +536,7 @@ impl Opened {
         entropy: &mut dyn Entropy,
     ) -> BuiltTask {
         let lender = StateLender::new(Arc::clone(pool));
-        task.fund(&Allowance::new(Arc::clone(&lender) as _));
+        task.fund(&lender);
         task.seed(entropy);
         let mut operators = Vec::new();
         task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));

@@ -4,11 +4,11 @@
 //! ask for little, and often. When the step is over the state says what it holds, and that is what stays reserved. A
 //! refusal is kept until then: the query fails with it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
-use thalweg_model::Lender;
+use thalweg_model::{Allowance, Lender};
 
 /// Bytes that are reserved beyond what is asked for, if they are to be had. So much of each task that runs may be missing
 /// where another asks for the last bytes of the budget.
@@ -17,12 +17,15 @@ const SPARE_BYTES: usize = 1 << 12;
 /// Lends to one task.
 pub(crate) struct StateLender {
     pool: Arc<Pool>,
-    /// Reserved since the last settlement, and not asked for yet; at most [`SPARE_BYTES`]. Relaxed: as `was_asked`.
+    /// Reserved since the last settlement, and not asked for yet; at most [`SPARE_BYTES`]. Taken by compare-and-swap: what a
+    /// copy has gathered may be put together by others while the copy runs. Relaxed: as `was_asked`.
     spare_bytes: AtomicUsize,
     /// Whether it was asked since it was last settled. Relaxed: asked and settled by whoever runs the task, and the
-    /// task's baton orders its runs.
+    /// task's baton orders its runs; if others ask, they put down what they asked for behind a lock.
     was_asked: AtomicBool,
     lent: Mutex<Lent>,
+    /// The first refusal there has been, told or not.
+    first_refusal: OnceLock<BudgetExceeded>,
 }
 
 #[derive(Default)]
@@ -39,7 +42,26 @@ impl StateLender {
             spare_bytes: AtomicUsize::new(0),
             was_asked: AtomicBool::new(false),
             lent: Mutex::new(Lent::default()),
+            first_refusal: OnceLock::new(),
         })
+    }
+
+    /// What was refused first, if anything ever was: also when whoever runs the task has been told, and the query is about
+    /// to fail.
+    pub(crate) fn first_refusal(&self) -> Option<BudgetExceeded> {
+        self.first_refusal.get().copied()
+    }
+
+    /// Fails the query for what another task was refused.
+    pub(crate) fn refuse(&self, exceeded: BudgetExceeded) {
+        self.was_asked.store(true, Ordering::Relaxed);
+        self.first_refusal.get_or_init(|| exceeded);
+        self.lent.lock().refused.get_or_insert(exceeded);
+    }
+
+    /// What an operator asks.
+    pub(crate) fn allowance(self: &Arc<Self>) -> Allowance {
+        Allowance::new(Arc::clone(self) as _)
     }
 
     /// Whether something was refused that is not told yet.
@@ -72,13 +94,23 @@ impl StateLender {
 
 impl Lender for StateLender {
     fn lend(&self, bytes: usize) -> bool {
-        let spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
-        if let Some(rest) = spare_bytes.checked_sub(bytes) {
-            self.spare_bytes.store(rest, Ordering::Relaxed);
-            return true;
+        let mut spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
+        loop {
+            // What is spare is there already: it must not be missed where little else is left.
+            let rest = spare_bytes.saturating_sub(bytes);
+            let taken = self.spare_bytes.compare_exchange_weak(
+                spare_bytes,
+                rest,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            );
+            match taken {
+                Ok(_) if bytes <= spare_bytes => return true,
+                Ok(_) => break,
+                Err(found) => spare_bytes = found,
+            }
         }
         self.was_asked.store(true, Ordering::Relaxed);
-        // What is spare is there already: it must not be missed where little else is left.
         let missing_bytes = bytes - spare_bytes;
         let budget = self.pool.budget();
         let (reserved, spare_bytes) = match budget.reserve(missing_bytes.saturating_add(SPARE_BYTES)) {
@@ -96,11 +128,13 @@ impl Lender for StateLender {
             (Ok(more), Some(reserved)) => reserved.absorb(more),
             (Ok(more), none) => *none = Some(more),
             (Err(exceeded), _) => {
+                self.first_refusal.get_or_init(|| exceeded);
                 lent.refused.get_or_insert(exceeded);
                 return false;
             }
         }
-        self.spare_bytes.store(spare_bytes, Ordering::Relaxed);
+        drop(lent);
+        self.spare_bytes.fetch_add(spare_bytes, Ordering::Relaxed);
         true
     }
 }

@@ -23,8 +23,10 @@ pub(crate) mod relay;
 pub(crate) mod source;
 pub(crate) mod tail;
 
+use std::sync::Arc;
+
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
-use thalweg_model::{Allowance, Clock, Counts, Entropy, Fault, ProcessingTime};
+use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
 
 pub(crate) use self::inlet::{Inlet, Outlet, Position};
 use crate::lender::StateLender;
@@ -80,8 +82,8 @@ pub(crate) trait Task: Send {
     /// Runs for a quantum.
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault>;
 
-    /// Takes the allowance that its state is paid from, before the first step.
-    fn fund(&mut self, allowance: &Allowance);
+    /// Takes what its state is paid from, before the first step.
+    fn fund(&mut self, lender: &Arc<StateLender>);
 
     /// Draws seeds, before the first step.
     fn seed(&mut self, entropy: &mut dyn Entropy);

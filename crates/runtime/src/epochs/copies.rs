@@ -7,10 +7,12 @@
 //! for anybody: the task that closes the epoch takes pairs like all others, and if there is none left but some are in other
 //! hands, its step ends; whoever puts one of those down calls it. A single worker merges all pairs itself.
 
+use thalweg_memory::BudgetExceeded;
 use thalweg_memory::sync::{Arc, CacheAligned, Mutex, Ordering};
 use thalweg_model::EventTime;
 
 use super::ledger::{Ledger, MergingCounts};
+use crate::lender::StateLender;
 
 /// Empty chains that a copy keeps for epochs to come, with the slots of their tables.
 const SPARE_MAX: usize = 4;
@@ -38,6 +40,8 @@ pub(crate) struct Copies<C> {
     own: Box<[CacheAligned<Mutex<Own<C>>>]>,
     merging: Mutex<Merging<C>>,
     ledger: Arc<Ledger>,
+    /// What the copies' state is paid from. The lock is taken when a query is built, and per epoch.
+    lenders: Mutex<Vec<Arc<StateLender>>>,
 }
 
 /// The epoch that is being put together.
@@ -62,7 +66,18 @@ impl<C> Copies<C> {
     pub(crate) fn new(count: usize, ledger: Arc<Ledger>) -> Self {
         let own = || CacheAligned(Mutex::new(Own { gathered: Vec::new(), spare: Vec::new() }));
         let merging = Mutex::new(Merging { parts: Vec::new(), in_hands: 0 });
-        Copies { own: (0..count).map(|_| own()).collect(), merging, ledger }
+        Copies { own: (0..count).map(|_| own()).collect(), merging, ledger, lenders: Mutex::default() }
+    }
+
+    /// Takes note of what a copy's state is paid from.
+    pub(crate) fn add_lender(&self, lender: &Arc<StateLender>) {
+        self.lenders.lock().push(Arc::clone(lender));
+    }
+
+    /// What a copy was refused, if one ever was: then something is missing from what was gathered, and nothing of it may be
+    /// published. The query fails of it, but perhaps not before an epoch could be closed.
+    pub(crate) fn refusal(&self) -> Option<BudgetExceeded> {
+        self.lenders.lock().iter().find_map(|lender| lender.first_refusal())
     }
 
     /// Picks up what a copy has gathered in an epoch, or an empty chain; none if it has neither.

@@ -3,13 +3,14 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator};
+use thalweg_model::{Counts, Entropy, EventTime, Fault, Mark, Operator};
 
 use super::gather::{merge_pairs, merged};
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
 use crate::epochs::{Copies, Item, Ledger, Pair};
 use crate::exit::Exit;
+use crate::lender::StateLender;
 
 /// The whole of an operator that several workers share.
 pub(crate) struct ClosingTask<T, C, E> {
@@ -39,13 +40,16 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
     }
 
     /// Does what is next; `false` if that is nothing, or in other hands.
-    fn go_on(&mut self) -> bool {
+    fn go_on(&mut self, lender: &StateLender) -> bool {
         if self.merging.is_some() {
-            return self.go_on_merging();
+            return self.go_on_merging(lender);
         }
         match self.ledger.next_item() {
             None => return false,
             Some(Item::End { epoch, watermark }) => {
+                if self.is_short(lender) {
+                    return false;
+                }
                 let (parts, is_much) = self.copies.take(epoch);
                 if is_much {
                     self.merging = Some((epoch, watermark));
@@ -66,11 +70,21 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
         true
     }
 
-    fn go_on_merging(&mut self) -> bool {
+    /// Whether a copy was refused memory; then the query fails.
+    fn is_short(&self, lender: &StateLender) -> bool {
+        let refusal = self.copies.refusal();
+        refusal.into_iter().for_each(|exceeded| lender.refuse(exceeded));
+        refusal.is_some()
+    }
+
+    fn go_on_merging(&mut self, lender: &StateLender) -> bool {
         merge_pairs(&self.copies, &mut self.pair);
         let (Some(whole), Some((epoch, watermark))) = (self.copies.end_merging(), self.merging) else {
             return false;
         };
+        if self.is_short(lender) {
+            return false;
+        }
         self.merging = None;
         self.absorb(whole);
         self.close(epoch, watermark);
@@ -96,13 +110,14 @@ where
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         self.tail.exit.begin(context.worker);
         let pushed_before = self.tail.exit.pushed();
-        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on() {}
+        while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.lender) {}
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.exit.flush();
         Ok(StepReport { records_in: 0, records_out: self.tail.exit.pushed() - pushed_before, ended })
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
     }
 

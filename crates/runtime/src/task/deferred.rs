@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, Weak};
 use std::task::{Wake, Waker};
 
-use thalweg_model::{Allowance, Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped};
+use thalweg_model::{Counts, Deferred, Emitted, Entropy, Fault, Input, Mark, Operator, Piped};
 use thalweg_scheduling::OperatorId;
 
 use super::merge::Merge;
@@ -12,6 +12,7 @@ use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
 use crate::executor::Executor;
 use crate::exit::Exit;
+use crate::lender::StateLender;
 use crate::ports::{Came, Ports, Visit};
 
 /// Takes records off edges, and pushes what becomes of them through a chain when it is there.
@@ -165,7 +166,8 @@ where
         })
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        let allowance = &lender.allowance();
         self.deferred.fund(allowance);
         self.tail.chain.fund(allowance);
     }

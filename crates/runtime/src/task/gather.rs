@@ -8,6 +8,7 @@ use thalweg_model::{Allowance, Counts, Entropy, EventTime, Fault, Flow, Mark, Op
 
 use super::{StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers, Copies, Gathered, Pair};
+use crate::lender::StateLender;
 
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct GatherTask<T: Send + 'static, B, C> {
@@ -169,8 +170,9 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> Task for GatherTask<T, B,
         })
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
-        self.allowance = allowance.clone();
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        self.allowance = lender.allowance();
+        self.copies.add_lender(lender);
     }
 
     /// The template is a copy of what was seeded.

@@ -4,12 +4,13 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use thalweg_model::staged::Stages;
-use thalweg_model::{Allowance, Counts, Entropy, Fault, Input, Mark, Operator, Output};
+use thalweg_model::{Counts, Entropy, Fault, Input, Mark, Operator, Output};
 
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
 use crate::exit::Exit;
+use crate::lender::StateLender;
 use crate::ports::{Came, Ports, Visit};
 
 /// Takes records off edges and pushes them through a chain.
@@ -50,7 +51,8 @@ where
         }
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
     }
 

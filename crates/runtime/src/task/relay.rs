@@ -4,11 +4,12 @@
 use std::sync::Arc;
 
 use thalweg_model::staged::Stages;
-use thalweg_model::{Allowance, Counts, Entropy, Fault, Flow, Operator, Output};
+use thalweg_model::{Counts, Entropy, Fault, Flow, Operator, Output};
 
 use super::{Probe, StepContext, StepReport, Task};
 use crate::epochs::{Bundle, Carrier, Containers};
 use crate::exit::{Exit, ToContainers};
+use crate::lender::StateLender;
 
 /// Claims blocks and runs a copy of a chain on them.
 pub(crate) struct RelayTask<T: Send + 'static, B, C, U: Send + 'static> {
@@ -122,7 +123,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         })
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        let allowance = &lender.allowance();
         self.chain.fund(allowance);
     }
 

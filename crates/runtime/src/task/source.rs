@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use thalweg_model::staged::{Held, Stages};
 use thalweg_model::{
-    Allowance, Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source,
-    SourceStatus, Track, Watermarks,
+    Counts, Entropy, EventTime, Fault, Mark, Operator, Output, Piped, ProcessingTime, Source, SourceStatus,
+    Track, Watermarks,
 };
 
 use super::tail::Tail;
 use super::{Oddities, Probe, StepContext, StepReport, Task};
 use crate::edge::Watched;
 use crate::exit::Exit;
+use crate::lender::StateLender;
 
 /// Records that a source makes at a time in a step in which operators are measured.
 const HELD_RECORDS_MAX: usize = 1 << 10;
@@ -94,7 +95,8 @@ where
         }
     }
 
-    fn fund(&mut self, allowance: &Allowance) {
+    fn fund(&mut self, lender: &Arc<StateLender>) {
+        let allowance = &lender.allowance();
         self.tail.chain.fund(allowance);
     }
 
