@@ -16,6 +16,7 @@ mod parcels;
 mod passing;
 mod readings;
 mod regrouped;
+mod spread;
 mod twice;
 mod two_streams;
 mod united;
@@ -23,7 +24,7 @@ mod ysb;
 
 use std::fmt::Debug;
 
-use thalweg::{Chaining, Graph, QueryReport};
+use thalweg::{Graph, Layout, QueryReport};
 
 use crate::gather::AnyGathered;
 
@@ -38,6 +39,7 @@ pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
 pub use readings::{Readings, Tally, TallyResult, window_row};
 pub use regrouped::Regrouped;
+pub use spread::{Quirk, Spread};
 pub use twice::Twice;
 pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
@@ -45,7 +47,7 @@ pub use ysb::{Ysb, YsbPace, shared_ysb_generator};
 /// A query under test.
 pub trait Case {
     /// Plans the query anew under this name; its sink is empty.
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph;
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph;
 
     /// The first thing in which a finished run differs from the oracle.
     fn difference(&self, report: &QueryReport) -> Option<String>;

@@ -9,7 +9,7 @@
 //! 3. [`oracle`]: what must come out, recomputed from the whole input in the plainest way.
 //! 4. [`hostile`]: records that nobody would like to get; [`arrival`]: records and the watermarks between them.
 //! 5. [`operator_bed`]: one operator as a task would drive it, held to its contract without an engine.
-//! 6. [`script`], [`gather`], [`sabotage`]: the two ends of a query under test, and where it breaks.
+//! 6. [`script`], [`splits`], [`gather`], [`sabotage`]: the two ends of a query under test, and where it breaks.
 //! 7. [`case`](mod@case): queries under test, each with its oracle.
 //! 8. [`disk`]: files that are missing, cut short, replaced, or forgotten when the power goes.
 //! 9. [`pairwise`]: few runs in which every pair of settings meets.
@@ -33,6 +33,7 @@ pub mod sabotage;
 pub mod script;
 pub mod seed;
 pub mod sim;
+pub mod splits;
 pub mod watchdog;
 
 pub use case::Case;

@@ -28,6 +28,8 @@ pub enum Place {
     WindowKey,
     /// An aggregate that takes a value in.
     Fold,
+    /// An aggregate that merges what was folded apart.
+    Merge,
     /// An aggregate that makes its result.
     Finish,
     /// The source: a fault, no panic.
@@ -37,7 +39,8 @@ pub enum Place {
 }
 
 impl Place {
-    /// All of them.
+    /// Those that every query visits: all but [`Place::Merge`], which is visited where windows slide or copies are put
+    /// together.
     pub const ALL: [Place; 9] = [
         Place::Filter,
         Place::Map,
@@ -56,7 +59,7 @@ impl Place {
             Place::Filter => "filter",
             Place::Map => "map",
             Place::JoinKey | Place::Combine => "join",
-            Place::WindowKey | Place::Fold | Place::Finish => "window",
+            Place::WindowKey | Place::Fold | Place::Merge | Place::Finish => "window",
             Place::Source => "source",
             Place::Sink => "sink",
         }

@@ -24,7 +24,7 @@ use thalweg_runtime::{
 };
 use thalweg_scheduling::policy::by_name;
 
-pub use setup::Setup;
+pub use setup::{Setup, draw_layout};
 
 use crate::seed::entropy_for;
 

@@ -104,7 +104,8 @@ fn churn(seed: u64, policy: &'static str, workers: u64, queries: u64) {
         let engine = engine.expect("settings lie in their range");
         let mut canary =
             Ysb::new(u64::MAX, YsbPace::AtRate(CANARY_RATE_PER_S, clock.now()), Span::from_millis(20));
-        let sings = engine.submit(canary.graph("canary", Chaining::Default)).expect("the budget is ample");
+        let sings =
+            engine.submit(canary.graph("canary", Chaining::Default.into())).expect("the budget is ample");
         let cases: Vec<Box<dyn Case + Send>> = thread::scope(|scope| {
             let client = |client: u64| {
                 let (engine, entropy) = (&engine, entropy_for(seed + client, "client"));
@@ -136,7 +137,7 @@ fn run_client(engine: &Engine, mut entropy: SeededEntropy, queries: u64) -> Vec<
         let treatment = pick(&mut entropy, &Treatment::ALL);
         let mut case = draw(&mut entropy);
         let chaining = pick(&mut entropy, &CHAINING);
-        let query = engine.submit(case.graph("passer-by", chaining)).expect("the budget is ample");
+        let query = engine.submit(case.graph("passer-by", chaining.into())).expect("the budget is ample");
         let is_cancelled = matches!(treatment, Treatment::Cancel | Treatment::PauseAndCancel);
         let _told = OnPanic(format!("{treatment:?}, {chaining:?}"));
         match treat(query, treatment, &mut entropy) {

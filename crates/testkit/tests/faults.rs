@@ -29,7 +29,7 @@ fn engine(workers: u64) -> Engine {
 /// A case's rows when it has the engine to itself.
 fn rows_alone(case: &mut dyn Case) -> Vec<String> {
     let engine = engine(2);
-    let query = engine.submit(case.graph("alone", Chaining::Default)).expect("the budget is ample");
+    let query = engine.submit(case.graph("alone", Chaining::Default.into())).expect("the budget is ample");
     let report = query.wait().expect("nothing goes wrong");
     assert_eq!(verdict(case, &report), None);
     case.rows()
@@ -59,14 +59,14 @@ fn what_breaks_fails_its_query_by_name_and_nothing_else() {
         {
             let engine = engine(2);
             let sabotage = broken.sabotage(Sabotage::at(place, 5));
-            let fails = engine.submit(broken.graph("fails", chaining)).unwrap();
-            let goes_on = engine.submit(neighbour.graph("goes-on", chaining)).unwrap();
+            let fails = engine.submit(broken.graph("fails", chaining.into())).unwrap();
+            let goes_on = engine.submit(neighbour.graph("goes-on", chaining.into())).unwrap();
             let error = fails.wait().expect_err("it breaks");
             assert!(sabotage.has_struck(), "{place:?}");
             check_named(&error, place);
             let report = goes_on.wait().expect("the neighbour goes on");
             assert_eq!((verdict(&neighbour, &report), neighbour.rows()), (None, alone.clone()), "{place:?}");
-            let next_query = engine.submit(next.graph("next", chaining)).unwrap();
+            let next_query = engine.submit(next.graph("next", chaining.into())).unwrap();
             assert_eq!(verdict(&next, &next_query.wait().unwrap()), None, "{place:?}");
             drop(engine);
             assert!(!broken.is_published(), "{place:?}: a failed query publishes nothing");
@@ -102,7 +102,7 @@ fn state_beyond_the_budget_fails_its_query_and_no_other() {
         let seen = sink.gathered();
         let mut neighbour = Passing::draw(500, &mut SeededEntropy::new(3));
         let greedy = engine.submit(count_per_key(10_000, sink)).unwrap();
-        let modest = engine.submit(neighbour.graph("modest", Chaining::Default)).unwrap();
+        let modest = engine.submit(neighbour.graph("modest", Chaining::Default.into())).unwrap();
         let error = greedy.wait().expect_err("it has too many keys");
         assert_eq!(error.code(), "STATE_LIMIT");
         let told = error.to_string();
@@ -135,7 +135,7 @@ fn a_query_too_large_for_the_budget_is_refused() {
     within_bounds("a refused query", || {
         let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
         let mut case = Readings::draw(100, &mut SeededEntropy::new(0));
-        let error = engine.submit(case.graph("large", Chaining::None)).err().expect("refused");
+        let error = engine.submit(case.graph("large", Chaining::None.into())).err().expect("refused");
         let PlanError::BudgetTooSmall { edge, exceeded } = &error else { panic!("{error}") };
         assert!(edge.contains(" -> "), "{edge}");
         assert_eq!((error.code(), exceeded.limit_bytes), ("BUDGET_TOO_SMALL", 1 << 16));
@@ -157,8 +157,8 @@ fn queries_are_stopped_and_cancelled_at_any_time() {
             let endless = || Ysb::new(u64::MAX, pace, Span::from_millis(100));
             let (mut stopped, mut cancelled) = (endless(), endless());
             let chaining = pick(&mut entropy, &CHAINING);
-            let stop = engine.submit(stopped.graph("stopped", chaining)).unwrap();
-            let cancel = engine.submit(cancelled.graph("cancelled", chaining)).unwrap();
+            let stop = engine.submit(stopped.graph("stopped", chaining.into())).unwrap();
+            let cancel = engine.submit(cancelled.graph("cancelled", chaining.into())).unwrap();
             let has_read = |query: &QueryHandle, events| query.progress().events_in >= events;
             let (some, others) = (entropy.below(20_000), entropy.below(20_000));
             spin_until(|| has_read(&stop, some));
@@ -182,7 +182,7 @@ fn queries_come_after_others_have_ended() {
         let engine = engine(2);
         let mut case = Passing::draw(300, &mut SeededEntropy::new(5));
         for round in 0..20 {
-            let query = engine.submit(case.graph("again", CHAINING[round % CHAINING.len()])).unwrap();
+            let query = engine.submit(case.graph("again", CHAINING[round % CHAINING.len()].into())).unwrap();
             assert_eq!(verdict(&case, &query.wait().unwrap()), None, "round {round}");
         }
     });
@@ -198,7 +198,7 @@ fn an_engine_is_dropped_while_its_queries_run() {
             let mut cases: Vec<Ysb> =
                 (0..3).map(|_| Ysb::new(u64::MAX, YsbPace::Drained(1_000), Span::from_secs(1))).collect();
             let chaining = pick(&mut entropy, &CHAINING);
-            let submit = |case: &mut Ysb| engine.submit(case.graph("endless", chaining)).unwrap();
+            let submit = |case: &mut Ysb| engine.submit(case.graph("endless", chaining.into())).unwrap();
             let queries: Vec<QueryHandle> = cases.iter_mut().map(submit).collect();
             let some = entropy.below(5_000);
             spin_until(|| queries.iter().map(|query| query.progress().events_in).sum::<u64>() >= some);

@@ -34,7 +34,7 @@ fn check(case: &mut dyn Case, setups: &[Setup]) {
         let Setup { block_records, workers, chaining } = setup;
         let edges = EdgeLimits { block_records, chunk_blocks: 1, ..EdgeLimits::default() };
         let engine = Engine::builder().workers(workers).edges(edges).build().unwrap();
-        let report = engine.submit(case.graph("lrb", chaining)).unwrap().wait().unwrap();
+        let report = engine.submit(case.graph("lrb", chaining.into())).unwrap().wait().unwrap();
         if let Some(wrong) = verdict(case, &report) {
             panic!("{setup:?}: {wrong}");
         }

@@ -1,5 +1,6 @@
-//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers and chains,
-//! on the engine as it ships, with threads. YSB, NYT from a generator and NYT from the recorded file; Linear Road in its
+//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers, chains and
+//! how many workers share an operator, on the engine as it ships, with threads. YSB and NYT from a generator, in one split
+//! and in several, and NYT from the recorded file; Linear Road in its
 //! short form and by its full rules, out of order; a window join and an interval join, windows that allow lateness, sessions
 //! and a co-group over hostile streams. Each run is held to a reference as well, the workload's or the oracle.
 //!
@@ -10,13 +11,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use thalweg::{Chaining, EdgeLimits, Engine, Record};
+use thalweg::{Chaining, EdgeLimits, Engine, Layout, Parallel, Record};
 use thalweg_model::Span;
 use thalweg_scheduling::policy::{by_name, enjima, names};
 use thalweg_testkit::Case;
 use thalweg_testkit::arrival::delayed;
 use thalweg_testkit::case::{
-    JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Ysb, YsbPace, generated_traffic, stretch, verdict,
+    JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Spread, Ysb, YsbPace, generated_traffic, stretch,
+    verdict,
 };
 use thalweg_testkit::data::{TAXI_TRIPS, recorded};
 use thalweg_testkit::hostile::{Reading, Sides};
@@ -31,6 +33,8 @@ const WORKERS: [u64; 4] = [1, 2, 3, 8];
 /// No step is run operator by operator, one in two, every one.
 const MEASURED_STEPS: [u64; 3] = [0, 2, 1];
 const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
+/// Whether operators are shared by as many copies as there are workers.
+const SHARED: [bool; 2] = [false, true];
 
 /// Settings that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,7 +43,7 @@ struct Variant {
     block_records: u32,
     chunk_blocks: u32,
     workers: u64,
-    chaining: Chaining,
+    layout: Layout,
     measured_steps: u64,
 }
 
@@ -54,16 +58,22 @@ impl Variant {
             CHAINING.len(),
             policies.len(),
             MEASURED_STEPS.len(),
+            SHARED.len(),
         ];
         let is_full = std::env::var_os("THALWEG_FULL").is_some();
         let rows = if is_full { full(&levels) } else { covering(&levels) };
-        let variant = |row: &Vec<usize>| Variant {
-            block_records: BLOCK_RECORDS[row[0]],
-            chunk_blocks: CHUNK_BLOCKS[row[1]],
-            workers: WORKERS[row[2]],
-            chaining: CHAINING[row[3]],
-            policy: policies[row[4]],
-            measured_steps: MEASURED_STEPS[row[5]],
+        let variant = |row: &Vec<usize>| {
+            let workers = WORKERS[row[2]];
+            let copies = Parallel::Epochs { workers: workers as usize };
+            let parallel = if SHARED[row[6]] { copies } else { Parallel::Serial };
+            Variant {
+                block_records: BLOCK_RECORDS[row[0]],
+                chunk_blocks: CHUNK_BLOCKS[row[1]],
+                workers,
+                layout: Layout { chaining: CHAINING[row[3]], parallel },
+                policy: policies[row[4]],
+                measured_steps: MEASURED_STEPS[row[5]],
+            }
         };
         rows.iter().map(variant).collect()
     }
@@ -76,13 +86,13 @@ impl Variant {
 
     /// Runs the case on an engine of its own; its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
-        let Variant { policy, block_records, chunk_blocks, workers, chaining, measured_steps } = self;
+        let Variant { policy, block_records, chunk_blocks, workers, layout, measured_steps } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
         let policy = by_name(policy).expect("it is one of the names");
         let builder = Engine::builder().workers(workers).edges(edges).policy(policy);
         let builder = builder.measured_steps(measured_steps);
         let engine = builder.build().expect("settings lie in their range");
-        let query = engine.submit(case.graph("query", chaining)).expect("the budget is ample");
+        let query = engine.submit(case.graph("query", layout)).expect("the budget is ample");
         let report = query.wait().unwrap_or_else(|error| panic!("{self:?}: {error}"));
         if let Some(wrong) = verdict(case, &report) {
             panic!("{self:?}: {wrong}");
@@ -110,6 +120,22 @@ fn check(mut case: impl Case + Send + 'static) {
 #[test]
 fn ysb_does_not_depend_on_how_it_runs() {
     check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)));
+}
+
+#[test]
+fn ysb_of_several_splits_does_not_depend_on_how_it_runs() {
+    check(Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10)).dealt(3));
+}
+
+#[test]
+fn trips_of_several_splits_do_not_depend_on_how_they_run() {
+    check(Nyt::new(NytSource::Generated { trips: 20_000, rate_per_s: 1_000 }, Span::from_secs(2)).dealt(3));
+}
+
+/// Sliding windows that allow lateness, behind a static join between flat maps.
+#[test]
+fn windows_over_splits_do_not_depend_on_how_they_run() {
+    check(Spread::at_its_worst(1_000, &mut entropy_for(0, "windows over splits")));
 }
 
 #[test]

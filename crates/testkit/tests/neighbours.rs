@@ -25,7 +25,7 @@ fn engine(policy: &str) -> Engine {
 }
 
 fn submit(engine: &Engine, case: &mut dyn Case, name: &str, chaining: Chaining) -> QueryHandle {
-    engine.submit(case.graph(name, chaining)).expect("the budget is ample")
+    engine.submit(case.graph(name, chaining.into())).expect("the budget is ample")
 }
 
 /// Calm enough that every place is visited: windows fire, keys are found.

@@ -33,7 +33,7 @@ fn run(seed: u64, cases: [&mut dyn Case; 2], entropy: &mut dyn Entropy) -> [u64;
     let mut simulation = simulation(seed);
     let submitted = cases.map(|case| {
         let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
-        let index = simulation.submit(case.graph("query", chaining)).expect("the budget is ample");
+        let index = simulation.submit(case.graph("query", chaining.into())).expect("the budget is ample");
         (case, index)
     });
     simulation.run();

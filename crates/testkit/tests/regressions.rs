@@ -286,7 +286,7 @@ fn sources_at_full_speed_share_a_worker() {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
         let mut bench = Bench::new(EdgeLimits::default(), 256 << 20);
         let mut cases = [0; 3].map(|_| Ysb::new(u64::MAX, YsbPace::Drained(1_000_000), Span::from_secs(1)));
-        let queries = cases.each_mut().map(|case| bench.submit(case.graph("endless", chaining)));
+        let queries = cases.each_mut().map(|case| bench.submit(case.graph("endless", chaining.into())));
         bench.steps(10_000);
         let read = queries.each_ref().map(|query| query.progress().events_in);
         let (least, most) = (read.iter().min().unwrap(), read.iter().max().unwrap());

@@ -15,16 +15,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg::{Chaining, PlanError, QueryError, QueryReport};
+use thalweg::{Layout, Parallel, PlanError, QueryError, QueryReport};
 use thalweg_model::{Entropy, ProcessingTime, Span};
 use thalweg_scheduling::policy;
 use thalweg_testkit::case::{
-    Confluence, Diamond, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Twice, United, Ysb, YsbPace,
-    verdict,
+    Confluence, Diamond, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Spread, Twice, United, Ysb,
+    YsbPace, verdict,
 };
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
-use thalweg_testkit::sim::QueryIndex;
+use thalweg_testkit::sim::{QueryIndex, draw_layout};
+use thalweg_testkit::splits::Deal;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
 /// Records of a hostile stream, at most.
@@ -52,7 +53,7 @@ enum Mishap {
 struct Entrant {
     name: String,
     case: Box<dyn Case>,
-    chaining: Chaining,
+    layout: Layout,
     query: Option<QueryIndex>,
 }
 
@@ -93,6 +94,12 @@ fn run(seed: u64, happenings: &mut Happenings) {
     let mut entropy = entropy_for(seed, "queries");
     let mut simulation = Simulation::new(seed);
     let (mut entrants, mishap) = draw(&mut entropy, simulation.now());
+    // `copies_without_memory` in `tests/epochs.rs` says why.
+    let is_short = simulation.setup().memory_budget_bytes < AMPLE_BUDGET_BYTES as u64
+        || matches!(mishap, Mishap::Exhausted);
+    for entrant in entrants.iter_mut().filter(|_| is_short) {
+        entrant.layout.parallel = Parallel::Serial;
+    }
     let names: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     let _told = OnPanic(format!("seed {seed}: {names:?}, {mishap:?}, {:?}", simulation.setup()));
     happenings.note(simulation.setup().policy);
@@ -107,6 +114,9 @@ fn run(seed: u64, happenings: &mut Happenings) {
     }
     // Whatever happened, the engine goes on: it takes another query and runs it to its end.
     let mut late = entrant(bystander(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
+    if is_short {
+        late.layout.parallel = Parallel::Serial;
+    }
     submit(&mut late, &mut simulation, happenings);
     simulation.run();
     check_ended(&late, &mut simulation, &Mishap::None, false, happenings);
@@ -173,8 +183,8 @@ fn draw(entropy: &mut dyn Entropy, now: ProcessingTime) -> (Vec<Entrant>, Mishap
 }
 
 fn entrant((kind, case): Kind, number: usize, entropy: &mut dyn Entropy) -> Entrant {
-    let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
-    Entrant { name: format!("{kind}-{number}"), case, chaining, query: None }
+    let layout = draw_layout(entropy);
+    Entrant { name: format!("{kind}-{number}"), case, layout, query: None }
 }
 
 fn victim(entropy: &mut dyn Entropy) -> (Kind, Mishap) {
@@ -187,12 +197,12 @@ fn victim(entropy: &mut dyn Entropy) -> (Kind, Mishap) {
             let count = 1 + entropy.below(RECORDS_MAX) as usize;
             let visit = 1 + entropy.below(count as u64);
             if entropy.below(3) == 0 {
-                let mut parcels = Parcels::draw(count, entropy);
+                let mut parcels = Parcels::draw(count, entropy).dealt(Deal::draw(entropy));
                 let places = [Place::Filter, Place::Map, Place::WindowKey, Place::Source, Place::Sink];
                 let sabotage = parcels.sabotage(Sabotage::at(pick(entropy, &places), visit));
                 return (("parcels", Box::new(parcels)), Mishap::Broken(sabotage));
             }
-            let mut readings = Readings::draw(count, entropy);
+            let mut readings = Readings::draw(count, entropy).dealt(Deal::draw(entropy));
             let sabotage = readings.sabotage(Sabotage::at(pick(entropy, &Place::ALL), visit));
             return (("readings", Box::new(readings)), Mishap::Broken(sabotage));
         }
@@ -204,9 +214,9 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
     let count = entropy.below(RECORDS_MAX + 1) as usize;
     let generated = entropy.below(GENERATED_MAX + 1);
     let rate_per_s = pick(entropy, &[100, 10_000]);
-    match entropy.below(11) {
-        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy))),
-        2 => ("parcels", Box::new(Parcels::draw(count, entropy))),
+    match entropy.below(12) {
+        0 | 1 => ("readings", Box::new(Readings::draw(count, entropy).dealt(Deal::draw(entropy)))),
+        2 => ("parcels", Box::new(Parcels::draw(count, entropy).dealt(Deal::draw(entropy)))),
         3 => ("passing", Box::new(Passing::draw(count, entropy))),
         4 => ("twice", Box::new(Twice::draw(count, entropy))),
         5 => ("united", Box::new(United::draw(count, entropy))),
@@ -216,11 +226,14 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
         8 => ("meeting", Box::new(Meeting::draw(count / 4, entropy))),
         9 => {
             let pace = pick(entropy, &[YsbPace::AtRate(rate_per_s, now), YsbPace::Drained(rate_per_s)]);
-            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50))))
+            let splits = 1 + entropy.below(3) as usize;
+            ("ysb", Box::new(Ysb::new(generated, pace, Span::from_millis(50)).dealt(splits)))
         }
+        10 => ("spread", Box::new(Spread::draw(count, entropy))),
         _ => {
             let source = NytSource::Generated { trips: generated, rate_per_s };
-            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2))))
+            let splits = 1 + entropy.below(3) as usize;
+            ("nyt", Box::new(Nyt::new(source, Span::from_secs(2)).dealt(splits)))
         }
     }
 }
@@ -228,7 +241,7 @@ fn bystander(entropy: &mut dyn Entropy, now: ProcessingTime) -> Kind {
 /// A query whose first chunks do not fit is refused by name, and leaves nothing behind.
 fn submit(entrant: &mut Entrant, simulation: &mut Simulation, happenings: &mut Happenings) {
     let used_before = simulation.engine().budget().used_bytes();
-    match simulation.submit(entrant.case.graph(&entrant.name, entrant.chaining)) {
+    match simulation.submit(entrant.case.graph(&entrant.name, entrant.layout)) {
         Ok(query) => entrant.query = Some(query),
         Err(error) => {
             assert!(matches!(error, PlanError::BudgetTooSmall { .. }), "`{}`: {error}", entrant.name);
@@ -307,7 +320,7 @@ fn check_finished(entrant: &Entrant, report: &QueryReport, mishap: &Mishap, is_v
         assert!(!sabotage.has_struck(), "`{name}` has finished, but should have failed: {sabotage:?}");
     }
     if let Some(wrong) = verdict(&*entrant.case, report) {
-        panic!("`{name}`, {:?}: {wrong}", entrant.chaining);
+        panic!("`{name}`, {:?}: {wrong}", entrant.layout);
     }
 }
 

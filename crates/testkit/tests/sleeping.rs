@@ -75,7 +75,7 @@ fn every_record_of_a_slow_source_arrives() {
             };
             let mut cases = [slow(97), slow(500), slow(2_000)];
             let started = Instant::now();
-            let submit = |case: &mut Ysb| engine.submit(case.graph("slow", Chaining::None)).unwrap();
+            let submit = |case: &mut Ysb| engine.submit(case.graph("slow", Chaining::None.into())).unwrap();
             let queries = cases.each_mut().map(submit);
             for (query, case) in queries.into_iter().zip(&cases) {
                 let report = query.wait().unwrap();
@@ -101,7 +101,8 @@ fn bursts_with_gaps_arrive() {
                 }
             };
             let mut cases: Vec<Box<dyn Case>> = (0..4).map(|_| draw(&mut entropy)).collect();
-            let submit = |case: &mut Box<dyn Case>| engine.submit(case.graph("bursts", Chaining::None));
+            let submit =
+                |case: &mut Box<dyn Case>| engine.submit(case.graph("bursts", Chaining::None.into()));
             let queries: Vec<QueryHandle> = cases.iter_mut().map(|case| submit(case).unwrap()).collect();
             for (query, case) in queries.into_iter().zip(&cases) {
                 assert_eq!(verdict(&**case, &query.wait().unwrap()), None);
@@ -151,7 +152,7 @@ fn a_query_is_submitted_while_all_sleep() {
                 // Around the moment at which the workers fall asleep.
                 (0..entropy.below(2_000)).for_each(|_| std::hint::spin_loop());
             }
-            let query = engine.submit(case.graph("wakes", Chaining::None)).unwrap();
+            let query = engine.submit(case.graph("wakes", Chaining::None.into())).unwrap();
             assert_eq!(verdict(&case, &query.wait().unwrap()), None, "round {round}");
         }
         assert_eq!(silent.progress().events_in, 3);
@@ -168,7 +169,7 @@ fn a_query_is_resumed_while_all_sleep() {
         for policy in names() {
             let engine = engine(workers, policy, clock);
             let mut case = Ysb::new(40, YsbPace::AtRate(2_000, clock.now()), Span::from_millis(5));
-            let query = engine.submit(case.graph("rests", Chaining::None)).unwrap();
+            let query = engine.submit(case.graph("rests", Chaining::None.into())).unwrap();
             for _ in 0..5 {
                 query.pause();
                 assert_ne!(query.state(), QueryState::Running);
@@ -192,7 +193,7 @@ fn an_engine_is_closed_while_all_sleep() {
             let query = match round % 3 {
                 0 => None,
                 1 => Some(engine.submit(then_silent(0..3, Chaining::None).0).unwrap()),
-                _ => Some(engine.submit(slow.graph("slow", Chaining::Default)).unwrap()),
+                _ => Some(engine.submit(slow.graph("slow", Chaining::Default.into())).unwrap()),
             };
             if round % 2 == 0 {
                 thread::sleep(NAP);
@@ -246,7 +247,7 @@ fn a_long_step_holds_up_no_other_query() {
             // All of them, and for good.
             thread::sleep(NAP * 20);
             let mut case = Ysb::new(100, YsbPace::AtRate(5_000, clock.now()), Span::from_millis(10));
-            let paced = engine.submit(case.graph("paced", Chaining::None)).unwrap();
+            let paced = engine.submit(case.graph("paced", Chaining::None.into())).unwrap();
             let (done, wait) = std::sync::mpsc::channel::<()>();
             let wait = std::sync::Mutex::new(wait);
             let query = Query::new("long");

@@ -12,7 +12,7 @@ fn measured(measured_steps: u64, chaining: Chaining) -> Vec<Vec<u64>> {
     let mut case = Ysb::new(30_000, YsbPace::Drained(900), Span::from_secs(10));
     let engine =
         Engine::builder().measured_steps(measured_steps).build().expect("settings lie in their range");
-    let query = engine.submit(case.graph("query", chaining)).expect("the budget is ample");
+    let query = engine.submit(case.graph("query", chaining.into())).expect("the budget is ample");
     while query.state() == thalweg::QueryState::Running {
         std::thread::yield_now();
     }

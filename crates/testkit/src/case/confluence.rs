@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Query, QueryReport, Segment, Stream, Windowed};
+use thalweg::{Graph, Layout, Query, QueryReport, Segment, Stream, Windowed};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::readings::{Tally, TallyResult, window_row};
@@ -91,7 +91,7 @@ fn raised(reading: Reading) -> Reading {
 }
 
 impl Case for Confluence {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let query = Query::new(name);
         let first = self.side(&query, 0);
         match self.confluent {
@@ -104,7 +104,7 @@ impl Case for Confluence {
                 self.finish(shared.branch().union(shared.branch().filter(is_rare).map(raised)));
             }
         }
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Either, Graph, Query, QueryReport};
+use thalweg::{Either, Graph, Layout, Query, QueryReport};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, first_difference};
@@ -51,7 +51,7 @@ fn stamped<T: Copy>(rows: &[Row<T>]) -> Vec<(i64, T)> {
 }
 
 impl Case for Diamond {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let pauses = &mut SeededEntropy::new(self.pauses);
         let source = Script::new(records(&self.input), &Arc::default()).with_pauses(pauses);
         let (even, odd) = (
@@ -69,7 +69,7 @@ impl Case for Diamond {
         let (evens, odds) = united.split(choose);
         evens.sink("even", even);
         odds.sink("odd", odd);
-        query.plan(chaining).expect("both streams end in a sink")
+        query.plan(layout).expect("both streams end in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

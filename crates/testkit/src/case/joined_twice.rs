@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Interval, Query, QueryReport, Span};
+use thalweg::{Graph, Interval, Layout, Query, QueryReport, Span};
 
 use super::two_streams::TwoStreams;
 use super::{Case, count_difference, first_difference};
@@ -55,7 +55,7 @@ fn goes_on(met: &Met) -> bool {
 }
 
 impl Case for JoinedTwice {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let sink = Gather::new(Expects::Anything, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
@@ -72,7 +72,7 @@ impl Case for JoinedTwice {
             .within(Interval::new(lower, upper).expect("its ends are in order"))
             .left(|met, right| (*met, right.copied()))
             .sink("sink", sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use thalweg::source::Given;
 use thalweg::{
-    Chaining, EventTime, Generate, Graph, Query, QueryReport, Record, Span, WatermarkStrategy, Windowed,
+    EventTime, Generate, Graph, Layout, Query, QueryReport, Record, Span, WatermarkStrategy, Windowed,
 };
 use thalweg_workloads::lrb::check::{input_of, row_of};
 use thalweg_workloads::lrb::{
@@ -42,13 +42,13 @@ impl Lrb {
 }
 
 impl Case for Lrb {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let sink = Gather::new(Expects::WindowResults, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
         segment_tolls(&query, Given::new(self.records.clone()), strategy, sink).expect("windows have a size");
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

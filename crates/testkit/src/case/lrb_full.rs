@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use thalweg::source::Given;
-use thalweg::{Chaining, EventTime, Graph, Query, QueryReport, Record, Span, WatermarkStrategy};
+use thalweg::{EventTime, Graph, Layout, Query, QueryReport, Record, Span, WatermarkStrategy};
 use thalweg_workloads::lrb::LrbRecord;
 use thalweg_workloads::lrb::csv::{HistoricalToll, columns_of};
 use thalweg_workloads::lrb::full::{
@@ -103,7 +103,7 @@ fn daily_row(time_s: i32, answer: &Daily) -> LrbDaily {
 }
 
 impl Case for LrbFull {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let (tolls, notices) = (gather(), gather());
         let (balances, dailies) = (gather(), gather());
         (self.tolls, self.notices) = (tolls.gathered(), notices.gathered());
@@ -113,7 +113,7 @@ impl Case for LrbFull {
         let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
         let source = Given::new(self.records.clone());
         full_rules(&query, source, strategy, self.table(), sinks).expect("windows have a size");
-        query.plan(chaining).expect("all streams end in a sink")
+        query.plan(layout).expect("all streams end in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, EventTime, Graph, Interval, KeyedStream, Query, QueryReport, Segment, Span};
+use thalweg::{EventTime, Graph, Interval, KeyedStream, Layout, Query, QueryReport, Segment, Span};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, first_difference, sorted};
@@ -144,7 +144,7 @@ macro_rules! joined {
 }
 
 impl Case for Meeting {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let sink = Gather::new(Expects::Anything, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
@@ -164,7 +164,7 @@ impl Case for Meeting {
                 both.sliding(windows).co_group(group).sink("sink", sink);
             }
         }
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

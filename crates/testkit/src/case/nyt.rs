@@ -3,13 +3,15 @@
 use std::path::PathBuf;
 use std::sync::{Arc, LazyLock};
 
-use thalweg::{Chaining, EventTime, Generate, Graph, Query, QueryReport, Record, Source, TumblingWindows};
+use thalweg::{EventTime, Generate, Graph, Layout, Query, QueryReport, Record, Source, TumblingWindows};
 use thalweg::{WatermarkStrategy, Windowed};
-use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, Pace, Paced, RealDisk, Row, RowError};
+use thalweg_connectors::{CsvOptions, CsvSource, Dealt, Header, OnBad, Pace, Paced, RealDisk, Row, RowError};
 use thalweg_model::Span;
-use thalweg_workloads::nyt::query::trips_per_cell;
+use thalweg_workloads::nyt::query::{CellTrip, trips_per_cell};
 use thalweg_workloads::nyt::tlc::{self, TlcError};
-use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor};
+use thalweg_workloads::nyt::{
+    Cell, DISTANCE_MILES_ABOVE, MeanDistance, NytGenerator, Trip, TripSummary, Vendor,
+};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows, nyt_rows_of_tlc_csv};
 
@@ -21,6 +23,7 @@ use crate::gather::{AnyGathered, Expects, Gather, Gathered};
 pub struct Nyt {
     source: NytSource,
     window: Span,
+    splits: usize,
     /// Kept, since a recorded file takes long to work out.
     whole_answer: Option<NytAnswer>,
     gathered: Gathered<Windowed<Cell, TripSummary>>,
@@ -50,19 +53,55 @@ impl Nyt {
             NytSource::Generated { .. } => None,
             NytSource::Recorded(path) => Some(nyt_rows_of_tlc_csv(&unzipped_text(path), window.as_micros())),
         };
-        Nyt { source, window, whole_answer, gathered: Gathered::default() }
+        Nyt { source, window, splits: 1, whole_answer, gathered: Gathered::default() }
     }
 
-    fn plan<S: Source<Item = Trip> + 'static>(&mut self, name: &str, source: S, chaining: Chaining) -> Graph {
+    /// The same trips, made by so many splits.
+    ///
+    /// # Panics
+    /// If there are none, or the trips are recorded.
+    pub fn dealt(self, splits: usize) -> Self {
+        let is_generated = matches!(self.source, NytSource::Generated { .. });
+        assert!(splits > 0 && is_generated, "a generator has splits");
+        Nyt { splits, ..self }
+    }
+
+    fn pace(rate_per_s: u64) -> Pace {
+        Pace::Drain { nominal_rate_per_s: rate_per_s, start: EventTime::EPOCH }
+    }
+
+    fn plan_splits(&mut self, name: &str, sources: Vec<Paced<NytGenerator>>, layout: Layout) -> Graph {
+        let sink = Gather::new(Expects::WindowResults, &Arc::default());
+        self.gathered = sink.gathered();
+        let query = Query::new(name);
+        query
+            .splits("source", sources, WatermarkStrategy::ascending())
+            .map(|trip: Trip| CellTrip {
+                cell: Cell::around(trip.pickup).unwrap_or(Cell::OUTSIDE),
+                vendor: trip.vendor,
+                distance_miles: trip.distance_miles,
+            })
+            .filter(|trip| {
+                let is_far = trip.distance_miles > DISTANCE_MILES_ABOVE;
+                trip.vendor == Vendor::Vts && is_far && trip.cell != Cell::OUTSIDE
+            })
+            .key_by(|trip| trip.cell)
+            .tumbling(TumblingWindows::new(self.window).expect("windows have a size"))
+            .aggregate(MeanDistance)
+            .sink("sink", sink);
+        query.plan(layout).expect("the stream ends in a sink")
+    }
+
+    fn plan<S: Source<Item = Trip> + 'static>(&mut self, name: &str, source: S, layout: Layout) -> Graph {
         let sink = Gather::new(Expects::WindowResults, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let windows = TumblingWindows::new(self.window).expect("windows have a size");
         trips_per_cell(&query, source, WatermarkStrategy::ascending(), windows, sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
-    fn answer(&self, events_in: u64) -> NytAnswer {
+    fn answer(&self, made: &[u64]) -> NytAnswer {
         match (&self.source, &self.whole_answer) {
             (NytSource::Generated { rate_per_s, .. }, _) => {
                 let generator = shared_generator();
@@ -77,7 +116,8 @@ impl Nyt {
                         latitude: trip.pickup.latitude,
                     }
                 };
-                nyt_rows((0..events_in).map(input), self.window.as_micros())
+                let places = Dealt::to(self.splits, Self::pace(*rate_per_s)).places(made);
+                nyt_rows(places.into_iter().flatten().map(input), self.window.as_micros())
             }
             (NytSource::Recorded(_), whole) => whole.clone().expect("worked out when the case was made"),
         }
@@ -112,13 +152,15 @@ pub fn nyt_row(result: &Windowed<Cell, TripSummary>) -> NytRow {
 }
 
 impl Case for Nyt {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         match &self.source {
             NytSource::Generated { trips, rate_per_s } => {
-                let pace = Pace::Drain { nominal_rate_per_s: *rate_per_s, start: EventTime::EPOCH };
-                let source =
-                    Paced::new(shared_generator(), pace).expect("the rate is in range").with_limit(*trips);
-                self.plan(name, source, chaining)
+                let source = Paced::new(shared_generator(), Self::pace(*rate_per_s));
+                let source = source.expect("the rate is in range").with_limit(*trips);
+                match self.splits {
+                    1 => self.plan(name, source, layout),
+                    splits => self.plan_splits(name, source.splits(splits), layout),
+                }
             }
             NytSource::Recorded(path) => {
                 let options = CsvOptions {
@@ -128,13 +170,13 @@ impl Case for Nyt {
                     on_bad: OnBad::Fail,
                 };
                 let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row);
-                self.plan(name, source.expect("the file was read once already"), chaining)
+                self.plan(name, source.expect("the file was read once already"), layout)
             }
         }
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let answer = self.answer(report.events_in);
+        let answer = self.answer(&report.made);
         let found = self.gathered.each(|record| nyt_row(&record.value));
         compare(&answer.rows, &found)
             .err()

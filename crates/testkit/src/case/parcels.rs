@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
+use thalweg::{Count, Graph, Layout, Query, QueryReport, Segment, Stream, Windowed};
 use thalweg_model::{Entropy, Record};
 
 use super::readings::window_row;
@@ -12,11 +12,13 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
+use crate::splits::Deal;
 
 /// Counts parcels per address and window, after a filter and a map.
 pub struct Parcels {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
+    deal: Deal,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<String, u64>>,
     /// Every parcel in the engine holds a clone.
@@ -38,10 +40,16 @@ impl Parcels {
         Parcels {
             hostile,
             input,
+            deal: Deal::WHOLE,
             sabotage: Arc::default(),
             gathered: Gathered::default(),
             token: Arc::default(),
         }
+    }
+
+    /// The same stream, dealt to splits.
+    pub fn dealt(self, deal: Deal) -> Self {
+        Parcels { deal, ..self }
     }
 
     /// Breaks its next plan, and all after it, as told: at a place it has, which are all but those of a join.
@@ -49,33 +57,24 @@ impl Parcels {
         self.sabotage = Arc::new(sabotage);
         Arc::clone(&self.sabotage)
     }
-}
 
-fn address(key: u64) -> String {
-    format!("house number {key}, a street whose name is too long to lie in the value itself")
-}
-
-fn is_light(weight: i64) -> bool {
-    weight % 3 != 0
-}
-
-impl Case for Parcels {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn sources(&self) -> Vec<Script<Parcel>> {
         let parcel = |record: Record<Reading>| {
             let Reading { key, amount } = record.value;
             let parcel = Parcel { address: key.to_string(), weight: amount, _token: Arc::clone(&self.token) };
             Record::new(record.event_time, parcel)
         };
-        // Collected, since the parcels of a source must not borrow the case.
-        let parcels: Vec<Record<Parcel>> = records(&self.input).map(parcel).collect();
-        let source = Script::new(parcels, &self.sabotage);
+        let source = |input: Vec<(i64, Reading)>| Script::new(records(&input).map(parcel), &self.sabotage);
+        self.deal.deal(&self.input).into_iter().map(source).collect()
+    }
+
+    /// Everything behind the source.
+    fn finish<C: Segment<Parcel>>(&mut self, parcels: Stream<Parcel, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();
         let (in_filter, in_map) = (Arc::clone(&self.sabotage), Arc::clone(&self.sabotage));
         let in_window_key = Arc::clone(&self.sabotage);
-        let query = Query::new(name);
-        query
-            .source("source", source, self.hostile.strategy())
+        parcels
             .filter(move |parcel: &Parcel| {
                 in_filter.visit(Place::Filter);
                 is_light(parcel.weight)
@@ -92,11 +91,31 @@ impl Case for Parcels {
             .tumbling(self.hostile.tumbling())
             .aggregate(Count)
             .sink("sink", sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+    }
+}
+
+fn address(key: u64) -> String {
+    format!("house number {key}, a street whose name is too long to lie in the value itself")
+}
+
+fn is_light(weight: i64) -> bool {
+    weight % 3 != 0
+}
+
+impl Case for Parcels {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
+        let query = Query::new(name);
+        let mut sources = self.sources();
+        let strategy = self.hostile.strategy();
+        match sources.pop() {
+            Some(source) if sources.is_empty() => self.finish(query.source("source", source, strategy)),
+            last => self.finish(query.splits("source", sources.into_iter().chain(last), strategy)),
+        }
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let rows = oracle::source(&self.input[..report.events_in as usize], self.hostile.promise);
+        let rows = self.deal.rows(&self.input, &report.made, self.hostile.promise);
         let light = oracle::filter(&rows, |reading| is_light(reading.amount));
         let windows = self.hostile.windows;
         let expected =

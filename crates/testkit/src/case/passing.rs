@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Query, QueryReport, Stream};
+use thalweg::{Graph, Layout, Query, QueryReport, Stream};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, in_order_difference, sorted_text};
@@ -122,14 +122,14 @@ fn mirrored(reading: Reading) -> Reading {
 }
 
 impl Case for Passing {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         self.gathered.clear();
         let query = Query::new(name);
         self.stream(&query);
         if self.shape == Shape::TwoStreams {
             self.stream(&query);
         }
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use thalweg::{Chaining, Fold, Graph, Query, QueryReport, Table, Windowed};
-use thalweg_model::Entropy;
+use thalweg::{Fold, Graph, Layout, Query, QueryReport, Segment, Stream, Table, Windowed};
+use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, first_difference};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
@@ -12,6 +12,7 @@ use crate::hostile::{Hostile, Reading, records};
 use crate::oracle;
 use crate::sabotage::{Place, Sabotage};
 use crate::script::Script;
+use crate::splits::Deal;
 
 /// Keys below this one, but for those divisible by five, have a factor.
 const FACTOR_KEYS: u64 = 150;
@@ -20,6 +21,7 @@ const FACTOR_KEYS: u64 = 150;
 pub struct Readings {
     hostile: Hostile,
     input: Vec<(i64, Reading)>,
+    deal: Deal,
     pauses: Option<u64>,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<u64, TallyResult>>,
@@ -31,7 +33,13 @@ impl Readings {
         let hostile = Hostile::draw(entropy);
         let input = hostile.readings(count, entropy);
         let pauses = (entropy.below(2) == 0).then(|| entropy.next_u64());
-        Readings { hostile, input, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
+        let deal = Deal::WHOLE;
+        Readings { hostile, input, deal, pauses, sabotage: Arc::default(), gathered: Gathered::default() }
+    }
+
+    /// The same stream, dealt to splits.
+    pub fn dealt(self, deal: Deal) -> Self {
+        Readings { deal, ..self }
     }
 
     /// Breaks its next plan, and all after it, as told.
@@ -44,30 +52,20 @@ impl Readings {
     pub fn hostile(&self) -> &Hostile {
         &self.hostile
     }
-}
 
-fn is_kept(reading: &Reading) -> bool {
-    reading.amount % 7 != 0
-}
+    fn sources(&self) -> Vec<Script<Reading>> {
+        let source = |(input, number): (Vec<(i64, Reading)>, u64)| {
+            let source = Script::new(records(&input), &self.sabotage);
+            match self.pauses {
+                Some(seed) => source.with_pauses(&mut SeededEntropy::new(seed ^ number)),
+                None => source,
+            }
+        };
+        self.deal.deal(&self.input).into_iter().zip(0..).map(source).collect()
+    }
 
-fn raised(reading: Reading) -> Reading {
-    Reading { amount: reading.amount * 2 + 1, ..reading }
-}
-
-fn factors() -> Vec<(u64, i64)> {
-    (0..FACTOR_KEYS).filter(|key| key % 5 != 4).map(|key| (key, key as i64 + 2)).collect()
-}
-
-fn scaled(reading: Reading, factor: i64) -> Reading {
-    Reading { amount: reading.amount * factor, ..reading }
-}
-
-impl Case for Readings {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
-        let mut source = Script::new(records(&self.input), &self.sabotage);
-        if let Some(seed) = self.pauses {
-            source = source.with_pauses(&mut thalweg_model::SeededEntropy::new(seed));
-        }
+    /// Everything behind the source.
+    fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>) {
         let sink = Gather::new(Expects::WindowResults, &self.sabotage);
         self.gathered = sink.gathered();
         let visit = |place| {
@@ -76,9 +74,7 @@ impl Case for Readings {
         };
         let (in_filter, in_map, in_key) = (visit(Place::Filter), visit(Place::Map), visit(Place::JoinKey));
         let (in_combine, in_window_key) = (visit(Place::Combine), visit(Place::WindowKey));
-        let query = Query::new(name);
-        query
-            .source("source", source, self.hostile.strategy())
+        readings
             .filter(move |reading| {
                 in_filter();
                 is_kept(reading)
@@ -105,12 +101,39 @@ impl Case for Readings {
             .tumbling(self.hostile.tumbling())
             .aggregate(Tally(Arc::clone(&self.sabotage)))
             .sink("sink", sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+    }
+}
+
+fn is_kept(reading: &Reading) -> bool {
+    reading.amount % 7 != 0
+}
+
+fn raised(reading: Reading) -> Reading {
+    Reading { amount: reading.amount * 2 + 1, ..reading }
+}
+
+fn factors() -> Vec<(u64, i64)> {
+    (0..FACTOR_KEYS).filter(|key| key % 5 != 4).map(|key| (key, key as i64 + 2)).collect()
+}
+
+fn scaled(reading: Reading, factor: i64) -> Reading {
+    Reading { amount: reading.amount * factor, ..reading }
+}
+
+impl Case for Readings {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
+        let query = Query::new(name);
+        let mut sources = self.sources();
+        let strategy = self.hostile.strategy();
+        match sources.pop() {
+            Some(source) if sources.is_empty() => self.finish(query.source("source", source, strategy)),
+            last => self.finish(query.splits("source", sources.into_iter().chain(last), strategy)),
+        }
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
-        let read = &self.input[..report.events_in as usize];
-        let rows = oracle::source(read, self.hostile.promise);
+        let rows = self.deal.rows(&self.input, &report.made, self.hostile.promise);
         let kept = oracle::map(&oracle::filter(&rows, is_kept), |reading| raised(*reading));
         let joined = oracle::join(
             &kept,
@@ -124,7 +147,7 @@ impl Case for Readings {
         first_difference(expected.results, found)
             .or_else(|| count_difference("late", expected.late, report.total(|counts| counts.late)))
             .or_else(|| {
-                let filtered = (read.len() - joined.len()) as u64;
+                let filtered = (rows.len() - joined.len()) as u64;
                 count_difference("filtered", filtered, report.total(|counts| counts.filtered))
             })
     }
@@ -194,6 +217,7 @@ impl Fold<Reading> for Tally {
     }
 
     fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator) {
+        self.0.visit(Place::Merge);
         accumulator.0 += other.0;
         accumulator.1 += other.1;
         accumulator.2 = accumulator.2.min(other.2);

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg::{Chaining, Firing, Graph, Query, QueryReport, SessionGap, Span, Windowed};
+use thalweg::{Firing, Graph, Layout, Query, QueryReport, SessionGap, Span, Windowed};
 
 use super::readings::{Tally, TallyResult, window_row};
 use super::two_streams::TwoStreams;
@@ -86,7 +86,7 @@ fn rows_of_results(
 }
 
 impl Case for Regrouped {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let (united_sink, alone_sink) = (
             Gather::new(Expects::Anything, &Arc::default()),
             Gather::new(Expects::Anything, &Arc::default()),
@@ -123,7 +123,7 @@ impl Case for Regrouped {
                 Some(Windowed::on_time(window, *key, (sorted(windows), sorted(sessions))))
             })
             .sink("groups", group_sink);
-        query.plan(chaining).expect("all streams end in a sink")
+        query.plan(layout).expect("all streams end in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

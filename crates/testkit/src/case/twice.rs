@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Count, Graph, Query, QueryReport, Windowed};
+use thalweg::{Count, Graph, Layout, Query, QueryReport, Windowed};
 use thalweg_model::Entropy;
 
 use super::readings::window_row;
@@ -41,7 +41,7 @@ impl Twice {
 }
 
 impl Case for Twice {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let source = Script::new(records(&self.input), &Arc::default());
         let sink = Gather::new(Expects::WindowResults, &Arc::default());
         self.gathered = sink.gathered();
@@ -59,7 +59,7 @@ impl Case for Twice {
             .tumbling(tumbling(self.longer()))
             .aggregate(Count)
             .sink("sink", sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg::{Chaining, Graph, Query, QueryReport, Segment, Stream};
+use thalweg::{Graph, Layout, Query, QueryReport, Segment, Stream};
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::{Case, count_difference, in_order_difference};
@@ -49,13 +49,13 @@ fn is_kept((_, reading): &(usize, Reading)) -> bool {
 }
 
 impl Case for United {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let sink = Gather::new(Expects::Anything, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let others: Vec<_> = (1..self.inputs.len()).map(|side| self.side(&query, side)).collect();
         self.side(&query, 0).union_all(others).filter(is_kept).sink("sink", sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {

@@ -3,14 +3,16 @@
 use std::sync::{Arc, LazyLock};
 
 use thalweg::{
-    Chaining, EventTime, Generate, Graph, Query, QueryReport, TumblingWindows, WatermarkStrategy, Windowed,
+    Count, EventTime, Generate, Graph, Layout, Query, QueryReport, Table, TumblingWindows, WatermarkStrategy,
+    Windowed,
 };
-use thalweg_connectors::{Pace, Paced};
+use thalweg_connectors::{Dealt, Pace, Paced};
 use thalweg_model::{ProcessingTime, Span};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbInput, ysb_counts};
+use thalweg_workloads::ysb::event::{VIEW, campaign_of_ad};
 use thalweg_workloads::ysb::query::views_per_campaign;
-use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
+use thalweg_workloads::ysb::{AdInfo, YsbEvent, YsbGenerator, YsbOptions};
 
 use super::Case;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
@@ -23,6 +25,7 @@ pub struct Ysb {
     pub pace: YsbPace,
     /// What is counted in.
     pub window: Span,
+    splits: usize,
     gathered: Gathered<Windowed<u64, u64>>,
 }
 
@@ -45,7 +48,25 @@ pub fn shared_ysb_generator() -> Arc<YsbGenerator> {
 impl Ysb {
     /// The first `events` events, counted in windows of `window`.
     pub fn new(events: u64, pace: YsbPace, window: Span) -> Self {
-        Ysb { events, pace, window, gathered: Gathered::default() }
+        Ysb { events, pace, window, splits: 1, gathered: Gathered::default() }
+    }
+
+    /// The same events, made by so many splits.
+    ///
+    /// # Panics
+    /// If there are none.
+    pub fn dealt(self, splits: usize) -> Self {
+        assert!(splits > 0, "somebody makes them");
+        Ysb { splits, ..self }
+    }
+
+    fn pace(&self) -> Pace {
+        match self.pace {
+            YsbPace::Drained(nominal_rate_per_s) => {
+                Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
+            }
+            YsbPace::AtRate(rate_per_s, start) => Pace::Rate { rate_per_s, start },
+        }
     }
 
     fn stamp_us(&self, index: u64) -> i64 {
@@ -60,21 +81,29 @@ impl Ysb {
 }
 
 impl Case for Ysb {
-    fn graph(&mut self, name: &str, chaining: Chaining) -> Graph {
-        let pace = match self.pace {
-            YsbPace::Drained(nominal_rate_per_s) => {
-                Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
-            }
-            YsbPace::AtRate(rate_per_s, start) => Pace::Rate { rate_per_s, start },
-        };
-        let source =
-            Paced::new(shared_ysb_generator(), pace).expect("the rate is in range").with_limit(self.events);
+    fn graph(&mut self, name: &str, layout: Layout) -> Graph {
+        let source = Paced::new(shared_ysb_generator(), self.pace()).expect("the rate is in range");
+        let source = source.with_limit(self.events);
         let sink = Gather::new(Expects::WindowResults, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let windows = TumblingWindows::new(self.window).expect("windows have a size");
-        views_per_campaign(&query, source, WatermarkStrategy::ascending(), windows, sink);
-        query.plan(chaining).expect("the stream ends in a sink")
+        let strategy = WatermarkStrategy::ascending();
+        if self.splits == 1 {
+            views_per_campaign(&query, source, strategy, windows, sink);
+        } else {
+            let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
+            query
+                .splits("source", source.splits(self.splits), strategy)
+                .filter(|event: &YsbEvent| event.event_type == VIEW)
+                .map(|event| AdInfo { ad_id: event.ad_id })
+                .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)
+                .key_by(|campaign| *campaign)
+                .tumbling(windows)
+                .aggregate(Count)
+                .sink("sink", sink);
+        }
+        query.plan(layout).expect("the stream ends in a sink")
     }
 
     fn difference(&self, report: &QueryReport) -> Option<String> {
@@ -84,7 +113,8 @@ impl Case for Ysb {
             let event = generator.value(index, EventTime::from_micros(event_time_us));
             YsbInput { event_time_us, event_type: event.event_type, ad_id: event.ad_id }
         };
-        let expected = ysb_counts((0..report.events_in).map(input), self.window.as_micros());
+        let made = Dealt::to(self.splits, self.pace()).places(&report.made).into_iter().flatten();
+        let expected = ysb_counts(made.map(input), self.window.as_micros());
         let found = self.gathered.each(|record| YsbCount {
             window_start_ms: record.value.window.start.as_micros() / 1_000,
             campaign: record.value.key,

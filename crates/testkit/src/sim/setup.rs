@@ -1,5 +1,6 @@
 //! What an engine under simulation is made of.
 
+use thalweg::{Chaining, Layout, Parallel};
 use thalweg_model::Entropy;
 use thalweg_runtime::EdgeLimits;
 use thalweg_scheduling::policy::names;
@@ -51,4 +52,12 @@ impl Setup {
             favour: pick(entropy, &[0, 0, 7]),
         }
     }
+}
+
+/// How a query is cut into tasks: one in two has copies of its operators, as many as workers, fewer or more.
+pub fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
+    let chaining = pick(entropy, &[Chaining::None, Chaining::Default, Chaining::All]);
+    let copies = pick(entropy, &[1, 2, 3, 8]);
+    let parallel = pick(entropy, &[Parallel::Serial, Parallel::Epochs { workers: copies }]);
+    Layout { chaining, parallel }
 }
