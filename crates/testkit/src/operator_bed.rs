@@ -15,9 +15,10 @@
 //! Meanwhile it holds the operator to its contract (rules O1 to O4 of `thalweg_model::operator`): pushes only into room;
 //! takes what it is given, or says that it is stalled; gets on when it has room; counts every record; forwards a mark the
 //! same way when asked twice, watermarks never back and never beyond what it was given; pays for its state before it
-//! grows. What came out is told by [`Ran`], which can be asked for the rest: nothing behind a promised watermark, no
+//! grows. [`Copies`] stand for an operator that several workers share. What came out is told by [`Ran`], which can be asked for the rest: nothing behind a promised watermark, no
 //! result before its window closes, results as the oracle has them.
 
+mod copies;
 mod driver;
 mod output;
 mod purse;
@@ -33,6 +34,7 @@ use crate::arrival::Arrival;
 use crate::seed::pick;
 use driver::{Driver, Ended};
 
+pub use copies::Copies;
 pub use ran::{Emitted, Ran};
 
 /// When the operator is replaced by a fresh one that loads its state.
@@ -101,6 +103,11 @@ impl<In: Clone> Bed<In> {
     /// A bed on which each of these is an input of its own.
     pub fn new(inputs: Vec<Vec<Arrival<In>>>, manner: Manner, entropy: &mut dyn Entropy) -> Self {
         Bed { inputs, manner, seed: entropy.next_u64() }
+    }
+
+    /// How it drives.
+    pub fn manner(&self) -> Manner {
+        self.manner
     }
 
     /// The same with so many bytes of state.

@@ -28,6 +28,15 @@ pub fn union(test: impl Fn(&Sides, &Bed<Reading>)) {
     runs(draw, test);
 }
 
+/// The same for who can be saved right behind a watermark only.
+pub fn union_at_watermarks(test: impl Fn(&Sides, &Bed<Reading>)) {
+    union(|sides, bed| {
+        if bed.manner().restore != Restore::Anywhere {
+            test(sides, bed);
+        }
+    });
+}
+
 /// One stream.
 pub fn one_input(test: impl Fn(&Sides, &Bed<Reading>)) {
     let draw = |record_count, entropy: &mut SeededEntropy| {

@@ -20,6 +20,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod copies;
 mod distinct;
 mod ends;
 mod inputs;
