@@ -91,6 +91,8 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
                 "--test",
                 "simulation",
                 "--test",
+                "epochs",
+                "--test",
                 "operators",
                 "--test",
                 "oracles",
