@@ -92,7 +92,7 @@ fn copies_without_memory() {
         0 => Mishap::Exhausted,
         _ => Mishap::Scarce,
     };
-    runs(1, draw, &["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
+    runs(1, draw, &["finished", "STATE_LIMIT"]);
 }
 
 /// Runs a query for each of so many times as many seeds; enough of them must have all these endings.
