@@ -124,42 +124,35 @@ where
 
     #[inline(always)]
     fn fold_one<O: Output<L::Out>>(&mut self, record: Record<V>, output: &mut O) {
-        if !self.store.is_current(record.event_time) {
-            match self.place(&record) {
-                Placed::Current => {}
-                Placed::Elsewhere => return,
-                Placed::Late => {
-                    if let Some(late) = L::late(record.value) {
-                        output.push(Record::new(record.event_time, late));
-                    }
-                    return;
-                }
-            }
-        }
         let SlidingAggregate { functions, store, blame, .. } = self;
         let (key_of, fold) = &**functions;
-        blame.on(|| store.current().fold(fold, key_of(&record.value), &record.value));
+        if let Some(current) = store.current(record.event_time) {
+            blame.on(|| current.fold(fold, key_of(&record.value), &record.value));
+        } else if let Some(Record { event_time, value }) = self.place(record)
+            && let Some(late) = L::late(value)
+        {
+            output.push(Record::new(event_time, late));
+        }
     }
 
-    /// Sees to a record that does not go to the current pane; or it does now.
+    /// Sees to a record that goes to no current pane, and gives it back if it is late.
     #[cold]
     #[inline(never)]
-    fn place(&mut self, record: &Record<V>) -> Placed {
+    fn place(&mut self, record: Record<V>) -> Option<Record<V>> {
         let SlidingAggregate { functions, store, blame, .. } = self;
         let (key_of, fold) = &**functions;
         match store.find(record.event_time, self.lateness.late_by()) {
-            Place::Current => return Placed::Current,
-            Place::Update(place) => {
-                blame.on(|| store.fold_update(fold, place, &key_of(&record.value), &record.value));
+            Place::Table(place) => {
+                blame.on(|| store.fold_at(fold, place, key_of(&record.value), &record.value));
             }
             Place::Late => {
                 self.late += 1;
-                return Placed::Late;
+                return Some(record);
             }
             Place::Outside => self.outside += 1,
             Place::Refused => {}
         }
-        Placed::Elsewhere
+        None
     }
 
     fn emit<O: Output<L::Out>>(&mut self, output: &mut O) -> Flow {
@@ -179,16 +172,6 @@ where
         }
         Flow::Done
     }
-}
-
-/// What became of a record.
-enum Placed {
-    /// It goes to the current pane.
-    Current,
-    /// It is seen to.
-    Elsewhere,
-    /// It is late.
-    Late,
 }
 
 impl<K, V, KeyOf, F, L> Operator<V> for SlidingAggregate<K, V, KeyOf, F, L>

@@ -16,17 +16,18 @@
 //! so they would have to be told. And there are few: as records get later by and by, each window of the pane is closed to
 //! them once, and shut for good once, so there are no more than two parts for each.
 //!
-//! Which table got the last record is kept, so that a run of records in one pane, the common case, costs one comparison
-//! per record and no search; and records that are out of order find the panes of late in a small cache. The tables of
-//! panes that are over are kept for the next, so that a steady stream allocates nothing. How windows fire is told in
-//! [`super::firing`].
+//! Two panes side by side are current, or one alone: for a record in either, the common case, one comparison tells that it
+//! is, and another which. The second is data, not a branch: nobody can predict which of two windows a record goes to that
+//! may be early. Records further out of order find their panes in a small cache, and are folded where those lie until so
+//! many go to one that it is better made current. The tables of panes that are over are kept for the next, so that a
+//! steady stream allocates nothing. How windows fire is told in [`super::firing`].
 //!
 //! Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
 //! Record 34(1), 2005, section 3. Parts are ours.
 
 use std::collections::BTreeMap;
 use std::hash::Hash;
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use thalweg_model::{
     Allowance, EventTime, Fold, Horizon, SlidingWindows, Span, State, StateError, StateReader, StateWriter,
@@ -36,7 +37,7 @@ use thalweg_model::{
 use super::accumulators::Accumulators;
 use super::firing::Emission;
 use super::pane_sum::PaneSum;
-use super::table_pool::{TableIndex, TablePool};
+use super::table_pool::{Hand, TableIndex, TablePool};
 use crate::key_table::{KeyHash, KeyTable};
 
 /// From which window of its pane on a value counts.
@@ -116,25 +117,63 @@ impl Current {
         late_until: EventTime::MIN,
     };
 
+    fn is_none(&self) -> bool {
+        self.micros == 0
+    }
+
     #[inline(always)]
     fn contains(&self, instant: EventTime) -> bool {
-        // Before its start the difference wraps to more than any pane spans.
-        let offset = instant.as_micros().wrapping_sub(self.pane.as_micros());
-        offset.cast_unsigned() < self.micros
+        micros_from(self.pane, instant) < self.micros
     }
 
     fn takes(&self, late_by: EventTime) -> bool {
         self.late_from <= late_by && late_by < self.late_until
+    }
+
+    /// Whether the pane of the one ends where that of the other begins.
+    fn is_before(&self, other: &Current) -> bool {
+        micros_from(self.pane, other.pane) == self.micros
+    }
+}
+
+/// From an instant on; if the other lies before it, more than any pane spans.
+#[inline(always)]
+fn micros_from(from: EventTime, to: EventTime) -> u64 {
+    to.as_micros().wrapping_sub(from.as_micros()).cast_unsigned()
+}
+
+/// Where the current panes lie: `len` instants from `start` on, which from `second` on are those of the second.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
+    start: EventTime,
+    len: u64,
+    second: u64,
+}
+
+impl Reach {
+    /// Of two panes side by side, or of one if the other takes nothing.
+    fn of([first, second]: &[Current; 2]) -> Self {
+        if first.is_none() {
+            return Reach { start: second.pane, len: second.micros, second: 0 };
+        }
+        debug_assert!(second.is_none() || first.is_before(second), "side by side");
+        // No pane spans more than half of all instants.
+        Reach { start: first.pane, len: first.micros + second.micros, second: first.micros }
+    }
+
+    /// Which of the panes an instant lies in.
+    #[inline(always)]
+    fn find(&self, instant: EventTime) -> Option<Hand> {
+        let offset = micros_from(self.start, instant);
+        (offset < self.len).then(|| Hand::second_if(offset >= self.second))
     }
 }
 
 /// Where a record goes.
 #[derive(Debug)]
 pub(crate) enum Place {
-    /// To what is now current.
-    Current,
-    /// To windows that have fired, as an update; it may count for later ones as well.
-    Update(UpdatePlace),
+    /// Into the table of a pane, which need not be current; if to windows that have fired, as an update of theirs.
+    Table(TablePlace),
     /// Nowhere: all its windows are closed to it.
     Late,
     /// Nowhere: it is in no window.
@@ -143,12 +182,19 @@ pub(crate) enum Place {
     Refused,
 }
 
-/// A table of a pane, and since when it counts.
+/// A table of a pane; and since when it counts, if windows that have fired are updated by it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct UpdatePlace(Part);
+pub(crate) struct TablePlace {
+    table: TableIndex,
+    updates: Option<Since>,
+}
 
-/// Panes that are remembered; a power of two. More are seldom open to records at once.
+/// Panes that are remembered. More are seldom open to records at once.
 const RECENT: usize = 64;
+
+/// So many records in a row that are in no current pane, but all in one, make it current. To exchange tables costs as much
+/// as to fold a few records where they lie, and records scattered over many panes would do so all the time.
+const CALLS_MAX: u32 = 4;
 
 /// The open panes of an operator, and the windows that are firing.
 #[derive(Debug)]
@@ -156,11 +202,17 @@ pub(crate) struct PaneStore<K, A> {
     pub(super) windows: SlidingWindows,
     /// How long after its end a window takes updates.
     pub(super) lateness: Span,
-    /// What got the last record; its table is in hand.
-    current: Current,
-    /// The wholes of some panes, each in a place that follows from its start. If one is closed by now, its windows have
-    /// ended, and it takes no record any more.
+    /// Two panes side by side, the earlier first, or one and [`Current::NONE`]; their tables are in hand.
+    current: [Current; 2],
+    /// Where those lie.
+    reach: Reach,
+    /// The pane of the last record that was in neither, and how many in a row were in it.
+    called: (EventTime, u32),
+    /// The wholes of some panes, each in a place that follows from an instant of it. If one is closed by now, its windows
+    /// have ended, and it takes no record any more.
     recent: Box<[Current; RECENT]>,
+    /// Of all microseconds that 64 bits can tell, how many there are for each from one pane to the next.
+    panes_per_range: u64,
     pub(super) tables: TablePool<K, A>,
     /// By their first instants.
     pub(super) panes: BTreeMap<EventTime, Pane>,
@@ -190,11 +242,15 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     }
 
     fn with(windows: SlidingWindows, lateness: Span, hash: KeyHash, allowance: Allowance) -> Self {
+        let step = if windows.overlap() { windows.pane() } else { windows.slide() };
         PaneStore {
             windows,
             lateness,
-            current: Current::NONE,
+            current: [Current::NONE; 2],
+            reach: Reach::of(&[Current::NONE; 2]),
+            called: (EventTime::MIN, 0),
             recent: Box::new([Current::NONE; RECENT]),
+            panes_per_range: u64::MAX / step.as_micros().unsigned_abs(),
             tables: TablePool::new(hash.clone(), allowance.clone()),
             panes: BTreeMap::new(),
             pane_bytes: 0,
@@ -236,44 +292,44 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         *self = PaneStore::with(self.windows, self.lateness, KeyHash::new(seed), self.allowance.clone());
     }
 
-    /// Whether a record at `instant` goes to what is current.
+    /// The current table that a record at `instant` goes to; none if it goes to another.
     #[inline(always)]
-    pub(crate) fn is_current(&self, instant: EventTime) -> bool {
-        self.current.contains(instant)
-    }
-
-    /// What is current.
-    #[inline(always)]
-    pub(crate) fn current(&mut self) -> &mut Accumulators<K, A> {
-        self.tables.hand()
+    pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
+        let hand = self.reach.find(instant)?;
+        Some(self.tables.hand(hand))
     }
 
     /// From now on records are late by this. What is current stays so only as long as none of its windows has ended.
     pub(crate) fn note_late_by(&mut self, late_by: EventTime) {
-        if !self.current.takes(late_by) {
-            self.current = Current::NONE;
+        let stays = |current: &Current| current.is_none() || current.takes(late_by);
+        if !self.current.iter().all(stays) {
+            self.make_current(
+                self.current.map(|current| if stays(&current) { current } else { Current::NONE }),
+            );
         }
     }
 
-    /// Finds the place of a record at `instant`, and makes it the current one if that is where it goes.
-    #[cold]
-    #[inline(never)]
+    fn make_current(&mut self, current: [Current; 2]) {
+        (self.current, self.reach) = (current, Reach::of(&current));
+    }
+
+    /// Finds the place of a record at `instant` that goes to no current table.
     pub(crate) fn find(&mut self, instant: EventTime, late_by: EventTime) -> Place {
-        let Some(span) = self.windows.pane_of(instant) else { return Place::Outside };
-        let recent = self.recent[recent_place(*span.start())];
-        if recent.contains(instant) && recent.takes(late_by) {
-            self.turn_to(recent);
-            return Place::Current;
+        let recent = self.recent[self.recent_place(instant)];
+        if !(recent.contains(instant) && recent.takes(late_by)) {
+            return self.find_anew(instant, late_by);
         }
-        self.find_anew(instant, span, late_by)
+        self.due = self.due.min(recent.late_until);
+        let calls = if self.called.0 == recent.pane { self.called.1 + 1 } else { 1 };
+        self.called = (recent.pane, calls);
+        if calls >= CALLS_MAX {
+            self.turn_to(recent);
+        }
+        Place::Table(TablePlace { table: recent.table, updates: None })
     }
 
-    fn find_anew(
-        &mut self,
-        instant: EventTime,
-        span: RangeInclusive<EventTime>,
-        late_by: EventTime,
-    ) -> Place {
+    fn find_anew(&mut self, instant: EventTime, late_by: EventTime) -> Place {
+        let Some(span) = self.windows.pane_of(instant) else { return Place::Outside };
         let numbers = self.windows.numbers_of(instant);
         let first_open = |late_by| self.windows.first_ending_after(late_by).clamp(numbers.start, numbers.end);
         let on_time = first_open(late_by);
@@ -284,41 +340,59 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         let (pane, last) = span.into_inner();
         let since = Since { on_time, update };
         let Some(table) = self.open(pane, since) else { return Place::Refused };
-        if update < on_time {
-            return Place::Update(UpdatePlace(Part { since, table }));
+        let is_on_time = update == on_time;
+        if is_on_time {
+            let micros = micros_from(pane, last) + 1;
+            let late_until = self.windows.window(on_time).end;
+            let late_from = EventTime::MIN;
+            let mut found = Current { table, pane, micros, late_from, late_until };
+            if on_time == numbers.start {
+                let place = self.recent_place(instant);
+                self.recent[place] = found;
+            } else {
+                found.late_from = self.windows.window(on_time.previous()).end.plus(self.lateness);
+            }
+            self.due = self.due.min(late_until);
+            self.turn_to(found);
         }
-        let micros = last.as_micros().abs_diff(pane.as_micros()) + 1;
-        let late_until = self.windows.window(on_time).end;
-        let late_from = EventTime::MIN;
-        let mut found = Current { table, pane, micros, late_from, late_until };
-        if on_time == numbers.start {
-            self.recent[recent_place(pane)] = found;
-        } else {
-            found.late_from = self.windows.window(on_time.previous()).end.plus(self.lateness);
-        }
-        self.turn_to(found);
-        Place::Current
+        Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a table the current one.
+    /// Makes a table a current one, and keeps the one beside it.
     fn turn_to(&mut self, next: Current) {
-        self.current = next;
-        self.tables.take_in_hand(next.table);
-        self.due = self.due.min(next.late_until);
+        let open = || self.current.into_iter().filter(|current| !current.is_none());
+        let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
+            [before, next]
+        } else if let Some(behind) = open().find(|current| next.is_before(current)) {
+            [next, behind]
+        } else {
+            [next, Current::NONE]
+        };
+        self.tables.take_in_hand(pair.map(|current| current.table));
+        self.make_current(pair);
+    }
+
+    /// Where a pane is remembered by an instant of it: panes in a row in places in a row. What is rounded off leads some
+    /// of its instants, of some ten thousand one, to the place of the pane before.
+    fn recent_place(&self, instant: EventTime) -> usize {
+        let product = u128::from(instant.as_micros().cast_unsigned()) * u128::from(self.panes_per_range);
+        (product >> u64::BITS) as usize % RECENT
     }
 
     /// Folds a value into the place that [`find`](Self::find) gave its record.
-    pub(crate) fn fold_update<V, F>(&mut self, fold: &F, UpdatePlace(part): UpdatePlace, key: &K, value: &V)
+    pub(crate) fn fold_at<V, F>(&mut self, fold: &F, place: TablePlace, key: K, value: &V)
     where
         K: Clone,
         F: Fold<V, Accumulator = A>,
     {
-        self.tables.change(part.table, |table| table.fold(fold, key.clone(), value));
-        let mut number = part.since.update;
-        // There may be more windows than anybody has memory for.
-        while number < part.since.on_time && self.note_changed(number, key.clone()) {
-            number = number.next();
+        if let Some(Since { on_time, update }) = place.updates {
+            let mut number = update;
+            // There may be more windows than anybody has memory for.
+            while number < on_time && self.note_changed(number, key.clone()) {
+                number = number.next();
+            }
         }
+        self.tables.change(place.table, |table| table.fold(fold, key, value));
     }
 
     /// The result of `key` in a window will be updated; `false` if there is no memory for it.
@@ -374,7 +448,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     {
         // Found out at the next watermark.
         self.due = EventTime::MIN;
-        (other.current, other.due) = (Current::NONE, EventTime::MAX);
+        other.make_current([Current::NONE; 2]);
+        other.due = EventTime::MAX;
         *other.recent = [Current::NONE; RECENT];
         while let Some((first, pane)) = other.panes.pop_first() {
             for (since, from) in pane.tables() {
@@ -404,10 +479,8 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
 
     /// Drops a pane, and gives its tables back but for its whole, which the caller has from now on.
     pub(super) fn close_parts(&mut self, first: EventTime) -> Option<TableIndex> {
-        debug_assert!(
-            self.current.micros == 0 || self.current.pane != first,
-            "what is over takes no records"
-        );
+        let is_current = |current: &Current| !current.is_none() && current.pane == first;
+        debug_assert!(!self.current.iter().any(is_current), "what is over takes no records");
         let pane = self.panes.remove(&first)?;
         self.pane_bytes -= Pane::BYTES + pane.parts.capacity() * size_of::<Part>();
         pane.parts.iter().for_each(|part| self.tables.give_back(part.table));
@@ -419,12 +492,6 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         let emitted = self.emission.as_ref().map_or(0, Emission::bytes);
         self.tables.bytes() + self.pane_bytes + self.changed_bytes + self.sum.bytes() + emitted
     }
-}
-
-/// Where a pane is remembered: the upper bits of a product with the golden ratio, which scatter panes in a row.
-fn recent_place(pane: EventTime) -> usize {
-    let product = pane.as_micros().cast_unsigned().wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    (product >> (u64::BITS - RECENT.ilog2())) as usize
 }
 
 impl<K: Eq + Hash + State + Clone, A: State + Clone> PaneStore<K, A> {

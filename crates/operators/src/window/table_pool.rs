@@ -1,8 +1,8 @@
 //! The tables of panes, all in one place: a pane names its tables by their index. Tables that are given back serve
 //! others; a few of them keep their slots.
 //!
-//! The table that records go to lies apart, in hand: one look-up less per record is a fifth of its cost. To take another
-//! in hand swaps what a table is made of, not its slots.
+//! The two tables that records go to lie apart, in hand: one look-up less per record is a fifth of its cost. To take
+//! another in hand swaps what a table is made of, not its slots.
 
 use std::hash::Hash;
 
@@ -26,18 +26,29 @@ impl TableIndex {
     pub(super) const NONE: TableIndex = TableIndex(u32::MAX);
 }
 
+/// One of two hands: a number, so that no branch tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Hand(usize);
+
+impl Hand {
+    #[inline(always)]
+    pub(super) fn second_if(is_second: bool) -> Self {
+        Hand(usize::from(is_second))
+    }
+}
+
 /// Tables by index.
 #[derive(Debug)]
 pub(super) struct TablePool<K, A> {
     tables: Vec<Accumulators<K, A>>,
-    /// The table in hand, in whose place an empty one lies, and its bytes as far as they were noted.
-    hand: Accumulators<K, A>,
-    in_hand: TableIndex,
-    hand_bytes: usize,
+    /// The tables in hand, in whose places empty ones lie, which they are, and their bytes as far as they were noted.
+    hands: [Accumulators<K, A>; 2],
+    in_hand: [TableIndex; 2],
+    hand_bytes: [usize; 2],
     /// Those that nobody uses, with slots of their own and without.
     spare: Vec<TableIndex>,
     empty: Vec<TableIndex>,
-    /// Bytes of all tables, as far as they were noted: of the one in hand it is not noted how it grows.
+    /// Bytes of all tables, as far as they were noted: of those in hand it is not noted how they grow.
     table_bytes: usize,
     /// The hash of all tables.
     hash: KeyHash,
@@ -50,13 +61,12 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
 
     pub(super) fn new(hash: KeyHash, allowance: Allowance) -> Self {
         let (spare, empty) = (Vec::with_capacity(SPARE_MAX), Vec::new());
-        let hand = Accumulators::new(hash.clone(), allowance.clone());
-        let (in_hand, hand_bytes) = (TableIndex::NONE, 0);
+        let hands = std::array::from_fn(|_| Accumulators::new(hash.clone(), allowance.clone()));
         TablePool {
             tables: Vec::new(),
-            hand,
-            in_hand,
-            hand_bytes,
+            hands,
+            in_hand: [TableIndex::NONE; 2],
+            hand_bytes: [0; 2],
             spare,
             empty,
             table_bytes: 0,
@@ -106,7 +116,10 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
 
     /// A table that is in use.
     pub(super) fn get(&self, index: TableIndex) -> &Accumulators<K, A> {
-        if index == self.in_hand { &self.hand } else { &self.tables[index.0 as usize] }
+        match self.hand_of(index) {
+            Some(hand) => &self.hands[hand],
+            None => &self.tables[index.0 as usize],
+        }
     }
 
     /// Changes a table.
@@ -115,8 +128,8 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         index: TableIndex,
         change: impl FnOnce(&mut Accumulators<K, A>) -> Q,
     ) -> Q {
-        if index == self.in_hand {
-            return change(&mut self.hand);
+        if let Some(hand) = self.hand_of(index) {
+            return change(&mut self.hands[hand]);
         }
         let table = &mut self.tables[index.0 as usize];
         let before = table.bytes();
@@ -125,26 +138,44 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// The table in hand, to fold values into.
+    /// The table in a hand, to fold values into.
     #[inline(always)]
-    pub(super) fn hand(&mut self) -> &mut Accumulators<K, A> {
-        &mut self.hand
+    pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
+        &mut self.hands[hand]
     }
 
-    /// Takes a table in hand.
-    pub(super) fn take_in_hand(&mut self, index: TableIndex) {
-        if index != self.in_hand {
-            self.lay_down();
-            std::mem::swap(&mut self.hand, &mut self.tables[index.0 as usize]);
-            (self.in_hand, self.hand_bytes) = (index, self.hand.bytes());
+    /// Which hand a table is in.
+    fn hand_of(&self, index: TableIndex) -> Option<usize> {
+        self.in_hand.iter().position(|in_hand| *in_hand == index)
+    }
+
+    /// Takes these tables in hand, one in each, or in one of them none.
+    pub(super) fn take_in_hand(&mut self, [first, second]: [TableIndex; 2]) {
+        let [in_first, in_second] = self.in_hand;
+        let is_same = |a, b| a == b && a != TableIndex::NONE;
+        if is_same(first, in_second) || is_same(second, in_first) {
+            self.hands.swap(0, 1);
+            self.in_hand.swap(0, 1);
+            self.hand_bytes.swap(0, 1);
+        }
+        for (hand, index) in [first, second].into_iter().enumerate() {
+            if self.in_hand[hand] != index {
+                self.lay_down(hand);
+            }
+        }
+        for (hand, index) in [first, second].into_iter().enumerate() {
+            if self.in_hand[hand] != index {
+                std::mem::swap(&mut self.hands[hand], &mut self.tables[index.0 as usize]);
+                (self.in_hand[hand], self.hand_bytes[hand]) = (index, self.hands[hand].bytes());
+            }
         }
     }
 
-    fn lay_down(&mut self) {
-        if self.in_hand != TableIndex::NONE {
-            self.table_bytes = self.table_bytes + self.hand.bytes() - self.hand_bytes;
-            std::mem::swap(&mut self.hand, &mut self.tables[self.in_hand.0 as usize]);
-            (self.in_hand, self.hand_bytes) = (TableIndex::NONE, 0);
+    fn lay_down(&mut self, hand: usize) {
+        if self.in_hand[hand] != TableIndex::NONE {
+            self.table_bytes = self.table_bytes + self.hands[hand].bytes() - self.hand_bytes[hand];
+            std::mem::swap(&mut self.hands[hand], &mut self.tables[self.in_hand[hand].0 as usize]);
+            (self.in_hand[hand], self.hand_bytes[hand]) = (TableIndex::NONE, 0);
         }
     }
 
@@ -156,11 +187,12 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         self.change(index, |table| table.drain_one(held_by(fold)))
     }
 
-    /// Bytes of all tables. That in hand may have less than was noted of it.
+    /// Bytes of all tables. Those in hand may have less than was noted of them.
     pub(super) fn bytes(&self) -> usize {
         let noted = self.tables.capacity() * Self::BYTES + self.table_bytes;
         // It may have shrunk as well: a table that is given back stays in hand.
-        noted + self.hand.bytes() - self.hand_bytes
+        let in_hand = self.hands.iter().map(Accumulators::bytes).sum::<usize>();
+        noted + in_hand - self.hand_bytes.iter().sum::<usize>()
     }
 }
 
@@ -177,7 +209,7 @@ mod tests {
         fn bytes_are_counted_whatever_is_in_hand(steps in proptest::collection::vec((0..8u8, 0..40usize), 0..200)) {
             let mut pool = TablePool::<u64, Vec<u64>>::new(KeyHash::new(0), Allowance::default());
             let counted = |pool: &TablePool<u64, Vec<u64>>| {
-                let tables = pool.tables.iter().chain([&pool.hand]).map(Accumulators::bytes).sum::<usize>();
+                let tables = pool.tables.iter().chain(&pool.hands).map(Accumulators::bytes).sum::<usize>();
                 assert_eq!(pool.bytes(), pool.tables.capacity() * TablePool::<u64, Vec<u64>>::BYTES + tables);
             };
             let mut taken = Vec::new();
@@ -186,10 +218,17 @@ mod tests {
                 match (kind, table) {
                     (0..3, _) => taken.extend(pool.take()),
                     (3, Some(_)) => pool.give_back(taken.swap_remove(place % taken.len())),
-                    (4, Some(table)) => pool.take_in_hand(table),
+                    (4, Some(first)) => {
+                        let second = taken.get(place / 3 % taken.len()).filter(|second| **second != first);
+                        let mut hands = [first, second.copied().unwrap_or(TableIndex::NONE)];
+                        hands.rotate_left(place % 2);
+                        pool.take_in_hand(hands);
+                    }
                     (5, Some(table)) => pool.change(table, |table| table.fold(&Values, place as u64, &7)),
                     (6, Some(table)) => while pool.drain_one::<u64, _>(table, &Values).is_some() {},
-                    _ if taken.contains(&pool.in_hand) => pool.hand().fold(&Values, place as u64, &8),
+                    _ if taken.contains(&pool.in_hand[place % 2]) => {
+                        pool.hand(Hand::second_if(place % 2 == 1)).fold(&Values, place as u64, &8);
+                    }
                     _ => {}
                 }
                 counted(&pool);
