@@ -85,8 +85,6 @@ fn copies_make_what_one_makes() {
 
 /// Memory that a copy is refused fails the query, whoever is to publish meanwhile.
 #[test]
-#[ignore = "a copy tells its bundles consumed in the step that is refused memory: epochs may be closed, and results published, \
-            before the worker of that step reports the refusal; seed 438 is one"]
 fn copies_without_memory() {
     let draw = |_: &mut Spread, entropy: &mut SeededEntropy| match entropy.below(2) {
         0 => Mishap::Exhausted,

@@ -15,7 +15,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg::{Layout, Parallel, PlanError, QueryError, QueryReport};
+use thalweg::{Layout, PlanError, QueryError, QueryReport};
 use thalweg_model::{Entropy, ProcessingTime, Span};
 use thalweg_scheduling::policy;
 use thalweg_testkit::case::{
@@ -94,12 +94,6 @@ fn run(seed: u64, happenings: &mut Happenings) {
     let mut entropy = entropy_for(seed, "queries");
     let mut simulation = Simulation::new(seed);
     let (mut entrants, mishap) = draw(&mut entropy, simulation.now());
-    // `copies_without_memory` in `tests/epochs.rs` says why.
-    let is_short = simulation.setup().memory_budget_bytes < AMPLE_BUDGET_BYTES as u64
-        || matches!(mishap, Mishap::Exhausted);
-    for entrant in entrants.iter_mut().filter(|_| is_short) {
-        entrant.layout.parallel = Parallel::Serial;
-    }
     let names: Vec<&str> = entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     let _told = OnPanic(format!("seed {seed}: {names:?}, {mishap:?}, {:?}", simulation.setup()));
     happenings.note(simulation.setup().policy);
@@ -114,9 +108,6 @@ fn run(seed: u64, happenings: &mut Happenings) {
     }
     // Whatever happened, the engine goes on: it takes another query and runs it to its end.
     let mut late = entrant(bystander(&mut entropy, simulation.now()), entrants.len(), &mut entropy);
-    if is_short {
-        late.layout.parallel = Parallel::Serial;
-    }
     submit(&mut late, &mut simulation, happenings);
     simulation.run();
     check_ended(&late, &mut simulation, &Mishap::None, false, happenings);
