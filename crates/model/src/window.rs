@@ -284,9 +284,9 @@ impl SlidingWindows {
 
     /// The numbers of the windows that `instant` falls into.
     pub fn numbers_of(&self, instant: EventTime) -> Range<WindowNumber> {
-        let (since_offset, slide) = (self.since_offset(instant), wide(self.slide));
-        let first = (since_offset - wide(self.size)).div_euclid(slide) + 1;
-        WindowNumber(first)..WindowNumber(since_offset.div_euclid(slide) + 1)
+        let since_offset = self.since_offset(instant);
+        let first = div_floor(since_offset - wide(self.size), self.slide) + 1;
+        WindowNumber(first)..WindowNumber(div_floor(since_offset, self.slide) + 1)
     }
 
     /// The number of the first window whose end lies behind `instant`. At [`EventTime::MAX`], behind which no end lies,
@@ -385,6 +385,14 @@ impl CountWindows {
     /// Records from the start of one window to that of the next.
     pub fn slide(&self) -> NonZeroU64 {
         self.slide
+    }
+}
+
+/// So many whole spans, rounded down; in 64 bits if they suffice, since a division in 128 takes three times as long.
+fn div_floor(micros: i128, span: Span) -> i128 {
+    match i64::try_from(micros) {
+        Ok(micros) => i128::from(micros.div_euclid(span.as_micros())),
+        Err(_) => micros.div_euclid(wide(span)),
     }
 }
 

@@ -16,11 +16,12 @@
 //! so they would have to be told. And there are few: as records get later by and by, each window of the pane is closed to
 //! them once, and shut for good once, so there are no more than two parts for each.
 //!
-//! Two panes side by side are current, or one alone: for a record in either, the common case, one comparison tells that it
-//! is, and another which. The second is data, not a branch: nobody can predict which of two windows a record goes to that
-//! may be early. Records further out of order find their panes in a small cache, and are folded where those lie until so
-//! many go to one that it is better made current. The tables of panes that are over are kept for the next, so that a
-//! steady stream allocates nothing. How windows fire is told in [`super::firing`].
+//! One pane is current: a run of records in it, the common case, costs one comparison per record and no search. Or, once
+//! records go to and fro between them, two side by side: one comparison more tells that a record is in either, and another
+//! which. The last is data, not a branch: nobody can predict which of two windows a record goes to that may be early.
+//! Records further out of order find their panes in a small cache, and are folded where those lie until so many go to one
+//! that it is better made current. The tables of panes that are over are kept for the next, so that a steady stream
+//! allocates nothing. How windows fire is told in [`super::firing`].
 //!
 //! Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams", SIGMOD
 //! Record 34(1), 2005, section 3. Parts are ours.
@@ -142,30 +143,28 @@ fn micros_from(from: EventTime, to: EventTime) -> u64 {
     to.as_micros().wrapping_sub(from.as_micros()).cast_unsigned()
 }
 
-/// Where the current panes lie: `len` instants from `start` on, which from `second` on are those of the second.
+/// Where the current panes lie, from `start` on. Either length is zero, so that records in order are done after the first
+/// comparison, and those that go to and fro pass it without a wrong prediction.
 #[derive(Clone, Copy, Debug)]
 struct Reach {
     start: EventTime,
-    len: u64,
+    /// The instants of the only one.
+    alone: u64,
+    /// Those of two side by side, and which of them is the first of the second.
+    pair: u64,
     second: u64,
 }
 
 impl Reach {
-    /// Of two panes side by side, or of one if the other takes nothing.
+    /// Of two panes side by side, or of one if the second takes nothing.
     fn of([first, second]: &[Current; 2]) -> Self {
-        if first.is_none() {
-            return Reach { start: second.pane, len: second.micros, second: 0 };
+        let (start, micros) = (first.pane, first.micros);
+        if second.is_none() {
+            return Reach { start, alone: micros, pair: 0, second: 0 };
         }
-        debug_assert!(second.is_none() || first.is_before(second), "side by side");
+        debug_assert!(first.is_before(second), "side by side");
         // No pane spans more than half of all instants.
-        Reach { start: first.pane, len: first.micros + second.micros, second: first.micros }
-    }
-
-    /// Which of the panes an instant lies in.
-    #[inline(always)]
-    fn find(&self, instant: EventTime) -> Option<Hand> {
-        let offset = micros_from(self.start, instant);
-        (offset < self.len).then(|| Hand::second_if(offset >= self.second))
+        Reach { start, alone: 0, pair: micros + second.micros, second: micros }
     }
 }
 
@@ -202,7 +201,7 @@ pub(crate) struct PaneStore<K, A> {
     pub(super) windows: SlidingWindows,
     /// How long after its end a window takes updates.
     pub(super) lateness: Span,
-    /// Two panes side by side, the earlier first, or one and [`Current::NONE`]; their tables are in hand.
+    /// Two panes side by side, the earlier first, or one and [`Current::NONE`], or twice that; their tables are in hand.
     current: [Current; 2],
     /// Where those lie.
     reach: Reach,
@@ -295,21 +294,24 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
     /// The current table that a record at `instant` goes to; none if it goes to another.
     #[inline(always)]
     pub(crate) fn current(&mut self, instant: EventTime) -> Option<&mut Accumulators<K, A>> {
-        let hand = self.reach.find(instant)?;
-        Some(self.tables.hand(hand))
+        let offset = micros_from(self.reach.start, instant);
+        if offset < self.reach.alone {
+            return Some(self.tables.first_hand());
+        }
+        (offset < self.reach.pair).then(|| self.tables.hand(Hand::second_if(offset >= self.reach.second)))
     }
 
     /// From now on records are late by this. What is current stays so only as long as none of its windows has ended.
     pub(crate) fn note_late_by(&mut self, late_by: EventTime) {
         let stays = |current: &Current| current.is_none() || current.takes(late_by);
         if !self.current.iter().all(stays) {
-            self.make_current(
-                self.current.map(|current| if stays(&current) { current } else { Current::NONE }),
-            );
+            let mut kept = self.current.into_iter().filter(stays);
+            self.make_current([(); 2].map(|()| kept.next().unwrap_or(Current::NONE)));
         }
     }
 
     fn make_current(&mut self, current: [Current; 2]) {
+        self.tables.take_in_hand(current.map(|current| current.table));
         (self.current, self.reach) = (current, Reach::of(&current));
     }
 
@@ -323,7 +325,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         let calls = if self.called.0 == recent.pane { self.called.1 + 1 } else { 1 };
         self.called = (recent.pane, calls);
         if calls >= CALLS_MAX {
-            self.turn_to(recent);
+            self.turn_beside(recent);
         }
         Place::Table(TablePlace { table: recent.table, updates: None })
     }
@@ -353,13 +355,13 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
                 found.late_from = self.windows.window(on_time.previous()).end.plus(self.lateness);
             }
             self.due = self.due.min(late_until);
-            self.turn_to(found);
+            self.make_current([found, Current::NONE]);
         }
         Place::Table(TablePlace { table, updates: (!is_on_time).then_some(since) })
     }
 
-    /// Makes a table a current one, and keeps the one beside it.
-    fn turn_to(&mut self, next: Current) {
+    /// Makes a table a current one, and keeps the one beside it if there is one.
+    fn turn_beside(&mut self, next: Current) {
         let open = || self.current.into_iter().filter(|current| !current.is_none());
         let pair = if let Some(before) = open().find(|current| current.is_before(&next)) {
             [before, next]
@@ -368,7 +370,6 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         } else {
             [next, Current::NONE]
         };
-        self.tables.take_in_hand(pair.map(|current| current.table));
         self.make_current(pair);
     }
 

@@ -138,7 +138,13 @@ impl<K: Eq + Hash, A> TablePool<K, A> {
         result
     }
 
-    /// The table in a hand, to fold values into.
+    /// The table in the first hand, to fold values into.
+    #[inline(always)]
+    pub(super) fn first_hand(&mut self) -> &mut Accumulators<K, A> {
+        &mut self.hands[0]
+    }
+
+    /// The table in a hand. (A branch is what `select_unpredictable` between the two comes to.)
     #[inline(always)]
     pub(super) fn hand(&mut self, Hand(hand): Hand) -> &mut Accumulators<K, A> {
         &mut self.hands[hand]

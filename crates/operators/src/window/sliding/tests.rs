@@ -173,6 +173,25 @@ fn updates_wait_for_their_window() {
     check(spans, "I15 1@3 I0 1@3 W20", "1=1@4 1=1@9 1=2!@9 W20");
 }
 
+/// Between two panes side by side, two that are not, three, and back to one whose neighbour has fired.
+#[test]
+fn records_go_to_and_fro() {
+    let spans = Spans { slide: 10, ..TEN_BY_FIVE };
+    let fro = |stamps: &[i64], rounds: usize| {
+        let round: Vec<String> = stamps.iter().map(|stamp| format!("1@{stamp}")).collect();
+        vec![round.join(" "); rounds].join(" ")
+    };
+    let two = fro(&[9, 10], 20);
+    check(spans, &format!("{two} W10 {two} W20"), "1=20@9 W10 1=40@19 W20");
+    let (before, apart) = (fro(&[-1, -20], 9), fro(&[-1, 30], 9));
+    let (three, on) = (fro(&[-5, 5, 15], 9), fro(&[19, 20], 9));
+    check(
+        spans,
+        &format!("{before} {three} {apart} W0 {three} {on} W20 {on} END"),
+        "1=9@-11 1=27@-1 W0 1=18@9 1=27@19 W20 1=18@29 1=9@39 END",
+    );
+}
+
 /// What a record is late by may fall again: what was current before is no longer.
 #[test]
 fn inputs_take_turns() {
