@@ -11,7 +11,8 @@ use std::sync::Arc;
 
 use thalweg_model::ProcessingTime;
 use thalweg_scheduling::{
-    Completion, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank, Refresh, Snapshot,
+    Completion, EpochWork, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank, Refresh,
+    Snapshot,
 };
 
 use crate::executor::TaskBody;
@@ -331,6 +332,7 @@ impl View {
             last_run_ended: self.last_run_ended,
             cost_ns_per_record: self.cost_ns,
             selectivity: self.selectivity,
+            epoch_work: EpochWork::Unknown,
         }
     }
 

@@ -17,6 +17,7 @@
 //! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: who came first, and one turn each.
 //! 5. [`policy::output_cost`]: what a result costs from where an operator stands; [`policy::min_latency`] ranks by it.
 //! 6. [`policy::enjima`], the default: output cost and latency decide who is first, thresholds who is worth a run.
+//! 7. [`policy::streambox`]: what the next result in event time waits for runs first.
 //!
 //! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
 //! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
@@ -30,6 +31,7 @@ mod test_bed;
 
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
 pub use policy::output_cost::OutputCost;
+pub use policy::streambox::StreamBox;
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
 pub use rank::{Quantum, Rank};
-pub use snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
+pub use snapshot::{Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};

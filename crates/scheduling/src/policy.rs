@@ -5,6 +5,7 @@ pub mod fcfs;
 pub mod min_latency;
 pub mod output_cost;
 pub mod round_robin;
+pub mod streambox;
 
 use std::fmt;
 
@@ -89,6 +90,12 @@ pub trait Policy: Send {
         true
     }
 
+    /// Whether, of one class, a worker may take what is hot on its core before what ranks higher, if others will come for
+    /// that: where scores mean amounts, so that near ones are about equal. Asked once.
+    fn keeps_home(&self) -> bool {
+        self.scale() == Scale::Ratio && self.conserves_work()
+    }
+
     /// Takes note of the state of things, once per round, serially: the only place for heavy work, in time
     /// proportional to the operators and without allocation once it has seen as many before. All of `snapshot` that
     /// it [`reads`](Policy::reads) is fresh.
@@ -125,7 +132,7 @@ impl std::error::Error for UnknownPolicy {}
 
 /// The names of all policies, the default first.
 pub fn names() -> Vec<&'static str> {
-    vec![enjima::NAME, enjima::STRICT_NAME, fcfs::NAME, round_robin::NAME, min_latency::NAME]
+    vec![enjima::NAME, enjima::STRICT_NAME, fcfs::NAME, round_robin::NAME, min_latency::NAME, streambox::NAME]
 }
 
 /// The policy called `name`.
@@ -139,6 +146,7 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
         fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
         round_robin::NAME => Ok(Box::new(round_robin::RoundRobin::default())),
         min_latency::NAME => Ok(Box::new(min_latency::MinLatency::default())),
+        streambox::NAME => Ok(Box::new(streambox::StreamBox::default())),
         _ => Err(UnknownPolicy(name.to_owned())),
     }
 }

@@ -6,12 +6,12 @@
 //!
 //! ```text
 //!   operators[OperatorId]    what one task has to do, what it costs     refreshed before each of its ranks
-//!   queries[QueryId]         how the latency of one query moves         refreshed in each round
+//!   queries[QueryId]         how its latency moves, what comes next     refreshed in each round
 //!   downstream, order        who reads whom                             refreshed in each round
 //!   now, round_end           when                                       refreshed before each call
 //! ```
 
-use thalweg_model::ProcessingTime;
+use thalweg_model::{EventTime, ProcessingTime};
 
 /// Index of an operator in [`Snapshot::operators`]; stable while its query lives, and used again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -20,6 +20,23 @@ pub struct OperatorId(pub u32);
 /// A query of the engine; index in [`Snapshot::queries`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct QueryId(pub u32);
+
+/// What waits at the input of an operator, by epochs (StreamBox's containers).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum EpochWork {
+    /// It reads edges in order, or makes records itself: of what waits there no epoch is known.
+    #[default]
+    Unknown,
+    /// Blocks that it may claim.
+    Blocks {
+        /// The boundary of the oldest epoch that has any: the first watermark at or behind it is that epoch's end, known or
+        /// not. `EventTime::MAX` if no block waits, or nothing ends that epoch but the end of the stream.
+        due: EventTime,
+    },
+    /// A watermark waits to be processed, or parts of an epoch to be put together for it. Of an operator that closes
+    /// epochs, always: it does nothing else.
+    Watermark,
+}
 
 /// The state of one operator.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -51,6 +68,8 @@ pub struct OperatorState {
     /// Selectivity: records out per record in, zero or more; of a sink, records delivered per record in; of a source,
     /// what its chain puts out per record made. Before it is measured, 1.
     pub selectivity: f64,
+    /// What waits, by epochs.
+    pub epoch_work: EpochWork,
 }
 
 impl OperatorState {
@@ -71,6 +90,7 @@ impl OperatorState {
             last_run_ended: submitted,
             cost_ns_per_record: Self::ASSUMED_COST_NS_PER_RECORD,
             selectivity: 1.0,
+            epoch_work: EpochWork::Unknown,
         }
     }
 
@@ -95,6 +115,12 @@ pub struct QueryState {
     pub latency_gradient: f64,
     /// How many samples have been taken since its submit; changes when a new one is in.
     pub gradient_samples: u64,
+    /// The least, over its sinks, of the last watermark that each has seen; none before every sink has seen one.
+    pub sink_watermark: Option<EventTime>,
+    /// The first instant behind that at which something happens in it by the rules of its windows, such as the end of one;
+    /// before its sinks have seen a watermark, the first behind that of its sources. `EventTime::MAX` if nothing does
+    /// before the end of the stream. None before its sources have set a watermark, and if any instant may be one.
+    pub next_window_end: Option<EventTime>,
 }
 
 /// The state of the engine at one instant.
@@ -154,10 +180,12 @@ impl Fields {
     pub const LAST_RUN: Fields = Fields(2);
     /// `cost_ns_per_record` and `selectivity`.
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
-    /// [`Snapshot::queries`].
+    /// `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
     /// [`Snapshot::downstream`] and [`Snapshot::order`].
     pub const TOPOLOGY: Fields = Fields(16);
+    /// `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
+    pub const EPOCHS: Fields = Fields(32);
 
     /// Whether all of `other` are in here.
     pub const fn contain(self, other: Fields) -> bool {

@@ -12,7 +12,7 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     let error = by_name("fastest").err().expect("no such policy").to_string();
     assert_eq!(
         error,
-        "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency"
+        "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency, streambox"
     );
 }
 
@@ -61,6 +61,14 @@ fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
         Task { query: id % queries, measured_cost_ns, is_on_demand, room_records: ROOM_RECORDS, ..new }
     };
     (0..count).map(task).collect()
+}
+
+/// The same with no input but from sources, all of which make records whenever they are asked.
+pub(crate) fn random_behind_sources(entropy: &mut SeededEntropy) -> Vec<Task> {
+    let mut tasks = random(entropy);
+    let queries = 1 + tasks.iter().map(|task| task.query).max().unwrap_or(0) as usize;
+    tasks.iter_mut().take(queries).for_each(|task| task.is_on_demand = true);
+    tasks
 }
 
 /// The longest that anybody waits in 5,000 decisions, while input keeps arriving anywhere, in bursts and in drops.

@@ -183,7 +183,8 @@ fn the_score_is_the_priority_whatever_the_class_and_the_instant() {
 fn a_query_that_gets_slower_weighs_more() {
     let score = |latency_gradient| {
         let mut snapshot = one(|state| state.cost_ns_per_record = 1.0);
-        snapshot.queries[0] = Some(QueryState { latency_gradient, gradient_samples: 1 });
+        snapshot.queries[0] =
+            Some(QueryState { latency_gradient, gradient_samples: 1, ..QueryState::default() });
         rank_in(&mut Enjima::default(), &snapshot).expect("it can run").score
     };
     let gradients = [0.0, 0.5, 1.0, 7.0, f64::INFINITY, -0.5, -1.0, -7.0, f64::NEG_INFINITY, f64::NAN];
@@ -277,7 +278,9 @@ fn thresholds_belong_to_a_query() {
         let snapshot = Snapshot { queries: vec![query], ..one(|state| state.pending = 1_200) };
         rank_in(&mut policy, &snapshot).expect("it can run").class
     };
-    let slower = |gradient_samples| Some(QueryState { latency_gradient: 0.5, gradient_samples });
+    let slower = |gradient_samples| {
+        Some(QueryState { latency_gradient: 0.5, gradient_samples, ..QueryState::default() })
+    };
     assert_eq!([9, 10, 11].map(|samples| class_after(slower(samples))), [1, 2, 2]);
     assert_eq!(class_after(slower(3)), 1);
     assert_eq!([13, 14].map(|samples| class_after(slower(samples))), [2, 2]);

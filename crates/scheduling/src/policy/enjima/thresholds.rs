@@ -111,7 +111,10 @@ mod tests {
         let mut thresholds = Thresholds::new(&settings());
         let mut seen = Vec::new();
         for (latency_gradient, gradient_samples) in gradients.iter().copied().zip(1..) {
-            thresholds.adapt(&settings(), &QueryState { latency_gradient, gradient_samples });
+            thresholds.adapt(
+                &settings(),
+                &QueryState { latency_gradient, gradient_samples, ..QueryState::default() },
+            );
             seen.push((thresholds.event_records(), thresholds.idle_ns() / 1_000));
         }
         assert_eq!(seen, expected, "{gradients:?}");
@@ -141,7 +144,10 @@ mod tests {
         let ten_steps: Vec<u64> = (2..=9).map(|thousands| thousands * 1_000).chain([9_000; 2]).collect();
         let mut thresholds = Thresholds::new(&settings());
         for (expected, gradient_samples) in ten_steps.into_iter().zip(1..) {
-            thresholds.adapt(&settings(), &QueryState { latency_gradient: 1.0, gradient_samples });
+            thresholds.adapt(
+                &settings(),
+                &QueryState { latency_gradient: 1.0, gradient_samples, ..QueryState::default() },
+            );
             assert_eq!(thresholds.event_records(), expected);
         }
     }
@@ -165,7 +171,10 @@ mod tests {
         let up: Vec<f64> = (0..40).map(|_| 0.9).collect();
         let mut thresholds = Thresholds::new(&settings());
         for (latency_gradient, gradient_samples) in down.into_iter().chain(up).zip(1..) {
-            thresholds.adapt(&settings(), &QueryState { latency_gradient, gradient_samples });
+            thresholds.adapt(
+                &settings(),
+                &QueryState { latency_gradient, gradient_samples, ..QueryState::default() },
+            );
             assert!((1.0..10_000.0).contains(&thresholds.event_records));
             assert!((1e3..1e8).contains(&thresholds.idle_ns));
         }
@@ -179,14 +188,28 @@ mod tests {
         let mut thresholds = Thresholds::new(&settings);
         let mut seen = Vec::new();
         for gradient_samples in [0, 1, 2, 3, 3, 4, 5, 6] {
-            thresholds.adapt(&settings, &QueryState { latency_gradient: 0.1, gradient_samples });
+            thresholds.adapt(
+                &settings,
+                &QueryState { latency_gradient: 0.1, gradient_samples, ..QueryState::default() },
+            );
             seen.push(thresholds.event_records());
         }
         assert_eq!(seen, [1_000, 1_000, 1_000, 1_100, 1_100, 1_100, 1_100, 1_210]);
         let before = thresholds;
-        thresholds.adapt(&settings, &QueryState { latency_gradient: f64::NAN, gradient_samples: 99 });
+        thresholds.adapt(
+            &settings,
+            &QueryState { latency_gradient: f64::NAN, gradient_samples: 99, ..QueryState::default() },
+        );
         assert_eq!(thresholds, before);
-        assert!(thresholds.are_of_another(&QueryState { latency_gradient: 0.0, gradient_samples: 5 }));
-        assert!(!thresholds.are_of_another(&QueryState { latency_gradient: 0.0, gradient_samples: 6 }));
+        assert!(thresholds.are_of_another(&QueryState {
+            latency_gradient: 0.0,
+            gradient_samples: 5,
+            ..QueryState::default()
+        }));
+        assert!(!thresholds.are_of_another(&QueryState {
+            latency_gradient: 0.0,
+            gradient_samples: 6,
+            ..QueryState::default()
+        }));
     }
 }

@@ -1,0 +1,197 @@
+//! Who is first, from snapshots written as text: `A>B` an edge between operators, `A!` watermark work, `A@7` blocks of an
+//! epoch that ends at 7 s, `A` input on an edge in order, `A*` a source on demand; `A-` nothing to do.
+
+use thalweg_model::{ProcessingTime, SeededEntropy};
+
+use super::*;
+use crate::snapshot::QueryState;
+use crate::test_bed::{Bed, Task};
+
+const BLOCK_RECORDS: u32 = 384;
+
+fn id(letter: &str) -> OperatorId {
+    OperatorId(u32::from(letter.as_bytes()[0] - b'A'))
+}
+
+fn state(act: &str) -> OperatorState {
+    let (kind, rest) = act.split_at(act.len().min(1));
+    let epoch_work = match kind {
+        "!" => EpochWork::Watermark,
+        "@" => EpochWork::Blocks { due: EventTime::from_secs(rest.parse().unwrap()) },
+        _ => EpochWork::Unknown,
+    };
+    let is_source = kind == "*";
+    OperatorState {
+        is_source,
+        is_on_demand: is_source,
+        pending: u64::from(kind != "-"),
+        epoch_work,
+        ..OperatorState::default()
+    }
+}
+
+/// Operators and edges in the order of the letters, which is upstream first; all of query 0.
+fn snapshot(text: &str) -> Snapshot {
+    let (edges, operators): (Vec<&str>, Vec<&str>) =
+        text.split_whitespace().partition(|word| word.contains('>'));
+    let mut downstream = vec![Vec::new(); operators.len()];
+    for edge in edges {
+        let (from, to) = edge.split_once('>').unwrap();
+        downstream[id(from).0 as usize].push(id(to));
+    }
+    Snapshot {
+        block_records: BLOCK_RECORDS,
+        operators: operators.iter().map(|operator| Some(state(&operator[1..]))).collect(),
+        queries: vec![Some(QueryState::default())],
+        downstream,
+        order: (0..operators.len() as u32).map(OperatorId).collect(),
+        ..Snapshot::default()
+    }
+}
+
+/// Who is ranked, the most urgent first, with the class in front of each group.
+fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
+    let ids = (0..snapshot.operators.len() as u32).map(OperatorId);
+    let mut ranked: Vec<(u64, u32)> =
+        ids.filter_map(|id| Some((policy.rank(snapshot, id)?.word(), id.0))).collect();
+    ranked.sort_unstable();
+    let mut shown = String::new();
+    let mut last_class = None;
+    for (word, id) in ranked {
+        if last_class != Some(word >> 60) {
+            shown += &format!(" {}:", word >> 60);
+            last_class = Some(word >> 60);
+        }
+        shown.push(char::from(b'A' + id as u8));
+    }
+    shown.trim_start().to_owned()
+}
+
+/// Which order operators come in when the next window ends at `next` seconds.
+fn check(next: Option<i64>, text: &str, expected: &str) {
+    let mut snapshot = snapshot(text);
+    snapshot.queries[0].as_mut().unwrap().next_window_end = next.map(EventTime::from_secs);
+    let mut policy = StreamBox::default();
+    policy.prepare(&snapshot);
+    assert_eq!(order(&policy, &snapshot), expected, "{text}");
+    for place in 0..snapshot.operators.len() as u32 {
+        let quantum = policy.quantum(&snapshot, OperatorId(place));
+        assert_eq!(quantum, Quantum { records: BLOCK_RECORDS });
+    }
+}
+
+/// Before NEM from the top on, behind it from the end on, sources last.
+#[test]
+fn the_first_pass_goes_down_and_the_second_up() {
+    check(Some(10), "A>B B>C C>D A* B@10 C@10 D@10", "1:BCD 3:A");
+    check(Some(9), "A>B B>C C>D A* B@10 C@10 D@10", "2:DCB 3:A");
+    check(Some(10), "A>B B>C C>D A* B@20 C@10 D@30", "1:C 2:DB 3:A");
+    check(Some(10), "A>B B>C C>D A* B- C@20 D-", "2:C 3:A");
+}
+
+/// Two copies of one operator, which both feed what is behind it.
+#[test]
+fn of_one_operator_the_oldest_epoch_is_first() {
+    check(Some(30), "A>B A>C B>D C>D A* B@20 C@10 D-", "1:CB 3:A");
+    check(Some(5), "A>B A>C B>D C>D A* B@20 C@10 D-", "2:CB 3:A");
+    // Those upstream come first, however young their epoch is.
+    check(Some(90), "A>B B>C A* B@90 C@10", "1:BC 3:A");
+    // Farther apart than words tell: by number.
+    check(Some(100_000), "A>B A>C A* B@20 C@10", "1:BC 3:A");
+}
+
+/// What watermarks have to do, and what they have put out, comes before both passes.
+#[test]
+fn watermark_tasks_come_first() {
+    check(Some(10), "A>B B>C C>D A* B@10 C! D", "0:DC 1:B 3:A");
+    check(Some(10), "A>B B>C C>D A* B! C! D", "0:DCB 3:A");
+    // A copy that claims blocks again does not make what it feeds a watermark's.
+    check(Some(10), "A>B B>C A* B@10 C@10", "1:BC 3:A");
+}
+
+/// A serial query knows no epochs: the sink's side is first.
+#[test]
+fn edges_in_order_are_left_to_the_second_pass() {
+    check(Some(10), "A>B B>C C>D A* B C D", "2:DCB 3:A");
+    check(None, "A>B B>C A* B@10 C", "2:CB 3:A");
+}
+
+/// NEM: watermarks that sinks have seen one after the other, in seconds; where it lies after each.
+fn check_moments(seen: &[Option<i64>], next: &[Option<i64>], expected_us: &[Option<i64>]) {
+    let mut moment = Moment::default();
+    for ((&seen, &next), &expected) in seen.iter().zip(next).zip(expected_us) {
+        let state = QueryState {
+            sink_watermark: seen.map(EventTime::from_secs),
+            next_window_end: next.map(EventTime::from_secs),
+            ..QueryState::default()
+        };
+        moment.advance(&state);
+        assert_eq!(moment.next_moment.map(EventTime::as_micros), expected, "{seen:?}");
+    }
+}
+
+#[test]
+fn the_next_moment_is_a_window_end_or_predicted() {
+    // By windows, before and after sinks have seen anything.
+    check_moments(
+        &[None, None, Some(10)],
+        &[None, Some(10), Some(20)],
+        &[None, Some(10_000_000), Some(20_000_000)],
+    );
+    // By history: at least a microsecond, then the mean advance.
+    check_moments(
+        &[None, Some(10), Some(12), Some(12)],
+        &[None; 4],
+        &[None, Some(10_000_001), Some(14_000_000), Some(14_000_000)],
+    );
+    check_moments(&[Some(0), Some(8), Some(24)], &[None; 3], &[Some(1), Some(16_000_000), Some(33_000_000)]);
+    // Another query under the number begins anew.
+    check_moments(
+        &[Some(10), Some(20), Some(3)],
+        &[None; 3],
+        &[Some(10_000_001), Some(30_000_000), Some(3_000_001)],
+    );
+    // Instants that are no finite times.
+    let mut moment = Moment::default();
+    for instant in [EventTime::MIN, EventTime::MAX] {
+        moment.advance(&QueryState { sink_watermark: Some(instant), ..QueryState::default() });
+        assert!(moment.next_moment > Some(EventTime::MIN));
+    }
+}
+
+/// Whatever an operator has, from the one that ran last on; sources last.
+#[test]
+fn without_priority_whatever_is_next_runs() {
+    let snapshot = snapshot("A>B B>C C>D A* B@10 C! D@90");
+    let mut policy = StreamBox::without_priority();
+    policy.prepare(&snapshot);
+    assert_eq!(order(&policy, &snapshot), "0:BCD 3:A");
+    let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::ZERO);
+    let (operator, query) = (id("C"), QueryId(0));
+    policy.feedback(&Completion { operator, query, started, ended, records_in: 1, records_out: 1 });
+    policy.prepare(&snapshot);
+    assert_eq!(order(&policy, &snapshot), "0:CDB 3:A");
+}
+
+/// The longest that anybody waits in 5,000 decisions while sources make as much as they are asked for.
+fn longest_wait_ns(policy: StreamBox, tasks: Vec<Task>) -> u64 {
+    let mut bed = Bed::new(Box::new(policy), BLOCK_RECORDS, tasks);
+    for _ in 0..5_000 {
+        bed.step();
+    }
+    bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
+}
+
+/// Decision 18: with any graphs behind sources on demand, some of which cost a thousand times what others do, all that can
+/// run is run once around what everybody holds, with as much again for what comes in meanwhile.
+#[test]
+fn nobody_starves_behind_sources_that_never_rest() {
+    for seed in 0..100 {
+        let tasks = || crate::policy::tests::random_behind_sources(&mut SeededEntropy::new(seed));
+        let around_ns: u64 = tasks().iter().map(|task| task.room_records * task.cost_ns).sum();
+        for policy in [StreamBox::default(), StreamBox::without_priority()] {
+            let waited_ns = longest_wait_ns(policy, tasks());
+            assert!(waited_ns <= 2 * around_ns, "{seed}: {waited_ns} ns of {around_ns}");
+        }
+    }
+}
