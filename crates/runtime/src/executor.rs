@@ -32,7 +32,7 @@ use std::sync::Arc;
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
 use thalweg_memory::{Baton, Pool};
 use thalweg_model::{Clock, ProcessingTime};
-use thalweg_scheduling::{OperatorId, Policy, Rank, Scale};
+use thalweg_scheduling::{OperatorId, Policy, Rank};
 
 pub(crate) use self::body::{Claim, Done, Outcome, TaskBody, discard};
 pub(crate) use self::turn::Bench;
@@ -90,8 +90,7 @@ pub(crate) struct Executor {
     source_grain_ns: u64,
     /// See [`limits::MEASURED_STEPS`].
     measured_steps: u32,
-    /// Whether workers may take what is hot before what ranks higher: the policy's scores mean amounts, and it asks for
-    /// no literal order.
+    /// Whether workers may take what is hot before what ranks higher: the policy allows it, and there are several.
     keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
@@ -131,7 +130,7 @@ impl Executor {
         workers: usize,
     ) -> Arc<Self> {
         let places = usize::try_from(limits::TASKS.max).expect("the number of tasks is bounded");
-        let keeps_home = workers > 1 && policy.scale() == Scale::Ratio && policy.conserves_work();
+        let keeps_home = workers > 1 && policy.keeps_home();
         Arc::new(Executor {
             batons: (0..places).map(|_| Baton::default()).collect(),
             homes: (0..places).map(|_| AtomicU32::new(HOMELESS)).collect(),

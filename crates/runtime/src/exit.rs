@@ -5,8 +5,9 @@ mod blocks;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, Either, EventTime, Fault, Mark, Output, ProcessingTime, Record, Sink};
+use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink};
 
+use crate::closings::Closings;
 use crate::edge::{EdgeOutput, EitherOutput, Writer};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
@@ -129,37 +130,71 @@ impl<L: Send + 'static, R: Send + 'static> Exit<Either<L, R>> for ToEdges<L, R> 
 pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
     pub(crate) results: AtomicU64,
-    pub(crate) latencies: Mutex<Latencies>,
-    /// Sum, in ns, and number of all latencies since the start. Relaxed: the policy looks at their change over a tenth
-    /// of a second.
-    latency_sum_ns: AtomicU64,
-    latency_count: AtomicU64,
-    /// Of each sink. The lock is taken when a sink is made and when somebody asks, never by a step.
+    pub(crate) latencies: Delays,
+    /// From the ingestion of a watermark that closes something to its arrival at all sinks.
+    pub(crate) output_delays: Delays,
+    pub(crate) closings: Closings,
+    /// Of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a watermark has
+    /// closed is delivered: never by a step that delivers nothing of the kind.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
 }
 
+/// Delays of one kind.
+#[derive(Debug)]
+pub(crate) struct Delays {
+    /// Since they were last taken.
+    pub(crate) all: Mutex<Latencies>,
+    /// Sum, in ns, and number of all since the start. Relaxed: the policy looks at their change over a tenth of a second.
+    sum_ns: AtomicU64,
+    count: AtomicU64,
+}
+
+impl Delays {
+    fn new() -> Self {
+        Delays { all: Mutex::new(Latencies::new()), sum_ns: AtomicU64::new(0), count: AtomicU64::new(0) }
+    }
+
+    fn note(&self, delay_ns: u64) {
+        self.all.lock().record(delay_ns);
+        self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// All since the start, whatever a handle has taken out.
+    pub(crate) fn sums(&self) -> LatencySums {
+        LatencySums { sum_ns: self.sum_ns.load(Ordering::Relaxed), count: self.count.load(Ordering::Relaxed) }
+    }
+
+    /// Takes out what was counted since the last time.
+    pub(crate) fn take(&self) -> Latencies {
+        // Made before the lock is taken: sinks wait for it.
+        let nothing = Latencies::new();
+        std::mem::replace(&mut *self.all.lock(), nothing)
+    }
+}
+
 impl Delivered {
-    pub(crate) fn new() -> Arc<Self> {
+    /// Of a query in which something happens at these watermarks.
+    pub(crate) fn new(horizon: Horizon) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
-            latencies: Mutex::new(Latencies::new()),
-            latency_sum_ns: AtomicU64::new(0),
-            latency_count: AtomicU64::new(0),
+            latencies: Delays::new(),
+            output_delays: Delays::new(),
+            closings: Closings::new(horizon),
             watermarks: Mutex::new(Vec::new()),
         })
     }
 
-    fn note_latency(&self, latency_ns: u64) {
-        self.latencies.lock().record(latency_ns);
-        self.latency_sum_ns.fetch_add(latency_ns, Ordering::Relaxed);
-        self.latency_count.fetch_add(1, Ordering::Relaxed);
+    /// The first instant behind what all sinks have `seen` at which something happens; none if that is not known.
+    pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
+        self.closings.next_window_end(seen)
     }
 
-    /// All latencies since the start, whatever a handle has taken out.
-    pub(crate) fn latency_sums(&self) -> LatencySums {
-        LatencySums {
-            sum_ns: self.latency_sum_ns.load(Ordering::Relaxed),
-            count: self.latency_count.load(Ordering::Relaxed),
+    /// A sink has seen a watermark.
+    fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
+        if self.closings.may_deliver(watermark) {
+            let note = |delay_ns| self.output_delays.note(delay_ns);
+            self.closings.deliver(|| self.watermark(), clock.now(), note);
         }
     }
 
@@ -261,9 +296,12 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
         match mark {
             Mark::Latency(intended) => {
                 let latency_ns = clock.now().nanos_since(intended);
-                self.delivered.note_latency(latency_ns);
+                self.delivered.latencies.note(latency_ns);
             }
-            Mark::Watermark(watermark) => self.watermark.set(watermark),
+            Mark::Watermark(watermark) => {
+                self.watermark.set(watermark);
+                self.delivered.note_watermark(watermark, clock);
+            }
             Mark::InputWatermark(_) | Mark::Idle | Mark::Barrier(_) | Mark::End => {}
         }
         self.sink.on_mark(mark)?;
@@ -298,7 +336,7 @@ mod tests {
 
     /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the one at the end of the stream.
     fn check(marks: &str, expected: Option<EventTime>) {
-        let delivered = Delivered::new();
+        let delivered = Delivered::new(Horizon::NONE);
         let mut sinks = [(); 2].map(|()| SinkExit::new(Nowhere, Arc::clone(&delivered)));
         for mark in marks.split_whitespace() {
             let (sink, seconds) = mark.split_at(1);

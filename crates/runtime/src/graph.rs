@@ -17,6 +17,7 @@ use thalweg_model::{Deferred, Entropy, Horizon, Operator, Source, WatermarkStrat
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use self::stage::{Opening, Part, Stage, StagePlan};
+use crate::closings::Ingestion;
 use crate::epochs::Ledger;
 use crate::error::PlanError;
 use crate::exit::Delivered;
@@ -233,13 +234,14 @@ impl Graph {
         let horizon = chain.horizon();
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let probe = Arc::clone(&opened.probe);
+            let ingestion = Ingestion::new(Arc::clone(&opened.delivered));
             if X::IS_EDGE
                 && let Some(exit) = exit.open_split()
             {
-                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe));
+                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion));
             }
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
-            Box::new(SourceTask::new(source, watermarks, chain, exit, probe))
+            Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
@@ -374,10 +376,11 @@ impl Graph {
             });
         }
         let Graph { name, mut tasks, .. } = self;
-        open_containers(&mut tasks, &mut edges, pool, limits)
+        let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
+        open_containers(&mut tasks, &mut edges, pool, limits, &horizon)
             .map_err(|(place, error)| refused(place, error))?;
 
-        let delivered = Delivered::new();
+        let delivered = Delivered::new(horizon);
         let mut built = Vec::new();
         let plans: Vec<(Vec<ReaderOf>, Vec<usize>)> =
             tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
@@ -501,15 +504,15 @@ fn open_containers(
     edges: &mut [OpenedEdge],
     pool: &Arc<Pool>,
     limits: EdgeLimits,
+    horizon: &Horizon,
 ) -> Result<(), (usize, thalweg_memory::edge::EdgeError)> {
-    let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
     for place in (0..tasks.len()).rev() {
         let writes =
             |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();
         let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
         let inputs = tasks[place].inputs.clone();
         if let Making::Stage(stage) = &mut tasks[place].making {
-            let opening = Opening { pool, limits, splits, horizon: &horizon, copies: 1 };
+            let opening = Opening { pool, limits, splits, horizon, copies: 1 };
             let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
             for ReaderOf { edge, reader } in inputs {
                 if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {

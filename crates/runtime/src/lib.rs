@@ -6,7 +6,8 @@
 //! 2. [`graph`]: what a query is before it runs, and the checks it passes.
 //! 3. [`edge`]: the memory's edges, spoken to in the model's terms.
 //! 4. [`exit`]: where a task writes: an edge or a sink.
-//!    `epochs`: the containers between tasks that several workers share.
+//!    `epochs`: the containers between tasks that several workers share; `closings`: how long results take from the
+//!    watermark that closes them on.
 //! 5. [`task`]: a source or an operator chain with its ends, run a step at a time.
 //! 6. `executor`: who runs next, and what happens when a run ends; [`worker`] drives it. Below it: `board`, where
 //!    ranks and due times stand; `ranker`, which asks the policy; `idle`, where workers sleep; `meter` and `gradient`,
@@ -21,6 +22,7 @@
 
 mod board;
 pub mod clock;
+mod closings;
 mod cores;
 pub mod edge;
 pub mod engine;

@@ -54,6 +54,13 @@ pub struct QueryMetrics {
     pub latency_sum_ns: u64,
     /// How many there were.
     pub latency_count: u64,
+    /// Output delays, from when a watermark that closes something was taken in until all sinks have seen it, since they were
+    /// last [taken](crate::QueryHandle::take_output_delays).
+    pub output_delay: Option<LatencySummary>,
+    /// Sum of all output delays in nanoseconds, whether taken or not.
+    pub output_delay_sum_ns: u64,
+    /// How many there were.
+    pub output_delay_count: u64,
     /// Each task, in the order of the graph.
     pub tasks: Vec<TaskMetrics>,
     /// Each edge.
@@ -157,8 +164,8 @@ fn ratio(count: u64, per: u64) -> Option<f64> {
 
 impl QueryMetrics {
     /// What was done between `earlier` and this: counters, and the span they cover, are subtracted; how it stands, what
-    /// is held and what is pending is as it is now. The latency is that of this moment, its sum and count are of the
-    /// interval.
+    /// is held and what is pending is as it is now. Latency and output delay are those of this moment, their sums and
+    /// counts are of the interval.
     ///
     /// # Panics
     /// If the two are not of the same query.
@@ -177,6 +184,8 @@ impl QueryMetrics {
             results_out: self.results_out.saturating_sub(earlier.results_out),
             latency_sum_ns: self.latency_sum_ns.saturating_sub(earlier.latency_sum_ns),
             latency_count: self.latency_count.saturating_sub(earlier.latency_count),
+            output_delay_sum_ns: self.output_delay_sum_ns.saturating_sub(earlier.output_delay_sum_ns),
+            output_delay_count: self.output_delay_count.saturating_sub(earlier.output_delay_count),
             tasks: pairs.map(|(now, then)| now.since(then)).collect(),
             edges: edges.map(|(now, then)| now.since(then)).collect(),
             ..self.clone()

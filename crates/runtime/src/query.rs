@@ -155,6 +155,12 @@ pub struct QueryReport {
     pub latency: Option<LatencySummary>,
     /// The same, to be merged with others.
     pub latencies: Latencies,
+    /// Output delays: from when a watermark that closes something, such as a window, was taken in until all sinks have seen
+    /// it; since they were last [taken](QueryHandle::take_output_delays), in short. None where nothing closes before the end
+    /// of the stream.
+    pub output_delay: Option<LatencySummary>,
+    /// The same, to be merged with others.
+    pub output_delays: Latencies,
 }
 
 impl QueryReport {
@@ -277,7 +283,8 @@ impl QueryShared {
         let ended = || self.seen.iter().filter_map(|task| task.meter.ended()).max();
         let has_ended = matches!(state, QueryState::Finished | QueryState::Failed);
         let at = if has_ended { ended() } else { None }.unwrap_or_else(|| clock.now());
-        let LatencySums { sum_ns: latency_sum_ns, count: latency_count } = self.delivered.latency_sums();
+        let LatencySums { sum_ns: latency_sum_ns, count: latency_count } = self.delivered.latencies.sums();
+        let delays = self.delivered.output_delays.sums();
         QueryMetrics {
             query: self.name.clone(),
             serial: *serial,
@@ -287,9 +294,12 @@ impl QueryShared {
             events_in: self.events_in(),
             results_out: self.delivered.results.load(Ordering::Relaxed),
             watermark: self.delivered.watermark(),
-            latency: self.delivered.latencies.lock().summary(),
+            latency: self.delivered.latencies.all.lock().summary(),
             latency_sum_ns,
             latency_count,
+            output_delay: self.delivered.output_delays.all.lock().summary(),
+            output_delay_sum_ns: delays.sum_ns,
+            output_delay_count: delays.count,
             tasks: self.seen.iter().map(|task| task.metrics(at)).collect(),
             edges: self.edges.iter().map(edge_metrics).collect(),
         }
@@ -352,7 +362,8 @@ impl QueryShared {
     }
 
     fn report(&self, operators: Vec<OperatorCounts>) -> QueryReport {
-        let latencies = self.take_latencies();
+        let latencies = self.delivered.latencies.take();
+        let output_delays = self.delivered.output_delays.take();
         QueryReport {
             query: self.name.clone(),
             events_in: self.events_in(),
@@ -367,13 +378,9 @@ impl QueryShared {
             edges: self.edges.iter().map(edge_counts).collect(),
             latency: latencies.summary(),
             latencies,
+            output_delay: output_delays.summary(),
+            output_delays,
         }
-    }
-
-    fn take_latencies(&self) -> Latencies {
-        // Made before the lock is taken: sinks wait for it.
-        let nothing = Latencies::new();
-        std::mem::replace(&mut *self.delivered.latencies.lock(), nothing)
     }
 }
 
@@ -457,7 +464,12 @@ impl QueryHandle {
     /// Takes out the latencies that were measured since they were last taken; those to come are counted from zero.
     /// Whoever wants the figures of an interval takes them at both of its ends; whoever wants all merges what was taken.
     pub fn take_latencies(&self) -> Latencies {
-        self.shared.take_latencies()
+        self.shared.delivered.latencies.take()
+    }
+
+    /// Takes out the output delays in the same way.
+    pub fn take_output_delays(&self) -> Latencies {
+        self.shared.delivered.output_delays.take()
     }
 
     /// What each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
@@ -476,7 +488,7 @@ impl QueryHandle {
             bad: self.shared.sum(|meter| &meter.bad),
             pending: edges.iter().map(|edge| edge_counts(edge).pending).sum(),
             watermark: delivered.watermark(),
-            latency: delivered.latencies.lock().summary(),
+            latency: delivered.latencies.all.lock().summary(),
         }
     }
 

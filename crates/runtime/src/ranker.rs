@@ -277,9 +277,17 @@ impl Ranker {
             self.sampled_at = now;
             for (view, state) in self.queries.iter_mut().zip(&mut self.snapshot.queries) {
                 if let (Some(view), Some(state)) = (view, state) {
-                    view.gradient.sample(view.shared.delivered.latency_sums(), now);
+                    view.gradient.sample(view.shared.delivered.latencies.sums(), now);
                     state.latency_gradient = view.gradient.mean();
                     state.gradient_samples = view.gradient.samples();
+                }
+            }
+        }
+        if self.reads.contain(Fields::EPOCHS) {
+            for (view, state) in self.queries.iter().zip(&mut self.snapshot.queries) {
+                if let (Some(view), Some(state)) = (view, state) {
+                    state.sink_watermark = view.shared.delivered.watermark();
+                    state.next_window_end = view.shared.delivered.next_window_end(state.sink_watermark);
                 }
             }
         }
@@ -332,7 +340,11 @@ impl View {
             last_run_ended: self.last_run_ended,
             cost_ns_per_record: self.cost_ns,
             selectivity: self.selectivity,
-            epoch_work: EpochWork::Unknown,
+            epoch_work: if reads.contain(Fields::EPOCHS) {
+                probe.epoch_work(now)
+            } else {
+                EpochWork::Unknown
+            },
         }
     }
 

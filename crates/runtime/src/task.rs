@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
 use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
+use thalweg_scheduling::EpochWork;
 
 pub(crate) use self::inlet::{Inlet, Outlet, Position};
 use crate::lender::StateLender;
@@ -211,7 +212,13 @@ impl Probe {
     }
 
     fn closed(&self) -> u64 {
-        self.outputs.iter().map(Outlet::closed).sum()
+        let read: u64 = self.inputs.iter().map(Inlet::closed).sum();
+        read + self.outputs.iter().map(Outlet::closed).sum::<u64>()
+    }
+
+    /// What waits, by epochs.
+    pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
+        self.inputs.first().map_or(EpochWork::Unknown, |inlet| inlet.epoch_work(now))
     }
 
     /// What has changed since then for others.

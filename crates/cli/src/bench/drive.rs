@@ -42,6 +42,8 @@ pub struct Measured {
     /// CPU time of the process.
     pub cpu_s: f64,
     pub latency: Option<LatencySummary>,
+    /// From when a watermark that closes something was taken in until the sinks have seen it.
+    pub output_delay: Option<LatencySummary>,
 }
 
 /// How long to run.
@@ -111,6 +113,7 @@ pub fn drive(
     moments.push(Moment {
         events: reports.iter().map(|report| report.events_in).collect(),
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
+        output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
         ..Moment::now(&[])
     });
 
@@ -137,14 +140,16 @@ struct Moment {
     events: Vec<u64>,
     /// Of each query, since the moment before this one.
     latencies: Vec<Latencies>,
+    output_delays: Vec<Latencies>,
 }
 
 impl Moment {
     fn now(queries: &[QueryHandle]) -> Self {
         // Latencies first: what is left of them is nothing, of which a summary is made in no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
+        let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
-        Moment { at: Instant::now(), cpu_s: system::cpu_seconds(), events, latencies }
+        Moment { at: Instant::now(), cpu_s: system::cpu_seconds(), events, latencies, output_delays }
     }
 }
 
@@ -155,8 +160,11 @@ impl Measured {
         let seconds = (to.at - from.at).as_secs_f64();
         let events = to.events.iter().zip(&from.events).map(|(behind, before)| behind - before);
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
-        let mut latencies = Latencies::new();
-        moments[1..].iter().flat_map(|moment| &moment.latencies).for_each(|some| latencies.merge(some));
+        let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
+            let mut merged = Latencies::new();
+            moments[1..].iter().flat_map(of).for_each(|some| merged.merge(some));
+            merged.summary()
+        };
         Measured {
             seconds,
             throughput_per_s: per_s.iter().sum(),
@@ -165,7 +173,8 @@ impl Measured {
                 per_s.iter().copied().fold(0.0, f64::max),
             ],
             cpu_s: to.cpu_s - from.cpu_s,
-            latency: latencies.summary(),
+            latency: merged(|moment| &moment.latencies),
+            output_delay: merged(|moment| &moment.output_delays),
         }
     }
 }

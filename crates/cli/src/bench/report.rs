@@ -38,6 +38,9 @@ pub struct Figures {
     /// How long was measured.
     pub seconds: f64,
     pub latency_us: Option<Latency>,
+    /// From when a watermark that closes something was taken in until the sinks have seen it; `null` where nothing was closed
+    /// while it was measured.
+    pub output_delay_us: Option<Latency>,
     pub result_latency_us: Option<Latency>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -131,6 +134,7 @@ impl Figures {
             unanswered: None,
             seconds: 0.0,
             latency_us: None,
+            output_delay_us: None,
             result_latency_us: None,
             processing_latency_us: None,
             deadlines_met: None,
@@ -173,6 +177,7 @@ impl Figures {
             filtered: driven.total(|report| report.total(|counts| counts.filtered)),
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
+            output_delay_us: measured.output_delay.map(Into::into),
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
@@ -216,10 +221,13 @@ impl Figures {
         if let Some(path) = &self.diverted {
             text += &format!("  bad lines   in {}\n", path.display());
         }
-        if let Some(Latency { mean, p50, p99, max, count, .. }) = self.latency_us {
-            let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
-            text +=
-                &format!("  latency     mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} markers)\n");
+        for (name, delays, what) in
+            [("latency     ", self.latency_us, "markers"), ("delay       ", self.output_delay_us, "closings")]
+        {
+            if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
+                let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
+                text += &format!("  {name}mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n");
+            }
         }
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");

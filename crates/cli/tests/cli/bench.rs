@@ -12,7 +12,7 @@ use crate::support::{Folder, HEADER, Ran, trip};
 
 /// The names that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel chain workers queries offered_per_s \
-                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us \
+                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us \
                              result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
@@ -138,6 +138,21 @@ fn at_a_rate_latency_is_measured() {
     assert!(latency["count"].as_u64().unwrap() > 0, "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| latency[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+}
+
+/// Windows of 50 ms end at a given rate while it is measured; what comes before the first end is none.
+#[test]
+fn at_a_rate_output_delay_is_measured() {
+    let folder = Folder::new("output_delay");
+    let figures = folder.json("bench ysb --seconds 0.5 --warmup 0.1 --rate 20000 --window 50ms");
+    assert_right(&figures);
+    let delay = &figures["output_delay_us"];
+    let count = delay["count"].as_u64().unwrap();
+    assert!((5..=11).contains(&count), "{figures}");
+    let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| delay[name].as_f64().unwrap());
+    assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+    let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 1m");
+    assert_eq!(figures["output_delay_us"], Value::Null, "{figures}");
 }
 
 /// The rate is each query's own, the figures are those of all, and each has a file of results, which together are the

@@ -161,4 +161,6 @@ fn records_of<T, B: Carrier<T>>(bundle: &Bundle<B>) -> u64 {
 fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
     let oldest_ns = shelf.front().map_or(u64::MAX, |bundle| bundle.arrived_ns);
     counts.oldest_ns.store(oldest_ns, Ordering::Relaxed);
+    let oldest_epoch = shelf.front().map_or(u64::MAX, |bundle| bundle.epoch);
+    counts.oldest_epoch.store(oldest_epoch, Ordering::Relaxed);
 }

@@ -72,9 +72,16 @@ pub(crate) struct ShelfCounts {
     pub(super) records_out: AtomicU64,
     /// When the bundle in front was deposited, in ns; `u64::MAX` without one.
     pub(super) oldest_ns: AtomicU64,
+    /// Its epoch, the oldest on the shelf; `u64::MAX` without one.
+    pub(super) oldest_epoch: AtomicU64,
 }
 
 impl ShelfCounts {
+    fn empty() -> Self {
+        let (oldest_ns, oldest_epoch) = (AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX));
+        ShelfCounts { oldest_ns, oldest_epoch, ..ShelfCounts::default() }
+    }
+
     fn unclaimed(&self) -> u64 {
         // What went out first, so that it has not passed what came in.
         let bundles_out = self.bundles_out.load(Ordering::Relaxed);
@@ -109,6 +116,9 @@ pub struct Ledger {
     is_over: AtomicBool,
     pub(super) merging: MergingCounts,
     pub(super) shelves: Box<[CacheAligned<ShelfCounts>]>,
+    /// Of each open epoch, by its number modulo their length: the instant at or behind which the first watermark is its end,
+    /// as the bits of its microseconds. Written, Relaxed, under the origin's lock before anybody can deposit into it.
+    boundaries: Box<[AtomicU64]>,
     /// Where ends are handed on, if what is derived needs no closing.
     outlets: Vec<Arc<Ledger>>,
     pub(crate) space: Arc<dyn Space>,
@@ -144,11 +154,6 @@ struct Life {
 impl Ledger {
     /// The ledger in front of a task whose copies find bundles on so many shelves; ends go to `outlets`, or become items.
     pub(crate) fn new(homes: usize, outlets: Vec<Arc<Ledger>>, space: Arc<dyn Space>) -> Arc<Self> {
-        let shelf = || {
-            let counts = ShelfCounts::default();
-            counts.oldest_ns.store(u64::MAX, Ordering::Relaxed);
-            CacheAligned(counts)
-        };
         Arc::new(Ledger {
             unconsumed: (0..EPOCHS_MAX).map(|_| CacheAligned(AtomicU64::new(0))).collect(),
             life: Mutex::new(Life {
@@ -166,7 +171,8 @@ impl Ledger {
             markers_dropped: AtomicU64::new(0),
             is_over: AtomicBool::new(false),
             merging: MergingCounts::default(),
-            shelves: (0..homes).map(|_| shelf()).collect(),
+            shelves: (0..homes).map(|_| CacheAligned(ShelfCounts::empty())).collect(),
+            boundaries: (0..EPOCHS_MAX).map(|_| AtomicU64::new(0)).collect(),
             outlets,
             space,
         })
@@ -174,6 +180,23 @@ impl Ledger {
 
     fn place(&self, epoch: u64) -> &AtomicU64 {
         &self.unconsumed[(epoch % EPOCHS_MAX) as usize]
+    }
+
+    /// Opens an epoch here and further on: it ends with the first watermark at or behind `boundary`.
+    pub(super) fn open(&self, epoch: u64, boundary: EventTime) {
+        let bits = boundary.as_micros().cast_unsigned();
+        self.boundaries[(epoch % EPOCHS_MAX) as usize].store(bits, Ordering::Relaxed);
+        self.outlets.iter().for_each(|outlet| outlet.open(epoch, boundary));
+    }
+
+    /// The boundary of the oldest epoch of which a copy has something to do: what it may claim, or what it has at hand; that
+    /// is of an epoch that is not consumed, and taken to be the oldest of those.
+    pub(crate) fn due(&self, copy: usize, now: ProcessingTime) -> EventTime {
+        let waiting = self.claimable_shelves(copy, now);
+        let oldest = waiting.map(|shelf| shelf.oldest_epoch.load(Ordering::Relaxed)).min();
+        let epoch = oldest.filter(|&epoch| epoch < u64::MAX).unwrap_or_else(|| self.oldest());
+        let bits = self.boundaries[(epoch % EPOCHS_MAX) as usize].load(Ordering::Relaxed);
+        EventTime::from_micros(bits.cast_signed())
     }
 
     /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left.
@@ -376,9 +399,13 @@ impl Ledger {
 
     /// Records that a copy may claim: its own, and those of others that have waited for long.
     pub(crate) fn claimable(&self, copy: usize, now: ProcessingTime) -> u64 {
+        self.claimable_shelves(copy, now).map(ShelfCounts::unclaimed).sum()
+    }
+
+    fn claimable_shelves(&self, copy: usize, now: ProcessingTime) -> impl Iterator<Item = &ShelfCounts> {
         let shelves = self.shelves.iter().enumerate();
-        let own_or_old = shelves.filter(|(place, shelf)| *place == copy || shelf.is_old(now));
-        own_or_old.map(|(_, shelf)| shelf.unclaimed()).sum()
+        let own_or_old = shelves.filter(move |(place, shelf)| *place == copy || shelf.is_old(now));
+        own_or_old.map(|(_, shelf)| &**shelf)
     }
 
     /// When the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.

@@ -69,6 +69,7 @@ impl Origin {
     pub(crate) fn new(splits: usize, horizon: Horizon, ledgers: Vec<Arc<Ledger>>) -> Arc<Self> {
         let split = || Split { epoch: 0, watermark: EventTime::MIN, is_idle: false, is_over: false };
         let first = Open { boundary: horizon.next_after(EventTime::MIN), left_at: EventTime::MAX };
+        ledgers.iter().for_each(|ledger| ledger.open(0, first.boundary));
         let state = State {
             splits: (0..splits).map(|_| split()).collect(),
             oldest: 0,
@@ -96,7 +97,7 @@ impl Origin {
         // Where others are far behind, the youngest epoch goes on: its end would change nothing that they wait for.
         let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
         let limit = oldest + EPOCHS_MAX;
-        state.leave(index, &self.horizon, limit);
+        state.leave(index, &self.horizon, &self.ledgers, limit);
         state.assign_ends(&self.ledgers);
         self.standing(&state, index)
     }
@@ -152,7 +153,7 @@ impl State {
     }
 
     /// Lets a split leave the epochs whose boundaries its watermark has reached; new ones are begun below `limit`.
-    fn leave(&mut self, index: usize, horizon: &Horizon, limit: u64) {
+    fn leave(&mut self, index: usize, horizon: &Horizon, ledgers: &[Arc<Ledger>], limit: u64) {
         let watermark = self.splits[index].watermark;
         loop {
             let place = (self.splits[index].epoch - self.oldest) as usize;
@@ -171,7 +172,10 @@ impl State {
                     return;
                 }
                 let from = boundary.max(least);
-                self.open.push_back(Open { boundary: horizon.next_after(from), left_at: EventTime::MAX });
+                let boundary = horizon.next_after(from);
+                let youngest = self.oldest + self.open.len() as u64;
+                ledgers.iter().for_each(|ledger| ledger.open(youngest, boundary));
+                self.open.push_back(Open { boundary, left_at: EventTime::MAX });
             }
             let left = &mut self.open[place];
             left.left_at = left.left_at.min(watermark);

@@ -45,6 +45,7 @@ enum Of {
     /// One sample for each state, of which one is 1.
     QueryState,
     Latency,
+    OutputDelay,
     Task(fn(&TaskMetrics) -> Option<Value>),
     Operator(fn(&OperatorCounts) -> Option<Value>),
     Edge(fn(&EdgeMetrics) -> Option<Value>),
@@ -81,7 +82,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
 }
 
 /// Every metric, in the order of the text.
-const ALL: [Metric; 42] = [
+const ALL: [Metric; 43] = [
     counter(
         "thalweg_queries_submitted_total",
         "queries",
@@ -189,6 +190,12 @@ const ALL: [Metric; 42] = [
         "seconds",
         "From when a record should have been sent until its results were at the sink; quantiles since they were last taken by a handle, sum and count since the start",
         Of::Latency,
+    ),
+    summary(
+        "thalweg_query_output_delay_seconds",
+        "seconds",
+        "From when a watermark that closes something, such as a window, was taken in until all sinks have seen it, behind the results; quantiles since they were last taken by a handle, sum and count since the start",
+        Of::OutputDelay,
     ),
     counter(
         "thalweg_task_records_in_total",
@@ -359,7 +366,13 @@ impl EngineMetrics {
                         sample("", &[("worker", &index)], value(worker))?;
                     }
                 }
-                Of::Query(_) | Of::QueryState | Of::Latency | Of::Task(_) | Of::Operator(_) | Of::Edge(_) => {
+                Of::Query(_)
+                | Of::QueryState
+                | Of::Latency
+                | Of::OutputDelay
+                | Of::Task(_)
+                | Of::Operator(_)
+                | Of::Edge(_) => {
                     for query in &self.queries {
                         query.sample(of, &mut sample)?;
                     }
@@ -387,16 +400,20 @@ impl QueryMetrics {
                     sample("", &[query, serial, ("state", &name)], is_state)?;
                 }
             }
-            Of::Latency => {
-                let quantiles = self.latency.map(|latency| {
+            Of::Latency | Of::OutputDelay => {
+                let (summary, sum_ns, count) = match of {
+                    Of::Latency => (self.latency, self.latency_sum_ns, self.latency_count),
+                    _ => (self.output_delay, self.output_delay_sum_ns, self.output_delay_count),
+                };
+                let quantiles = summary.map(|latency| {
                     let quantiles = [latency.p50_ns, latency.p90_ns, latency.p99_ns, latency.p999_ns];
                     ["0.5", "0.9", "0.99", "0.999"].into_iter().zip(quantiles)
                 });
                 for (quantile, ns) in quantiles.into_iter().flatten() {
                     sample("", &[query, serial, ("quantile", &quantile)], nanos(ns))?;
                 }
-                sample("_sum", &[query, serial], nanos(self.latency_sum_ns))?;
-                sample("_count", &[query, serial], whole(self.latency_count))?;
+                sample("_sum", &[query, serial], nanos(sum_ns))?;
+                sample("_count", &[query, serial], whole(count))?;
             }
             Of::Task(value) => {
                 for task in &self.tasks {
@@ -515,7 +532,7 @@ pub fn table() -> String {
             Of::Worker(_) => "`worker`",
             Of::Query(_) => "`query`, `serial`",
             Of::QueryState => "`query`, `serial`, `state`",
-            Of::Latency => "`query`, `serial`, `quantile`",
+            Of::Latency | Of::OutputDelay => "`query`, `serial`, `quantile`",
             Of::Task(_) => "`query`, `serial`, `task`",
             Of::Operator(_) => "`query`, `serial`, `task`, `operator`",
             Of::Edge(_) => "`query`, `serial`, `edge`",

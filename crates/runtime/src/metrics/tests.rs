@@ -54,6 +54,9 @@ fn query(scale: u64) -> QueryMetrics {
         latency: None,
         latency_sum_ns: 600 * scale,
         latency_count: 2 * scale,
+        output_delay: None,
+        output_delay_sum_ns: 60 * scale,
+        output_delay_count: scale,
         tasks: vec![task],
         edges: vec![EdgeMetrics { counts, chunks: scale, chunk_bytes: 4_096 * scale }],
     }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::ProcessingTime;
+use thalweg_scheduling::EpochWork;
 
 use crate::epochs::Ledger;
 
@@ -86,6 +87,24 @@ impl Inlet {
             }
             // What results are waiting for has waited longest of all.
             Inlet::Epochs(ledger) => (ledger.closings_waiting() > 0).then_some(0),
+        }
+    }
+
+    /// What waits, by epochs.
+    pub(crate) fn epoch_work(&self, now: ProcessingTime) -> EpochWork {
+        match self {
+            Inlet::Edge(..) => EpochWork::Unknown,
+            Inlet::Claims(ledger, _) if ledger.pairs_waiting() > 0 => EpochWork::Watermark,
+            Inlet::Claims(ledger, copy) => EpochWork::Blocks { due: ledger.due(*copy, now) },
+            Inlet::Epochs(_) => EpochWork::Watermark,
+        }
+    }
+
+    /// What became of epochs that are put together there.
+    pub(crate) fn closed(&self) -> u64 {
+        match self {
+            Inlet::Edge(..) | Inlet::Claims(..) => 0,
+            Inlet::Epochs(ledger) => ledger.closed(),
         }
     }
 

@@ -10,6 +10,7 @@ use thalweg_model::{
 
 use super::tail::Tail;
 use super::{Oddities, Probe, StepContext, StepReport, Task};
+use crate::closings::Ingestion;
 use crate::edge::Watched;
 use crate::exit::Exit;
 use crate::lender::StateLender;
@@ -22,6 +23,7 @@ pub(crate) struct SourceTask<S, W, C, E> {
     source: S,
     tracker: W,
     silence: Silence,
+    ingestion: Ingestion,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
     /// Whether the last marks are queued.
@@ -67,6 +69,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
         chain: C,
         exit: E,
         probe: Arc<Probe>,
+        ingestion: Ingestion,
     ) -> Self {
         let idle_after = watermarks.strategy().idle_after;
         let idle_after_ns = idle_after.map(|after| u64::try_from(after.as_nanos()).unwrap_or(u64::MAX));
@@ -74,6 +77,7 @@ impl<S: Source, W: Track<S::Item>, C, E> SourceTask<S, W, C, E> {
             source,
             tracker: watermarks.tracker(),
             silence: Silence { idle_after_ns, since: None, is_idle: false, idled: 0 },
+            ingestion,
             tail: Tail::new(chain, exit),
             probe,
             is_over: false,
@@ -146,7 +150,7 @@ where
         {
             if self.probe.is_stopped() {
                 self.source.finish()?;
-                self.end();
+                self.end(context.now);
                 continue;
             }
             let (polled, passed, due) = {
@@ -174,16 +178,18 @@ where
             if passed > 0 {
                 self.silence.break_at(context.now);
             } else if self.silence.falls_idle(context.now) {
+                self.ingestion.note_away(context.now);
                 self.tail.mark(Mark::Idle);
             }
             if let Some(watermark) = due {
+                self.ingestion.note_watermark(watermark, context.now);
                 self.tail.mark(Mark::Watermark(watermark));
             }
             if let Some(intended) = polled.latency {
                 self.tail.mark(Mark::Latency(intended));
             }
             match polled.status {
-                SourceStatus::Ended => self.end(),
+                SourceStatus::Ended => self.end(context.now),
                 SourceStatus::IdleUntil(due) => {
                     let idle_at = self.silence.idle_at(context.now).unwrap_or(ProcessingTime::NEVER);
                     let due = due.min(idle_at);
@@ -220,8 +226,9 @@ where
 
 impl<S, W, C, E> SourceTask<S, W, C, E> {
     /// Queues the last marks: a watermark that fires everything, and the end.
-    fn end(&mut self) {
+    fn end(&mut self, now: ProcessingTime) {
         self.is_over = true;
+        self.ingestion.note_away(now);
         self.tail.mark(Mark::Watermark(EventTime::MAX));
         self.tail.mark(Mark::End);
     }

@@ -65,6 +65,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         cpu_s: millis as f64 / 2e3,
         events: events.into(),
         latencies: latencies.into(),
+        output_delays: Vec::new(),
     }
 }
 

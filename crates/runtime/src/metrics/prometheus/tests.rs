@@ -182,6 +182,9 @@ fn metrics(name: &str) -> EngineMetrics {
         latency: latencies.summary(),
         latency_sum_ns: 2_000,
         latency_count: 1,
+        output_delay: None,
+        output_delay_sum_ns: 3_000,
+        output_delay_count: 2,
         tasks: vec![task],
         edges: vec![EdgeMetrics { counts, chunks: 2, chunk_bytes: 8_192 }],
     };
@@ -244,6 +247,7 @@ fn samples_have_the_values_of_the_figures() {
     check("thalweg_query_watermark_seconds", "query=q serial=2", f64::INFINITY);
     check("thalweg_query_latency_seconds", "query=q serial=1 quantile=0.99", 2e-6);
     check("thalweg_query_latency_seconds_sum", "query=q serial=2", 2e-6);
+    check("thalweg_query_output_delay_seconds_sum", "query=q serial=1", 3e-6);
     check("thalweg_task_busy_seconds_total", "query=q serial=1 task=q", 12.000_000_001);
     check("thalweg_task_running_seconds", "query=q serial=1 task=q", 1.5e-6);
     check("thalweg_operator_records_filtered_total", "query=q serial=1 task=q operator=q", 5.0);

@@ -1,0 +1,108 @@
+//! Closings as text: `a10` source a sets a watermark of ten seconds, `a-` it falls silent or ends, `s10` the sink sees a
+//! watermark of ten, and `t10`, if there is one, the second. Each word is a microsecond later than the one before. Windows of
+//! ten seconds.
+
+use thalweg_model::{Mark, Record, Sink, TumblingWindows, VirtualClock};
+
+use super::*;
+use crate::exit::{Exit, SinkExit};
+
+struct Nowhere;
+
+impl Sink<i64> for Nowhere {
+    fn write(&mut self, _record: Record<i64>) -> Result<(), thalweg_model::Fault> {
+        Ok(())
+    }
+}
+
+fn windows() -> Horizon {
+    Horizon::of_windows(TumblingWindows::new(Span::from_secs(10)).unwrap().into(), Span::ZERO)
+}
+
+/// The number, mean and maximum of output delays, the latter in microseconds.
+fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: Option<(u64, f64, u64)>) {
+    let delivered = Delivered::new(horizon);
+    let mut sources: Vec<_> = (0..sources).map(|_| Ingestion::new(Arc::clone(&delivered))).collect();
+    let mut sinks: Vec<_> = (0..sinks).map(|_| SinkExit::new(Nowhere, Arc::clone(&delivered))).collect();
+    for (word, micros) in input.split_whitespace().zip(1..) {
+        let now = ProcessingTime::from_nanos(micros * 1_000);
+        let (who, what) = word.split_at(1);
+        let letter = usize::from(who.as_bytes()[0]);
+        let watermark = || EventTime::from_secs(what.parse().unwrap());
+        if who >= "s" {
+            let clock = VirtualClock::starting_at(now);
+            let sink = &mut sinks[letter - usize::from(b's')];
+            Exit::<i64>::mark(sink, Mark::Watermark(watermark()), now, &clock).unwrap();
+        } else if what == "-" {
+            sources[letter - usize::from(b'a')].note_away(now);
+        } else {
+            sources[letter - usize::from(b'a')].note_watermark(watermark(), now);
+        }
+    }
+    let summary = delivered.output_delays.all.lock().summary();
+    // Histograms keep three digits.
+    let shown = summary.map(|all| {
+        (all.count, (all.mean_ns / 100.0).round() / 10.0, (all.max_ns as f64 / 1e3).round() as u64)
+    });
+    assert_eq!(shown, expected, "{input}");
+}
+
+#[test]
+fn a_closing_watermark_is_delayed_until_the_sink_sees_it() {
+    check(windows(), [1, 1], "a3 a7 a12 s3 s7 s12", Some((1, 3.0, 3)));
+    check(windows(), [1, 1], "a3 a12 s12 a19 s19 a20 a21 s20 s21", Some((2, 1.5, 2)));
+    // One that jumps over several ends is one.
+    check(windows(), [1, 1], "a3 a42 s42 s43", Some((1, 1.0, 1)));
+    // What is on its way is not counted, nor is what closes nothing.
+    check(windows(), [1, 1], "a3 a12 s3", None);
+    check(windows(), [1, 1], "a13 s13 a14 s14", None);
+}
+
+#[test]
+fn the_last_source_closes_and_the_last_sink_delivers() {
+    check(windows(), [2, 1], "a3 b3 a12 b4 b10 s10", Some((1, 1.0, 1)));
+    check(windows(), [1, 2], "a3 a12 s12 s13 t12", Some((1, 3.0, 3)));
+    check(windows(), [2, 2], "a3 a12 s12 t12", None);
+}
+
+/// Whoever is silent or over holds nothing back; if all are, nothing is closed by it.
+#[test]
+fn sources_that_are_away_are_left_out() {
+    check(windows(), [2, 1], "a3 b3 a12 b- s12", Some((1, 1.0, 1)));
+    check(windows(), [2, 1], "a3 b3 a12 b- b4 s12 a21 s21 b20 s21", Some((2, 1.5, 2)));
+    check(windows(), [1, 1], "a3 a- s12 a12 s12", Some((1, 1.0, 1)));
+}
+
+/// Without windows there are no closings; where any watermark may be one, one is looked at a millisecond.
+#[test]
+fn what_closes_follows_from_the_horizon() {
+    check(Horizon::NONE, [1, 1], "a3 a12 a40 s40", None);
+    check(Horizon::EVERYWHERE, [1, 1], "a3 a12 a40 s40", None);
+    let delivered = Delivered::new(Horizon::EVERYWHERE);
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    for millis in 0..5_u64 {
+        for micros in 0..10 {
+            let now = ProcessingTime::from_nanos(millis * 1_000_000 + micros * 1_000 + 1);
+            source.note_watermark(EventTime::from_micros((millis * 10 + micros) as i64), now);
+        }
+    }
+    let mut delays = Vec::new();
+    let seen = || Some(EventTime::from_micros(30));
+    let now = ProcessingTime::from_nanos(5_000_001);
+    delivered.closings.deliver(seen, now, |delay_ns| delays.push(delay_ns / 1_000_000));
+    // The first closes nothing, that of 40 us is on its way.
+    assert_eq!(delays, [4, 3, 2]);
+}
+
+#[test]
+fn closings_on_their_way_are_bounded() {
+    let delivered = Delivered::new(windows());
+    let mut source = Ingestion::new(Arc::clone(&delivered));
+    for tens in 0..1_000 {
+        source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO);
+    }
+    let mut count = 0;
+    delivered.closings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_| count += 1);
+    assert_eq!(count, WAITING_MAX);
+    assert!(!delivered.closings.may_deliver(EventTime::MAX));
+}
