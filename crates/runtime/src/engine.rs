@@ -9,6 +9,7 @@ use thalweg_memory::{Budget, Pool};
 use thalweg_model::{Clock, Entropy, SeededEntropy};
 use thalweg_scheduling::{Policy, policy::enjima::Enjima};
 
+use crate::ablations::Ablations;
 use crate::clock::SystemClock;
 use crate::cores;
 use crate::error::{PlanError, QueryError};
@@ -25,6 +26,7 @@ pub struct EngineBuilder {
     workers: u64,
     memory_budget_bytes: u64,
     edges: EdgeLimits,
+    ablations: Ablations,
     run_bytes: u64,
     source_grain_ns: u64,
     measured_steps: u64,
@@ -42,6 +44,7 @@ impl Default for EngineBuilder {
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
+            ablations: Ablations::default(),
             run_bytes: limits::RUN_BYTES.default,
             source_grain_ns: limits::SOURCE_GRAIN_NS.default,
             measured_steps: limits::MEASURED_STEPS.default,
@@ -67,6 +70,11 @@ impl EngineBuilder {
     /// The bounds of each edge.
     pub fn edges(self, edges: EdgeLimits) -> Self {
         EngineBuilder { edges, ..self }
+    }
+
+    /// What to switch off of epochs, to measure what it is worth.
+    pub fn ablations(self, ablations: Ablations) -> Self {
+        EngineBuilder { ablations, ..self }
     }
 
     /// Bytes of records that one run may take at most, whatever the policy allows: [`limits::RUN_BYTES`].
@@ -154,6 +162,7 @@ impl EngineBuilder {
             executor,
             pool,
             edges: self.edges,
+            ablations: self.ablations,
             entropy: Mutex::new(self.entropy),
             threads: Vec::new(),
             worker_threads: (0..workers.len()).map(|_| Arc::default()).collect(),
@@ -220,6 +229,7 @@ pub struct Engine {
     executor: Arc<Executor>,
     pool: Arc<Pool>,
     edges: EdgeLimits,
+    ablations: Ablations,
     entropy: Mutex<Box<dyn Entropy>>,
     threads: Vec<JoinHandle<()>>,
     /// The system's number of each worker's thread; 0 as long as there is none. Relaxed: set once by the thread, for
@@ -238,7 +248,7 @@ impl Engine {
     /// # Errors
     /// [`PlanError`], and nothing runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        let built = graph.build(&self.pool, self.edges, self.entropy.lock().as_mut())?;
+        let built = graph.build(&self.pool, self.edges, self.ablations, self.entropy.lock().as_mut())?;
         let query = self.executor.submit(built)?;
         Ok(QueryHandle::new(query, &self.executor))
     }

@@ -45,7 +45,7 @@ mod origin;
 pub(crate) use carrier::{Carrier, NoCarrier, Share};
 pub(crate) use containers::{Bundle, Containers, Deposit, FanOut};
 pub(crate) use copies::{Copies, Gathered, Pair};
-pub(crate) use ledger::{Item, Ledger};
+pub(crate) use ledger::{Claiming, Item, Ledger};
 pub(crate) use origin::{Origin, Standing};
 
 /// Epochs that are open at once in front of one task.

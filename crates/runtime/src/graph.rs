@@ -17,6 +17,7 @@ use thalweg_model::{Deferred, Entropy, Horizon, Operator, Source, WatermarkStrat
 
 use self::ends::{OpenEdge, OwnEnds, SharedEnds};
 use self::stage::{Opening, Part, Stage, StagePlan};
+use crate::ablations::Ablations;
 use crate::closings::Ingestion;
 use crate::epochs::Ledger;
 use crate::error::PlanError;
@@ -351,6 +352,7 @@ impl Graph {
         self,
         pool: &Arc<Pool>,
         limits: EdgeLimits,
+        ablations: Ablations,
         entropy: &mut dyn Entropy,
     ) -> Result<Built, PlanError> {
         limits.check()?;
@@ -377,7 +379,7 @@ impl Graph {
         }
         let Graph { name, mut tasks, .. } = self;
         let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
-        open_containers(&mut tasks, &mut edges, pool, limits, &horizon)
+        open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon)
             .map_err(|(place, error)| refused(place, error))?;
 
         let delivered = Delivered::new(horizon);
@@ -503,7 +505,7 @@ fn open_containers(
     tasks: &mut [TaskPlan],
     edges: &mut [OpenedEdge],
     pool: &Arc<Pool>,
-    limits: EdgeLimits,
+    (limits, ablations): (EdgeLimits, Ablations),
     horizon: &Horizon,
 ) -> Result<(), (usize, thalweg_memory::edge::EdgeError)> {
     for place in (0..tasks.len()).rev() {
@@ -512,7 +514,7 @@ fn open_containers(
         let splits = tasks.iter().filter(|from| from.strategy.is_some()).map(writes).sum();
         let inputs = tasks[place].inputs.clone();
         if let Making::Stage(stage) = &mut tasks[place].making {
-            let opening = Opening { pool, limits, splits, horizon, copies: 1 };
+            let opening = Opening { pool, limits, ablations, splits, horizon, copies: 1 };
             let ledger = stage.open(&opening).map_err(|error| (inputs[0].edge, error))?;
             for ReaderOf { edge, reader } in inputs {
                 if let OpenedEdge::Containers(ledgers) = &mut edges[edge] {

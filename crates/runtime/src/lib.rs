@@ -20,6 +20,7 @@
 //! it holds a lock of the executor. Every wait ends: with work, with time, or with the end of the engine.
 #![forbid(unsafe_code)]
 
+mod ablations;
 mod board;
 pub mod clock;
 mod closings;
@@ -46,6 +47,7 @@ pub mod system;
 pub mod task;
 pub mod worker;
 
+pub use ablations::Ablations;
 pub use clock::SystemClock;
 pub use engine::{Engine, EngineBuilder, Growth, Stepped};
 pub use error::{PlanError, QueryError};

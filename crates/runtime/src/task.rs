@@ -241,6 +241,11 @@ impl Probe {
         self.outputs.iter().all(Outlet::has_room)
     }
 
+    /// Whether those who read what it writes hold blocks back that they claim when there is no room.
+    pub(crate) fn is_held(&self) -> bool {
+        self.outputs.iter().any(Outlet::holds_blocks)
+    }
+
     /// Records on the input edges.
     pub(crate) fn pending_records(&self) -> u64 {
         self.inputs.iter().map(Inlet::pending_records).sum()

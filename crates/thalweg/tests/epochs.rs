@@ -4,9 +4,11 @@ use std::sync::{Arc, Mutex};
 
 use thalweg::source::Given;
 use thalweg::{
-    Chaining, Count, EdgeLimits, Engine, EventTime, Fault, KeyedProcess, Layout, Parallel, ProcessContext,
-    Query, Record, Sink, Span, TumblingWindows, WatermarkStrategy, Windowed,
+    Chaining, Count, EdgeLimits, Engine, EngineBuilder, EventTime, Fault, KeyedProcess, Layout, Parallel,
+    ProcessContext, Query, Record, Sink, Span, TumblingWindows, WatermarkStrategy, Windowed,
 };
+use thalweg_runtime::Ablations;
+use thalweg_runtime::scheduling::StreamBox;
 
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<(i64, i64, u64)>>>);
@@ -19,7 +21,7 @@ impl Sink<Windowed<i64, u64>> for Seen {
     }
 }
 
-fn run(layout: impl Into<Layout>, edges: EdgeLimits, workers: u64, keys: i64) -> Vec<(i64, i64, u64)> {
+fn run(layout: impl Into<Layout>, engine: EngineBuilder, keys: i64) -> Vec<(i64, i64, u64)> {
     let (query, seen) = (Query::new("q"), Seen::default());
     let split = |first: i64| {
         let record = |n: i64| Record::new(EventTime::from_micros(n * 100), n * 3 + first);
@@ -35,27 +37,59 @@ fn run(layout: impl Into<Layout>, edges: EdgeLimits, workers: u64, keys: i64) ->
         .aggregate(Count)
         .sink("seen", seen.clone());
     let graph = query.plan(layout).unwrap();
-    let engine = Engine::builder().workers(workers).edges(edges).build().unwrap();
+    let engine = engine.build().unwrap();
     let report = engine.submit(graph).unwrap().wait().unwrap();
     assert_eq!((report.events_in, report.conservation_error()), (30_000, None));
+    // The end of the stream apart, for which nobody waits; several ends of windows may be one closing.
+    let closings = report.output_delay.map_or(0, |delay| delay.count);
+    assert!((1..=100).contains(&closings), "{closings} closings");
     let mut results = seen.0.lock().unwrap().clone();
     assert!(results.iter().map(|(start, ..)| start).is_sorted(), "windows come in the order of their ends");
     results.sort_unstable();
     results
 }
 
+const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
+
+/// Under StreamBox's policy, and with its mechanisms switched off one by one and all together.
+#[test]
+fn what_is_switched_off_changes_no_result() {
+    let keys = 7;
+    let expected = run(Chaining::Default, Engine::builder(), keys);
+    let none = Ablations::default();
+    let all = Ablations { in_order_epochs: true, no_epoch_boundaries: true, no_locality: true };
+    let ablations = [
+        none,
+        Ablations { in_order_epochs: true, ..none },
+        Ablations { no_epoch_boundaries: true, ..none },
+        Ablations { no_locality: true, ..none },
+        all,
+    ];
+    for ablations in ablations {
+        for (workers, edges) in [(1, EdgeLimits::default()), (3, EdgeLimits::default()), (3, TINY)] {
+            for chaining in [Chaining::None, Chaining::Default] {
+                for policy in [StreamBox::default(), StreamBox::without_priority()] {
+                    let engine = Engine::builder().workers(workers as u64).edges(edges);
+                    let engine = engine.ablations(ablations).policy(Box::new(policy));
+                    let layout = Layout { chaining, parallel: Parallel::Epochs { workers } };
+                    assert!(run(layout, engine, keys) == expected, "{layout:?} {edges:?} {ablations:?}");
+                }
+            }
+        }
+    }
+}
+
 /// With few keys, and with so many that copies are put together in pairs, by whoever has time.
 #[test]
 fn as_many_workers_as_one_likes() {
-    let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
     for keys in [7, 100_000] {
-        let expected = run(Chaining::Default, EdgeLimits::default(), 1, keys);
+        let expected = run(Chaining::Default, Engine::builder(), keys);
         for workers in [1, 2, 3, 8] {
             for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
-                for edges in [EdgeLimits::default(), tiny] {
+                for edges in [EdgeLimits::default(), TINY] {
                     let layout = Layout { chaining, parallel: Parallel::Epochs { workers } };
                     assert!(
-                        run(layout, edges, workers as u64, keys) == expected,
+                        run(layout, Engine::builder().workers(workers as u64).edges(edges), keys) == expected,
                         "{layout:?} {edges:?} {keys} keys"
                     );
                 }

@@ -14,7 +14,7 @@ use thalweg_model::{EventTime, ProcessingTime, Record};
 
 use super::MARKERS_MAX;
 use super::carrier::{Carrier, Share};
-use super::ledger::{Ledger, ShelfCounts};
+use super::ledger::{Claiming, Ledger, ShelfCounts};
 
 /// A block on its way, with what it is judged by (StreamBox's bundle). All its records are of one split.
 pub struct Bundle<B> {
@@ -76,15 +76,20 @@ impl<T: Clone + Send + Sync + 'static> Deposit<T> for FanOut<T> {
 
 impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     /// Empty ones for blocks of `depot`, with a shelf for each of so many homes.
-    pub(crate) fn new(depot: Arc<Depot<Record<T>>>, homes: usize, outlets: Vec<Arc<Ledger>>) -> Arc<Self> {
-        let ledger = Ledger::new(homes, outlets, depot);
+    pub(crate) fn new(
+        depot: Arc<Depot<Record<T>>>,
+        homes: usize,
+        outlets: Vec<Arc<Ledger>>,
+        claiming: Claiming,
+    ) -> Arc<Self> {
+        let ledger = Ledger::new(homes, outlets, depot, claiming);
         let shelves = (0..homes).map(|_| CacheAligned(Mutex::new(VecDeque::new()))).collect();
         Arc::new(Containers { ledger, shelves, values: PhantomData })
     }
 
     /// Puts a bundle onto the shelf of `home`.
-    fn put(&self, home: usize, bundle: Bundle<B>) {
-        self.ledger.count_in(bundle.epoch);
+    fn put(&self, home: usize, mut bundle: Bundle<B>) {
+        bundle.epoch = self.ledger.count_in(bundle.epoch);
         let home = home % self.shelves.len();
         let (records, epoch) = (records_of::<T, B>(&bundle), bundle.epoch);
         let mut shelf = self.shelves[home].lock();
@@ -100,7 +105,11 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
     /// Takes a bundle that nobody has claimed, for a copy: of the oldest epoch that it finds on its own shelf or among what
     /// has waited for long on others'; of one epoch its own first.
     pub(crate) fn claim(&self, copy: usize, now: ProcessingTime) -> Option<Bundle<B>> {
-        let oldest = self.ledger.oldest();
+        let up_to = self.ledger.claimable_up_to()?;
+        if !self.ledger.claiming.is_local {
+            return self.claim_anywhere(up_to);
+        }
+        let oldest = self.ledger.oldest().min(up_to);
         if let Some(own) = self.take(copy, oldest) {
             return Some(own);
         }
@@ -108,8 +117,16 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         let old = || others().filter(|&other| self.ledger.shelves[other].is_old(now));
         let of_oldest = old().find_map(|other| self.steal(other, oldest));
         of_oldest
-            .or_else(|| self.take(copy, u64::MAX))
-            .or_else(|| old().find_map(|other| self.steal(other, u64::MAX)))
+            .or_else(|| self.take(copy, up_to))
+            .or_else(|| old().find_map(|other| self.steal(other, up_to)))
+    }
+
+    /// The oldest bundle of all shelves, of the oldest epoch.
+    fn claim_anywhere(&self, up_to: u64) -> Option<Bundle<B>> {
+        let mut shelves: Vec<_> =
+            (0..self.shelves.len()).map(|shelf| (self.ledger.in_front(shelf), shelf)).collect();
+        shelves.sort_unstable();
+        shelves.into_iter().find_map(|(_, shelf)| self.steal(shelf, up_to))
     }
 
     /// The newest bundle of the first epoch on one's own shelf, if that is not above `up_to`.
@@ -164,3 +181,6 @@ fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
     let oldest_epoch = shelf.front().map_or(u64::MAX, |bundle| bundle.epoch);
     counts.oldest_epoch.store(oldest_epoch, Ordering::Relaxed);
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

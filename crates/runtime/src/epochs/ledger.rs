@@ -97,8 +97,28 @@ impl ShelfCounts {
     }
 }
 
+/// How blocks are deposited and claimed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Claiming {
+    /// Only of the oldest epoch, once it has its end: an [ablation](crate::Ablations::in_order_epochs).
+    pub(crate) holds_epochs: bool,
+    /// What is deposited goes into the first epoch without an end: an [ablation](crate::Ablations::no_epoch_boundaries).
+    pub(crate) mixes_epochs: bool,
+    /// One's own first, and others' when they have waited for long.
+    pub(crate) is_local: bool,
+}
+
+impl Default for Claiming {
+    fn default() -> Self {
+        Claiming { holds_epochs: false, mixes_epochs: false, is_local: true }
+    }
+}
+
 /// The epochs in front of one task.
 pub struct Ledger {
+    pub(super) claiming: Claiming,
+    /// Epochs whose ends are assigned, since the start. Written under the lock of `life`; Relaxed: as `items_in`.
+    assigned: AtomicU64,
     /// Of each open epoch, by its number modulo their length: bundles deposited and not consumed. Raised, Relaxed, by
     /// depositors before they leave the epoch; lowered with AcqRel by consumers when what they gathered is put down, read
     /// with Acquire under the lock of `life`: this pair makes visible what was gathered.
@@ -153,8 +173,15 @@ struct Life {
 
 impl Ledger {
     /// The ledger in front of a task whose copies find bundles on so many shelves; ends go to `outlets`, or become items.
-    pub(crate) fn new(homes: usize, outlets: Vec<Arc<Ledger>>, space: Arc<dyn Space>) -> Arc<Self> {
+    pub(crate) fn new(
+        homes: usize,
+        outlets: Vec<Arc<Ledger>>,
+        space: Arc<dyn Space>,
+        claiming: Claiming,
+    ) -> Arc<Self> {
         Arc::new(Ledger {
+            claiming,
+            assigned: AtomicU64::new(0),
             unconsumed: (0..EPOCHS_MAX).map(|_| CacheAligned(AtomicU64::new(0))).collect(),
             life: Mutex::new(Life {
                 oldest: 0,
@@ -199,9 +226,40 @@ impl Ledger {
         EventTime::from_micros(bits.cast_signed())
     }
 
-    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left.
-    pub(super) fn count_in(&self, epoch: u64) {
+    /// Counts a bundle that is about to be deposited into an epoch that the depositor has not left; answers into which it
+    /// goes.
+    pub(super) fn count_in(&self, epoch: u64) -> u64 {
+        if self.claiming.mixes_epochs {
+            // Under the lock, so that the end of the one that is found is not assigned meanwhile. It is not above the
+            // depositor's own, whose end is not on its way as long as what it was derived of is not consumed.
+            let life = self.life.lock();
+            let first = life.complete + life.ends.len() as u64;
+            assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");
+            self.place(first).fetch_add(1, Ordering::Relaxed);
+            return first;
+        }
         self.place(epoch).fetch_add(1, Ordering::Relaxed);
+        epoch
+    }
+
+    /// The youngest epoch of which blocks may be claimed now; none if they are held.
+    pub(super) fn claimable_up_to(&self) -> Option<u64> {
+        if !self.claiming.holds_epochs || !self.space.has_free() {
+            return Some(u64::MAX);
+        }
+        let oldest = self.oldest.load(Ordering::Relaxed);
+        (oldest < self.assigned.load(Ordering::Relaxed)).then_some(oldest)
+    }
+
+    /// Epoch and time of what lies in front on a shelf.
+    pub(super) fn in_front(&self, shelf: usize) -> (u64, u64) {
+        let ShelfCounts { oldest_epoch, oldest_ns, .. } = &*self.shelves[shelf];
+        (oldest_epoch.load(Ordering::Relaxed), oldest_ns.load(Ordering::Relaxed))
+    }
+
+    /// Whether blocks wait that are claimed only if room runs out.
+    pub(crate) fn holds_blocks(&self) -> bool {
+        self.claiming.holds_epochs && self.bundles_in() != self.bundles_out()
     }
 
     /// Takes note that so many bundles of an epoch are consumed: what was derived of them is put down.
@@ -225,6 +283,7 @@ impl Ledger {
         assert!(watermark >= life.last_end, "ends never go back: {watermark:?} after {:?}", life.last_end);
         life.last_end = watermark;
         life.ends.push_back(watermark);
+        self.assigned.store(life.complete + life.ends.len() as u64, Ordering::Relaxed);
         self.settle(&mut life);
     }
 
@@ -331,7 +390,12 @@ impl Ledger {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
         let MergingCounts { pairs, done, .. } = &self.merging;
         let merging = pairs.load(Ordering::Relaxed) + 2 * done.load(Ordering::Relaxed);
-        self.items_in() + u64::from(self.is_over()) + merging + further
+        let held = if self.claiming.holds_epochs {
+            self.assigned.load(Ordering::Relaxed) + self.oldest.load(Ordering::Relaxed)
+        } else {
+            0
+        };
+        self.items_in() + u64::from(self.is_over()) + merging + held + further
     }
 
     /// Items, or what has come of a merge, that wait for the task that closes epochs: while others merge, it waits.
@@ -404,8 +468,13 @@ impl Ledger {
 
     fn claimable_shelves(&self, copy: usize, now: ProcessingTime) -> impl Iterator<Item = &ShelfCounts> {
         let shelves = self.shelves.iter().enumerate();
-        let own_or_old = shelves.filter(move |(place, shelf)| *place == copy || shelf.is_old(now));
-        own_or_old.map(|(_, shelf)| &**shelf)
+        let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
+        let own_or_old =
+            shelves.filter(move |(place, shelf)| *place == copy || !is_local || shelf.is_old(now));
+        own_or_old.map(|(_, shelf)| &**shelf).filter(move |shelf| {
+            up_to
+                .is_some_and(|up_to| up_to == u64::MAX || shelf.oldest_epoch.load(Ordering::Relaxed) <= up_to)
+        })
     }
 
     /// When the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.

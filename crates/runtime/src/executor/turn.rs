@@ -204,6 +204,9 @@ impl Turn<'_> {
                 standing = body.look(self.now);
             }
             body.note_state(standing.into(), self.now);
+            if standing == Standing::Blocked && body.probe.is_held() {
+                (0..body.downstream.len()).for_each(|reader| self.call(body.downstream[reader]));
+            }
             let word = match standing {
                 Standing::Ready => self.word(&mut body),
                 Standing::Blocked | Standing::Idle { .. } => None,

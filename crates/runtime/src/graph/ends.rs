@@ -178,7 +178,7 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
         outlets: Vec<Arc<Ledger>>,
     ) -> Result<Arc<Containers<T>>, EdgeError> {
         let depot = opening.depot()?;
-        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets);
+        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets, opening.claiming());
         let ledgers = vec![Arc::clone(&containers.ledger)];
         let target: Arc<dyn Deposit<T>> = Arc::clone(&containers) as _;
         *self.feed.lock() = Some(Feed { target, depot, ledgers, splits: Splits::of(opening) });
@@ -226,7 +226,7 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
             Some(Feed { depot, splits, .. }) => (Arc::clone(depot), Arc::clone(splits)),
             None => (opening.depot()?, Splits::of(opening)),
         };
-        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets);
+        let containers = Containers::new(Arc::clone(&depot), opening.copies, outlets, opening.claiming());
         let mut all = self.containers.lock();
         all.push(Arc::clone(&containers));
         let ledgers = all.iter().map(|containers| Arc::clone(&containers.ledger)).collect();

@@ -8,7 +8,8 @@ use thalweg_memory::{BlockShape, Depot, EdgeOptions, Pool};
 use thalweg_model::{Entropy, Horizon, Operator, Sharing};
 
 use super::ends::{EntryPlan, ExitContext, ExitPlan};
-use crate::epochs::{Containers, Copies, Ledger};
+use crate::ablations::Ablations;
+use crate::epochs::{Claiming, Containers, Copies, Ledger};
 use crate::exit::Delivered;
 use crate::limits::EdgeLimits;
 use crate::task::closing::ClosingTask;
@@ -20,6 +21,7 @@ use crate::task::{Inlet, Outlet, Probe, Task};
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
     pub(super) limits: EdgeLimits,
+    pub(super) ablations: Ablations,
     /// Sources that write into them.
     pub(super) splits: usize,
     /// At which watermarks something happens in the query.
@@ -29,6 +31,16 @@ pub struct Opening<'a> {
 }
 
 impl Opening<'_> {
+    /// How blocks are claimed.
+    pub(super) fn claiming(&self) -> Claiming {
+        Claiming {
+            holds_epochs: self.ablations.in_order_epochs,
+            // Splits know their epochs.
+            mixes_epochs: self.ablations.no_epoch_boundaries && self.splits == 0,
+            is_local: !self.ablations.no_locality,
+        }
+    }
+
     /// The blocks for containers of so many copies.
     pub(super) fn depot<T: Send + 'static>(&self) -> Result<Arc<Depot<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;

@@ -161,6 +161,14 @@ impl Outlet {
         }
     }
 
+    /// Whether those who read it hold blocks back that they claim when there is no room.
+    pub(crate) fn holds_blocks(&self) -> bool {
+        match self {
+            Outlet::Edge(_) | Outlet::Epochs(_) => false,
+            Outlet::Deposits(ledger) => ledger.holds_blocks(),
+        }
+    }
+
     pub(crate) fn has_room(&self) -> bool {
         match self {
             Outlet::Edge(edge) => edge.has_room(),

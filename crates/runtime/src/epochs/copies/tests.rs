@@ -3,13 +3,14 @@
 use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
 
 use super::*;
+use crate::epochs::Claiming;
 
 /// Copies that have gathered a number each in epoch 0: 1, 2, 4 and so on.
 fn copies(count: usize) -> (Arc<Copies<u32>>, Arc<Ledger>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    let ledger = Ledger::new(1, Vec::new(), depot);
+    let ledger = Ledger::new(1, Vec::new(), depot, Claiming::default());
     let copies = Arc::new(Copies::new(count, Arc::clone(&ledger)));
     for copy in 0..count {
         let gathered =

@@ -10,7 +10,7 @@ fn ledger(outlets: Vec<Arc<Ledger>>) -> Arc<Ledger> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    Ledger::new(2, outlets, depot)
+    Ledger::new(2, outlets, depot, Claiming::default())
 }
 
 #[cfg(not(loom))]
@@ -36,7 +36,7 @@ mod by_hand {
     #[test]
     fn epochs_are_retrieved_in_order() {
         let ledger = ledger(Vec::new());
-        [0, 0, 1, 2].into_iter().for_each(|epoch| ledger.count_in(epoch));
+        [0, 0, 1, 2].into_iter().for_each(|epoch| assert_eq!(ledger.count_in(epoch), epoch));
         ledger.consume(1, 1);
         ledger.consume(0, 1);
         ledger.assign_end(instant(10));

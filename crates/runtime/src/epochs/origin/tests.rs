@@ -6,13 +6,14 @@ use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
 use thalweg_model::{Span, TumblingWindows};
 
 use super::*;
+use crate::epochs::Claiming;
 use crate::epochs::Item;
 
 fn bed(splits: usize) -> (Arc<Origin>, Arc<Ledger>) {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<u32>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
-    let ledger = Ledger::new(1, Vec::new(), depot);
+    let ledger = Ledger::new(1, Vec::new(), depot, Claiming::default());
     let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
     let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
     (Origin::new(splits, horizon, vec![Arc::clone(&ledger)]), ledger)

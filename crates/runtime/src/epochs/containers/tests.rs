@@ -1,0 +1,68 @@
+//! Who claims what: `0:e1` is a bundle of epoch 1 deposited on shelf 0, `W` the next end that is assigned, `<0` a claim of
+//! copy 0 and `.` the consumption of all that was claimed; epochs are told in the order in which they were claimed, `-` for
+//! none. Each deposit is a nanosecond later than the one before.
+
+use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
+
+use super::*;
+use crate::epochs::Item;
+
+fn check(claiming: Claiming, input: &str, expected: &str) {
+    let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
+    let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
+    let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
+    let containers = Containers::new(depot, 2, Vec::new(), claiming);
+    let (mut shown, mut claimed, mut ends) = (Vec::new(), Vec::new(), 0);
+    for (word, arrived_ns) in input.split_whitespace().zip(1..) {
+        if word == "W" {
+            ends += 1;
+            containers.ledger.assign_end(EventTime::from_secs(ends));
+        } else if word == "." {
+            claimed.drain(..).for_each(|epoch| containers.ledger.consume(epoch, 1));
+            while let Some(Item::End { epoch, .. }) = containers.ledger.next_item() {
+                containers.ledger.release(epoch);
+            }
+        } else if let Some(copy) = word.strip_prefix('<') {
+            let copy = copy.parse().unwrap();
+            let is_claimable = containers.ledger.claimable(copy, ProcessingTime::ZERO) > 0;
+            let bundle = containers.claim(copy, ProcessingTime::ZERO);
+            assert!(is_claimable || bundle.is_none(), "what was claimed could be");
+            claimed.extend(bundle.as_ref().map(|bundle| bundle.epoch));
+            shown.push(
+                bundle.map_or("-".to_owned(), |bundle| format!("{}@{}", bundle.epoch, bundle.arrived_ns)),
+            );
+        } else {
+            let (home, epoch) = word.split_once(":e").unwrap();
+            let (epoch, late_by) = (epoch.parse().unwrap(), EventTime::MIN);
+            let bundle = Bundle { block: None, epoch, late_by, marker: None, arrived_ns };
+            containers.deposit(home.parse().unwrap(), bundle);
+        }
+    }
+    assert_eq!(shown.join(" "), expected, "{input}");
+}
+
+/// The newest of the oldest epoch on one's own shelf, and nothing of others that has not waited for long.
+#[test]
+fn a_copy_claims_its_own() {
+    check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
+}
+
+#[test]
+fn without_locality_the_oldest_of_all_is_claimed() {
+    let claiming = Claiming { is_local: false, ..Claiming::default() };
+    check(claiming, "0:e0 0:e0 0:e1 1:e0 <1 <0 <0 <0 <0", "0@1 0@2 0@4 1@3 -");
+}
+
+/// Nothing before the end of its epoch, and nothing of the next before that one is done with.
+#[test]
+fn epochs_in_order_are_held() {
+    let claiming = Claiming { holds_epochs: true, ..Claiming::default() };
+    check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
+}
+
+/// What is derived of a later epoch goes into the first that has no end.
+#[test]
+fn without_boundaries_epochs_are_mixed() {
+    let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
+    check(claiming, "0:e0 0:e3 <0 <0 . W . 0:e3 <0", "0@2 0@1 1@8");
+}
