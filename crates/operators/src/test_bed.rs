@@ -5,8 +5,6 @@
 //! of the left one and `R7@3` of the right one. Output is written the same way; marks appear when they have got
 //! through, as those behind the operator see them. A result of a window is `key=value`, an update `key=value!`.
 
-mod copies;
-
 use std::fmt::Display;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,8 +15,6 @@ use thalweg_model::{
 };
 
 use crate::purse::Purse;
-
-pub(crate) use copies::Copies;
 
 /// How an input is read from text.
 pub(crate) trait Parse: Sized {
@@ -349,7 +345,7 @@ impl<L: Show, R: Show> Show for Either<L, R> {
     }
 }
 
-fn sum(before: Counts, counts: Counts) -> Counts {
+pub(crate) fn sum(before: Counts, counts: Counts) -> Counts {
     Counts {
         read: before.read + counts.read,
         forwarded: before.forwarded + counts.forwarded,

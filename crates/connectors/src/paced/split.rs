@@ -10,8 +10,8 @@
 //! others, since watermarks are the least of all (Flink calls it watermark alignment).
 
 use std::ops::Range;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+
+use thalweg_memory::sync::{Arc, AtomicU64, Ordering};
 
 use super::Pace;
 
