@@ -64,8 +64,8 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         at: first + Duration::from_millis(millis),
         cpu_s: millis as f64 / 2e3,
         events: events.into(),
+        output_delays: latencies.clone().into(),
         latencies: latencies.into(),
-        output_delays: Vec::new(),
     }
 }
 
@@ -79,11 +79,12 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         moment(first, 2_500, [250, 1_070], [&[100, 200], &[300]]),
         moment(first, 9_000, [999, 9_999], [&[9_999], &[]]),
     ];
-    let Measured { seconds, throughput_per_s, query_throughput_per_s, cpu_s, latency } =
+    let Measured { seconds, throughput_per_s, query_throughput_per_s, cpu_s, latency, output_delay } =
         Measured::between(&moments[1..=2]);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
+    assert_eq!(output_delay, latency);
 
     let whole = Measured::between(&moments);
     assert_eq!((whole.seconds, whole.latency.map(|latency| latency.count)), (9.0, Some(6)));
