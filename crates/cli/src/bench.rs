@@ -5,9 +5,11 @@
 //! make the queries and check what comes out, from generated input, as [`offered`], or from [`recorded`], of which
 //! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
 //! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`]. [`drive`] runs them for a while,
-//! [`by_hand`] the loops that they are measured against. [`rows`] keeps the results, [`digests`] what is left of many,
+//! [`by_hand`] the loops that they are measured against. [`ablate`] is what can be switched off, [`target`] finds a rate by
+//! its output delay. [`rows`] keeps the results, [`digests`] what is left of many,
 //! [`report`] writes the figures as text or JSON.
 
+mod ablate;
 mod args;
 mod by_hand;
 mod chain;
@@ -30,6 +32,7 @@ mod plain_lines;
 mod recorded;
 mod report;
 mod rows;
+mod target;
 mod tweets;
 mod wordcount;
 mod workload;
@@ -47,6 +50,7 @@ pub use args::BenchArgs;
 use crate::console;
 use crate::interrupt::Interrupt;
 use args::Format;
+use report::Figures;
 use workload::Workload;
 
 /// Runs the workload as often as asked; `false` if a result is wrong. Ctrl-C ends the run at hand, whose figures
@@ -59,17 +63,10 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     let interrupt = interrupt.as_ref();
     let mut all_ok = true;
     for _ in 0..args.repeat {
-        let figures = match args.workload {
-            Workload::Ysb => ysb::run(args, interrupt)?,
-            Workload::Nyt => nyt::run(args, interrupt)?,
-            Workload::Lrb => lrb::run(args, interrupt)?,
-            Workload::LrbFull => lrb_full::run(args, interrupt)?,
-            Workload::Grep => grep::run(args, interrupt)?,
-            Workload::Wordcount => wordcount::run(args, interrupt)?,
-            Workload::Distinct => distinct::run(args, interrupt)?,
-            Workload::Tweets => tweets::run(args, interrupt)?,
-            Workload::Netmon => netmon::run(args, interrupt)?,
-            Workload::Join => join::run(args, interrupt)?,
+        let run = |args: &BenchArgs| run_once(args, interrupt);
+        let figures = match args.target_delay {
+            Some(target) => target::find(args, target, run)?,
+            None => run(args)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.
@@ -85,6 +82,22 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         }
     }
     Ok(all_ok)
+}
+
+/// One run.
+fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    match args.workload {
+        Workload::Ysb => ysb::run(args, interrupt),
+        Workload::Nyt => nyt::run(args, interrupt),
+        Workload::Lrb => lrb::run(args, interrupt),
+        Workload::LrbFull => lrb_full::run(args, interrupt),
+        Workload::Grep => grep::run(args, interrupt),
+        Workload::Wordcount => wordcount::run(args, interrupt),
+        Workload::Distinct => distinct::run(args, interrupt),
+        Workload::Tweets => tweets::run(args, interrupt),
+        Workload::Netmon => netmon::run(args, interrupt),
+        Workload::Join => join::run(args, interrupt),
+    }
 }
 
 /// Counts the cache of a generator in the budget, as long as the reservation is held.

@@ -12,9 +12,10 @@ use thalweg::{
 };
 use thalweg_connectors::{EarlyShare, Pace};
 use thalweg_runtime::limits;
-use thalweg_scheduling::policy;
+use thalweg_scheduling::{Policy, StreamBox, policy};
 use thalweg_workloads::loops::LoopKind;
 
+use super::ablate::{self, Ablate};
 use super::chain;
 use super::drive::Until;
 use super::parallel::ParallelOption;
@@ -37,7 +38,7 @@ command line is wrong. Ctrl-C ends the run early and shows what was measured.";
 const EPOCH: Span = Span::from_secs(1);
 
 /// What to run, and how.
-#[derive(Args)]
+#[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
     /// The workload.
@@ -48,6 +49,9 @@ pub struct BenchArgs {
     /// Who runs next.
     #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "enjima")]
     pub policy: String,
+    /// Switch a mechanism off, to measure what it is worth; several times for several.
+    #[arg(long, value_enum, value_name = "NAME")]
+    pub ablate: Vec<Ablate>,
     /// Which operators share a task.
     #[arg(long, value_parser = chain::parser(), default_value = chain::DEFAULT)]
     pub chain: Chaining,
@@ -68,6 +72,11 @@ pub struct BenchArgs {
     /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
     #[arg(long, allow_hyphen_values = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
+    /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
+    /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    #[arg(conflicts_with = "rate")]
+    pub target_delay: Option<Span>,
     /// How long to measure a generated workload, in seconds.
     #[arg(long, allow_hyphen_values = true, value_parser = options::measured_seconds, default_value = "5")]
     pub seconds: f64,
@@ -246,8 +255,12 @@ impl BenchArgs {
 
     /// The engine, set up and not started.
     pub fn engine(&self) -> Result<EngineBuilder> {
-        let policy =
-            policy::by_name(&self.policy).map_err(|error| WrongOption(format!("--policy: {error}")))?;
+        let policy = if self.ablate.contains(&Ablate::NoPriority) {
+            Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
+        } else {
+            policy::by_name(&self.policy)
+        };
+        let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
         let edges = EdgeLimits {
             block_records: within_32_bits(self.block_records),
@@ -255,7 +268,7 @@ impl BenchArgs {
             ..EdgeLimits::default()
         };
         let builder = Engine::builder().workers(self.workers).memory_budget_bytes(self.memory_budget);
-        Ok(builder.edges(edges).policy(policy))
+        Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 
     /// The pace of each source of a generated workload, from now on.

@@ -10,6 +10,7 @@ use clap::parser::ValueSource;
 use thalweg::{SlidingWindows, Span, TumblingWindows};
 use thalweg_workloads::reference;
 
+use super::ablate;
 use super::args::BenchArgs;
 use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
@@ -23,7 +24,10 @@ const DISORDER_MAX: Span = Span::from_secs(3_600);
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
         let facts = args.workload.facts();
-        of_windows(args, facts).or_else(|| of_files(args, facts)).or_else(|| of_generator(args, facts))
+        of_windows(args, facts)
+            .or_else(|| of_files(args, facts))
+            .or_else(|| of_generator(args, facts))
+            .or_else(|| ablate::problem(args))
     };
     refusal().or_else(|| of_loop(args)).map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
@@ -72,6 +76,9 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
         return Some(
             "--rate: recorded input is read as fast as can be; leave it away with --input".to_owned(),
         );
+    }
+    if args.target_delay.is_some() {
+        return Some("--target-delay: recorded input has no rate; leave it away with --input".to_owned());
     }
     let one = "--queries: recorded input is read by one query; leave it away with --input";
     (args.queries != 1).then(|| one.to_owned())
@@ -132,6 +139,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     let slide = windows.as_ref().map(|windows| windows.slide.unwrap_or(windows.size));
     let unlike = [
         ("rate", args.rate != Rate::Max),
+        ("target-delay", args.target_delay.is_some()),
         ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
         ("slide", slide.is_some_and(|usual| args.slide.is_some_and(|slide| slide != usual))),
         ("input", args.input.is_some()),
@@ -181,6 +189,7 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     let (idle, why): (&[&str], _) = if args.api.loop_kind().is_some() {
         let engine_only = &[
             "policy",
+            "ablate",
             "chain",
             "isolate",
             "parallel",

@@ -6,6 +6,7 @@ use anyhow::Result;
 use serde::Serialize;
 use thalweg::LatencySummary;
 
+use super::ablate;
 use super::args::BenchArgs;
 use super::chain;
 use super::drive::Driven;
@@ -20,6 +21,8 @@ pub struct Figures {
     pub memory: Option<&'static str>,
     pub execution: Option<&'static str>,
     pub parallel: Option<&'static str>,
+    /// What was switched off.
+    pub ablate: Vec<String>,
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
@@ -41,6 +44,8 @@ pub struct Figures {
     /// From when a watermark that closes something was taken in until the sinks have seen it; `null` where nothing was closed
     /// while it was measured.
     pub output_delay_us: Option<Latency>,
+    /// Within which the mean output delay was to be, if the rate was found by that.
+    pub target_delay_us: Option<i64>,
     pub result_latency_us: Option<Latency>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -120,6 +125,7 @@ impl Figures {
             memory: None,
             execution: None,
             parallel: None,
+            ablate: Vec::new(),
             chain: None,
             workers: args.workers,
             queries: 1,
@@ -135,6 +141,7 @@ impl Figures {
             seconds: 0.0,
             latency_us: None,
             output_delay_us: None,
+            target_delay_us: None,
             result_latency_us: None,
             processing_latency_us: None,
             deadlines_met: None,
@@ -165,6 +172,7 @@ impl Figures {
             memory: Some("blocks"),
             execution: Some("workers"),
             parallel: Some(args.parallel().name()),
+            ablate: ablate::names(&args.ablate),
             chain: Some(chain::name(args.chaining())),
             queries: args.queries,
             offered_per_s: offered_per_query.map(|per_s| per_s * args.queries),

@@ -11,8 +11,8 @@ use serde_json::Value;
 use crate::support::{Folder, HEADER, Ran, trip};
 
 /// The names that scripts rely on.
-const STABLE_FIELDS: &str = "workload api policy memory execution parallel chain workers queries offered_per_s \
-                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us \
+const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
+                             throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
                              result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
@@ -153,6 +153,39 @@ fn at_a_rate_output_delay_is_measured() {
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
     let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 1m");
     assert_eq!(figures["output_delay_us"], Value::Null, "{figures}");
+}
+
+/// A rate that keeps the mean delay within a second is found at once, one within a microsecond never.
+#[test]
+fn a_rate_is_found_by_its_output_delay() {
+    let folder = Folder::new("target_delay");
+    let line = "bench ysb --seconds 0.2 --warmup 0.05 --window 20ms --target-delay";
+    let figures = folder.json(&format!("{line} 1s"));
+    assert_right(&figures);
+    assert_eq!(figures["target_delay_us"], 1_000_000, "{figures}");
+    assert!(figures["offered_per_s"].as_u64().unwrap() > 0, "{figures}");
+    assert!(figures["output_delay_us"]["mean"].as_f64().unwrap() <= 1e6, "{figures}");
+    let ran = folder.run(&format!("{line} 1us"));
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("offered: output delay") && ran.stderr.contains("missed"), "{}", ran.stderr);
+    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --window 1m --target-delay 1s");
+    assert!(ran.code == 1 && ran.stderr.contains("nothing was closed in 0.1 s"), "{}", ran.stderr);
+}
+
+/// What is switched off is told, and changes no result; without passes there is nothing to switch off.
+#[test]
+fn what_is_switched_off_is_told() {
+    let folder = Folder::new("ablate");
+    let line = "bench ysb --seconds 0.1 --warmup 0 --window 20ms --ablate no-priority";
+    let figures = folder.json(&format!("{line} --ablate in-order-epochs --policy streambox"));
+    assert_right(&figures);
+    assert_eq!(figures["ablate"], serde_json::json!(["in-order-epochs", "no-priority"]));
+    let ran = folder.run(line);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("--ablate no-priority is for --policy streambox"),
+        "{}",
+        ran.stderr
+    );
 }
 
 /// The rate is each query's own, the figures are those of all, and each has a file of results, which together are the

@@ -1,0 +1,43 @@
+//! `--ablate`: what is switched off, to measure what it is worth (StreamBox, section 9.2).
+
+use clap::ValueEnum;
+use thalweg_runtime::Ablations;
+use thalweg_scheduling::policy::streambox;
+
+use super::args::BenchArgs;
+
+/// A mechanism that can be switched off.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Ablate {
+    /// Hold every epoch until all of it is there, and process epochs one after the other.
+    InOrderEpochs,
+    /// What is derived goes into the epoch downstream that was opened last.
+    NoEpochBoundaries,
+    /// Under the policy streambox: whatever is next, instead of what the next result waits for.
+    NoPriority,
+    /// A worker claims the oldest block of all workers, not its own first.
+    NoLocality,
+}
+
+/// What the engine is to do without.
+pub fn of_engine(ablate: &[Ablate]) -> Ablations {
+    let has = |what| ablate.contains(&what);
+    Ablations {
+        in_order_epochs: has(Ablate::InOrderEpochs),
+        no_epoch_boundaries: has(Ablate::NoEpochBoundaries),
+        no_locality: has(Ablate::NoLocality),
+    }
+}
+
+/// What is wrong with what is switched off.
+pub fn problem(args: &BenchArgs) -> Option<String> {
+    (args.ablate.contains(&Ablate::NoPriority) && args.policy != streambox::NAME).then(|| {
+        format!("--ablate no-priority is for --policy streambox: {} has no passes to do without", args.policy)
+    })
+}
+
+/// The names of what is switched off, in the order of the table.
+pub fn names(ablate: &[Ablate]) -> Vec<String> {
+    let given = Ablate::value_variants().iter().filter(|what| ablate.contains(what));
+    given.filter_map(ValueEnum::to_possible_value).map(|value| value.get_name().to_owned()).collect()
+}
