@@ -233,8 +233,19 @@ impl Executor {
         self.ranks.cover(places);
         self.dues.cover(places);
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask { name, task, lender, waker, probe, upstream, downstream, further, copy, .. } =
-                built;
+            let BuiltTask {
+                name,
+                task,
+                lender,
+                waker,
+                probe,
+                upstream,
+                downstream,
+                further,
+                peers,
+                copy,
+                ..
+            } = built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
             probe.name_writer(operator.0);
             waker.settle(self, *operator);
@@ -250,6 +261,7 @@ impl Executor {
                 upstream: by_id(upstream),
                 downstream: by_id(downstream),
                 further: by_id(further),
+                peers: by_id(peers),
                 stands: TaskState::Idle,
                 stands_since: now,
                 run_records: self.run_records(&probe),

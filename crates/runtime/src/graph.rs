@@ -102,6 +102,8 @@ pub(crate) struct BuiltTask {
     /// Those to whom it matters what becomes of epochs that it writes or reads: who shares an operator with it, and the
     /// stages further on.
     pub(crate) further: Vec<usize>,
+    /// Who else writes the containers that it writes.
+    pub(crate) peers: Vec<usize>,
     /// Which of them it is; none if it is alone.
     pub(crate) copy: Option<u32>,
 }
@@ -454,6 +456,16 @@ impl Graph {
                     built[reader].upstream.extend(writers.clone());
                 }
             }
+            // By now all who write what this plan reads from containers are known.
+            let reader = &built[made[place].0.start];
+            if reader.copy.is_some() {
+                let writing = reader.upstream.clone();
+                for &writer in &writing {
+                    let others = writing.iter().copied().filter(|&other| other != writer);
+                    let known = built[writer].peers.clone();
+                    built[writer].peers.extend(others.filter(|other| !known.contains(other)));
+                }
+            }
         }
         let mut read_edges: Vec<ReadEdge> = Vec::new();
         for (of, name) in names {
@@ -546,8 +558,20 @@ impl Opened {
         let mut operators = Vec::new();
         task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
         let (probe, waker) = (Arc::clone(&self.probe), Arc::clone(&self.waker));
-        let (upstream, downstream, further) = (Vec::new(), Vec::new(), Vec::new());
-        BuiltTask { name, task, lender, waker, operators, probe, upstream, downstream, further, copy: None }
+        let (upstream, downstream, further, peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        BuiltTask {
+            name,
+            task,
+            lender,
+            waker,
+            operators,
+            probe,
+            upstream,
+            downstream,
+            further,
+            peers,
+            copy: None,
+        }
     }
 }
 

@@ -129,6 +129,8 @@ pub(crate) struct Changes {
     pub(crate) closed: bool,
     /// Whoever writes its inputs may have been without room, and has some now.
     pub(crate) freed: bool,
+    /// The same of whoever else writes its outputs.
+    pub(crate) gave_back: bool,
 }
 
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
@@ -185,7 +187,7 @@ impl Probe {
     }
 
     pub(crate) fn is_sink(&self) -> bool {
-        self.outputs.is_empty()
+        self.outputs.iter().all(|outlet| matches!(outlet, Outlet::Closes(_)))
     }
 
     /// Names the writer of the output edges, for when the pool has made a chunk for one.
@@ -228,6 +230,7 @@ impl Probe {
             wrote: self.written() != reach.written,
             closed: self.closed() != reach.closed,
             freed: self.inputs.iter().zip(&reach.read).any(freed),
+            gave_back: self.outputs.iter().any(Outlet::has_freed),
         }
     }
 

@@ -30,6 +30,8 @@ pub(crate) struct TaskBody {
     pub(super) downstream: Box<[OperatorId]>,
     /// Those to whom it matters what becomes of epochs that it writes or reads.
     pub(super) further: Box<[OperatorId]>,
+    /// Who else writes the containers that it writes.
+    pub(super) peers: Box<[OperatorId]>,
     pub(super) stands: TaskState,
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes.

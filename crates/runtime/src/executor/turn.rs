@@ -99,7 +99,7 @@ impl Turn<'_> {
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
-        let Changes { wrote, closed, freed } = body.probe.changes_since(&body.reach);
+        let Changes { wrote, closed, freed, gave_back } = body.probe.changes_since(&body.reach);
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
@@ -109,6 +109,9 @@ impl Turn<'_> {
         }
         if closed {
             (0..body.further.len()).for_each(|place| self.call(body.further[place]));
+        }
+        if gave_back {
+            (0..body.peers.len()).for_each(|place| self.call(body.peers[place]));
         }
         if freed {
             (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));

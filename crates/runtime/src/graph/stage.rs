@@ -141,6 +141,8 @@ where
                 let task = GatherTask::new(Arc::clone(&containers), Arc::clone(&copies), copy, chain.fork());
                 parts.push(Part { task: Box::new(task), probe, copy: Some(copy as u32) });
             }
+            let closes = Outlet::Closes(Arc::clone(ledger));
+            let outputs = outputs.into_iter().chain([closes]).collect();
             let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
             let exit = exit.open(&ExitContext(Arc::clone(delivered)));
             let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));

@@ -26,6 +26,8 @@ pub(crate) enum Outlet {
     Deposits(Arc<Ledger>),
     /// What is gathered goes to whoever closes epochs; there is always room.
     Epochs(Arc<Ledger>),
+    /// Who closes epochs lets those who gather go on, or help; nothing is written.
+    Closes(Arc<Ledger>),
 }
 
 /// How far a task has read.
@@ -133,6 +135,7 @@ impl Outlet {
             Outlet::Edge(edge) => Outlet::Edge(Arc::clone(edge)),
             Outlet::Deposits(ledger) => Outlet::Deposits(Arc::clone(ledger)),
             Outlet::Epochs(ledger) => Outlet::Epochs(Arc::clone(ledger)),
+            Outlet::Closes(ledger) => Outlet::Closes(Arc::clone(ledger)),
         }
     }
 
@@ -140,7 +143,7 @@ impl Outlet {
         match self {
             Outlet::Edge(edge) => edge.name_writer(name),
             Outlet::Deposits(ledger) => ledger.space.name_writer(name),
-            Outlet::Epochs(_) => {}
+            Outlet::Epochs(_) | Outlet::Closes(_) => {}
         }
     }
 
@@ -149,7 +152,7 @@ impl Outlet {
         match self {
             Outlet::Edge(edge) => edge.written() + edge.marks_written(),
             Outlet::Deposits(ledger) => ledger.bundles_in(),
-            Outlet::Epochs(_) => 0,
+            Outlet::Epochs(_) | Outlet::Closes(_) => 0,
         }
     }
 
@@ -157,14 +160,14 @@ impl Outlet {
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Outlet::Edge(_) => 0,
-            Outlet::Deposits(ledger) | Outlet::Epochs(ledger) => ledger.closed(),
+            Outlet::Deposits(ledger) | Outlet::Epochs(ledger) | Outlet::Closes(ledger) => ledger.closed(),
         }
     }
 
     /// Whether those who read it hold blocks back that they claim when there is no room.
     pub(crate) fn holds_blocks(&self) -> bool {
         match self {
-            Outlet::Edge(_) | Outlet::Epochs(_) => false,
+            Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
             Outlet::Deposits(ledger) => ledger.holds_blocks(),
         }
     }
@@ -173,7 +176,15 @@ impl Outlet {
         match self {
             Outlet::Edge(edge) => edge.has_room(),
             Outlet::Deposits(ledger) => ledger.space.has_free(),
-            Outlet::Epochs(_) => true,
+            Outlet::Epochs(_) | Outlet::Closes(_) => true,
+        }
+    }
+
+    /// Whether others who write it may have been without room while a run of ours had blocks in hand, and have some now.
+    pub(crate) fn has_freed(&self) -> bool {
+        match self {
+            Outlet::Deposits(ledger) => ledger.space.take_starved(),
+            Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => false,
         }
     }
 
@@ -182,7 +193,7 @@ impl Outlet {
         match self {
             Outlet::Edge(edge) => Some(edge.slot_bytes()),
             Outlet::Deposits(ledger) => Some(ledger.space.slot_bytes()),
-            Outlet::Epochs(_) => None,
+            Outlet::Epochs(_) | Outlet::Closes(_) => None,
         }
     }
 
@@ -190,7 +201,7 @@ impl Outlet {
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
             Outlet::Edge(edge) => Some(edge),
-            Outlet::Deposits(_) | Outlet::Epochs(_) => None,
+            Outlet::Deposits(_) | Outlet::Epochs(_) | Outlet::Closes(_) => None,
         }
     }
 }
