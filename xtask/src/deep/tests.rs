@@ -30,7 +30,7 @@ fn suites_are_the_promised_commands() {
     assert!(line(Suite::Seeds).contains("THALWEG_SEEDS="), "{}", line(Suite::Seeds));
     assert!(
         line(Suite::Seeds).ends_with(
-            "-p thalweg-testkit --test simulation --test operators --test oracles --test properties"
+            "-p thalweg-testkit --test simulation --test epochs --test operators --test oracles --test properties"
         ),
         "{}",
         line(Suite::Seeds)
