@@ -325,6 +325,7 @@ impl<K: Eq + Hash, A> PaneStore<K, A> {
         let calls = if self.called.0 == recent.pane { self.called.1 + 1 } else { 1 };
         self.called = (recent.pane, calls);
         if calls >= CALLS_MAX {
+            self.called.1 = 0;
             self.turn_beside(recent);
         }
         Place::Table(TablePlace { table: recent.table, updates: None })
