@@ -131,7 +131,7 @@ mod models {
         model(|| {
             let ledger = ledger(Vec::new());
             let gathered = Arc::new(AtomicU32::new(0));
-            [0, 0].into_iter().for_each(|epoch| ledger.count_in(epoch));
+            [0, 0].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
             let consumer = || {
                 let (ledger, gathered) = (Arc::clone(&ledger), Arc::clone(&gathered));
                 thread::spawn(move || {
