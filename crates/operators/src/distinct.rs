@@ -31,8 +31,8 @@ use std::hash::Hash;
 use std::marker::PhantomData;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, State, StateError,
-    StateReader, StateWriter, TumblingWindows, Windowed,
+    Allowance, Blame, Counts, Entropy, Flow, Horizon, Input, Mark, Operator, Output, Record, Span, State,
+    StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
@@ -151,6 +151,10 @@ where
             _ => (),
         }
         Flow::Done
+    }
+
+    fn horizon(&self) -> Horizon {
+        Horizon::of_windows(self.windows.into(), Span::ZERO)
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {

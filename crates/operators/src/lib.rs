@@ -29,6 +29,8 @@ pub mod sort;
 pub mod window;
 
 #[cfg(test)]
+mod horizon_tests;
+#[cfg(test)]
 mod purse;
 #[cfg(test)]
 mod test_bed;

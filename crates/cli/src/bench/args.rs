@@ -162,8 +162,6 @@ pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
     /// One hand-written loop per operator (all but nyt and lrb-full).
-    /// One hand-written loop per operator (ysb, lrb, netmon).
-    /// One hand-written loop per operator (ysb, lrb, netmon, join).
     LoopBlocks,
     /// The same with a selection vector (ysb).
     LoopSelection,

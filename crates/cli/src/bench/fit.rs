@@ -10,8 +10,9 @@ use clap::parser::ValueSource;
 use thalweg::{SlidingWindows, Span, TumblingWindows};
 use thalweg_workloads::reference;
 
-use super::ablate;
+use super::ablate::{self, Ablate};
 use super::args::BenchArgs;
+use super::parallel::ParallelOption;
 use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
 use crate::options::Rate;
@@ -208,5 +209,13 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     };
     let is_given = |id: &&&str| given.value_source(id) == Some(ValueSource::CommandLine);
     let note = |id: &&str| format!("--{} has no effect {why}", id.replace('_', "-"));
-    idle.iter().filter(is_given).map(note).collect()
+    let mut notes: Vec<String> = idle.iter().filter(is_given).map(note).collect();
+    if args.api.loop_kind().is_none() && args.parallel() == ParallelOption::Serial {
+        let of_epochs = args.ablate.iter().filter(|&&what| what != Ablate::NoPriority).copied();
+        let names = ablate::names(&of_epochs.collect::<Vec<_>>());
+        notes.extend(
+            names.iter().map(|name| format!("--ablate {name} has no effect without --parallel epochs")),
+        );
+    }
+    notes
 }

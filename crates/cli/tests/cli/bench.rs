@@ -180,6 +180,12 @@ fn what_is_switched_off_is_told() {
     let figures = folder.json(&format!("{line} --ablate in-order-epochs --policy streambox"));
     assert_right(&figures);
     assert_eq!(figures["ablate"], serde_json::json!(["in-order-epochs", "no-priority"]));
+    let ran = folder.run("bench ysb --seconds 0.1 --warmup 0 --parallel serial --ablate no-locality");
+    assert!(
+        ran.stderr.contains("--ablate no-locality has no effect without --parallel epochs"),
+        "{}",
+        ran.stderr
+    );
     let ran = folder.run(line);
     assert!(
         ran.code == 2 && ran.stderr.contains("--ablate no-priority is for --policy streambox"),

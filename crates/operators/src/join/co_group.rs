@@ -28,8 +28,8 @@
 use std::hash::Hash;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
-    StateError, StateReader, StateWriter, Window,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Mark, Operator, Output,
+    Record, State, StateError, StateReader, StateWriter, Window,
 };
 
 use super::batch::{BATCH_RECORDS, key_of};
@@ -221,6 +221,10 @@ where
 
     fn resume<O: Output<I::Item>>(&mut self, output: &mut O) -> Flow {
         self.close(output)
+    }
+
+    fn horizon(&self) -> Horizon {
+        self.store.windows().horizon()
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {

@@ -14,7 +14,7 @@
 //! Windows": never more than two stretches for each window, where pieces of the greatest common divisor of size and
 //! distance (Li et al., "No Pane, No Gain", SIGMOD Record 34, 2005) may be as many as the divisor asks.
 
-use thalweg_model::{EventTime, SlidingWindows, Span, TumblingWindows, Window};
+use thalweg_model::{EventTime, Horizon, SlidingWindows, Span, TumblingWindows, Window};
 
 /// Windows `[offset + n * slide, offset + n * slide + size)`, for every integer `n`, which is their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +56,14 @@ impl EvenWindows {
         assert!(size > Span::ZERO && slide > Span::ZERO, "windows of {size} every {slide}");
         let offset = Span::from_micros(offset.as_micros().rem_euclid(slide.as_micros()));
         EvenWindows { size, slide, offset }
+    }
+
+    /// Where a watermark makes a difference: at the ends of windows, where they close, and records that count for none
+    /// behind them are late.
+    pub(crate) fn horizon(&self) -> Horizon {
+        let windows = SlidingWindows::of_size(self.size).every(self.slide);
+        let windows = windows.expect("sizes and distances are above zero").with_offset(self.offset);
+        Horizon::of_windows(windows, Span::ZERO)
     }
 
     /// Whether an instant may fall into several windows.

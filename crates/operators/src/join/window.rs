@@ -30,8 +30,8 @@
 use std::hash::Hash;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
-    StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Mark, Operator, Output,
+    Record, State, StateError, StateReader, StateWriter,
 };
 
 use super::batch::{BATCH_RECORDS, key_of};
@@ -384,6 +384,10 @@ where
                 if self.meeting.is_some() { Flow::More } else { Flow::Done }
             }
         }
+    }
+
+    fn horizon(&self) -> Horizon {
+        self.store.windows().horizon()
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {

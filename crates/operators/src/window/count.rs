@@ -30,8 +30,8 @@ use std::collections::VecDeque;
 use std::hash::Hash;
 
 use thalweg_model::{
-    Allowance, Blame, CountWindows, Counted, Counts, Entropy, Fold, Input, Mark, Operator, Output, Record,
-    State, StateError, StateReader, StateWriter,
+    Allowance, Blame, CountWindows, Counted, Counts, Entropy, Fold, Horizon, Input, Mark, Operator, Output,
+    Record, State, StateError, StateReader, StateWriter,
 };
 
 use super::held::{Held, held};
@@ -100,6 +100,10 @@ where
 
     fn note_read(&mut self, count: u64) {
         self.read += count;
+    }
+
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
     }
 
     fn forward(&self, mark: Mark) -> Option<Mark> {

@@ -182,5 +182,5 @@ fn note_oldest<B>(counts: &ShelfCounts, shelf: &VecDeque<Bundle<B>>) {
     counts.oldest_epoch.store(oldest_epoch, Ordering::Relaxed);
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(test)]
 mod tests;

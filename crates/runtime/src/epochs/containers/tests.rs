@@ -1,68 +1,137 @@
-//! Who claims what: `0:e1` is a bundle of epoch 1 deposited on shelf 0, `W` the next end that is assigned, `<0` a claim of
-//! copy 0 and `.` the consumption of all that was claimed; epochs are told in the order in which they were claimed, `-` for
-//! none. Each deposit is a nanosecond later than the one before.
+//! Who claims what: by hand, and under loom, where every interleaving of those who deposit and claim is searched.
 
 use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
 
 use super::*;
-use crate::epochs::Item;
 
-fn check(claiming: Claiming, input: &str, expected: &str) {
+/// Empty ones, with two shelves.
+fn containers(claiming: Claiming) -> Arc<Containers<u32>> {
     let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
     let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
     let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 2).unwrap();
-    let containers = Containers::new(depot, 2, Vec::new(), claiming);
-    let (mut shown, mut claimed, mut ends) = (Vec::new(), Vec::new(), 0);
-    for (word, arrived_ns) in input.split_whitespace().zip(1..) {
-        if word == "W" {
-            ends += 1;
-            containers.ledger.assign_end(EventTime::from_secs(ends));
-        } else if word == "." {
-            claimed.drain(..).for_each(|epoch| containers.ledger.consume(epoch, 1));
-            while let Some(Item::End { epoch, .. }) = containers.ledger.next_item() {
-                containers.ledger.release(epoch);
+    Containers::new(depot, 2, Vec::new(), claiming)
+}
+
+fn bundle(epoch: u64, arrived_ns: u64) -> Bundle<Block<Record<u32>>> {
+    Bundle { block: None, epoch, late_by: EventTime::MIN, marker: None, arrived_ns }
+}
+
+/// `0:e1` is a bundle of epoch 1 deposited on shelf 0, `W` the next end that is assigned, `<0` a claim of copy 0 and `.` the
+/// consumption of all that was claimed; epochs are told in the order in which they were claimed, `-` for none. Each deposit
+/// is a nanosecond later than the one before.
+#[cfg(not(loom))]
+mod by_hand {
+    use super::*;
+    use crate::epochs::Item;
+
+    fn check(claiming: Claiming, input: &str, expected: &str) {
+        let containers = containers(claiming);
+        let (mut shown, mut claimed, mut ends) = (Vec::new(), Vec::new(), 0);
+        for (word, arrived_ns) in input.split_whitespace().zip(1..) {
+            if word == "W" {
+                ends += 1;
+                containers.ledger.assign_end(EventTime::from_secs(ends));
+            } else if word == "." {
+                claimed.drain(..).for_each(|epoch| containers.ledger.consume(epoch, 1));
+                while let Some(Item::End { epoch, .. }) = containers.ledger.next_item() {
+                    containers.ledger.release(epoch);
+                }
+            } else if let Some(copy) = word.strip_prefix('<') {
+                let copy = copy.parse().unwrap();
+                let is_claimable = containers.ledger.claimable(copy, ProcessingTime::ZERO) > 0;
+                let bundle = containers.claim(copy, ProcessingTime::ZERO);
+                assert!(is_claimable || bundle.is_none(), "what was claimed could be");
+                claimed.extend(bundle.as_ref().map(|bundle| bundle.epoch));
+                shown.push(
+                    bundle.map_or("-".to_owned(), |bundle| format!("{}@{}", bundle.epoch, bundle.arrived_ns)),
+                );
+            } else {
+                let (home, epoch) = word.split_once(":e").unwrap();
+                containers.deposit(home.parse().unwrap(), bundle(epoch.parse().unwrap(), arrived_ns));
             }
-        } else if let Some(copy) = word.strip_prefix('<') {
-            let copy = copy.parse().unwrap();
-            let is_claimable = containers.ledger.claimable(copy, ProcessingTime::ZERO) > 0;
-            let bundle = containers.claim(copy, ProcessingTime::ZERO);
-            assert!(is_claimable || bundle.is_none(), "what was claimed could be");
-            claimed.extend(bundle.as_ref().map(|bundle| bundle.epoch));
-            shown.push(
-                bundle.map_or("-".to_owned(), |bundle| format!("{}@{}", bundle.epoch, bundle.arrived_ns)),
-            );
-        } else {
-            let (home, epoch) = word.split_once(":e").unwrap();
-            let (epoch, late_by) = (epoch.parse().unwrap(), EventTime::MIN);
-            let bundle = Bundle { block: None, epoch, late_by, marker: None, arrived_ns };
-            containers.deposit(home.parse().unwrap(), bundle);
         }
+        assert_eq!(shown.join(" "), expected, "{input}");
     }
-    assert_eq!(shown.join(" "), expected, "{input}");
+
+    /// The newest of the oldest epoch on one's own shelf, and nothing of others that has not waited for long.
+    #[test]
+    fn a_copy_claims_its_own() {
+        check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
+    }
+
+    #[test]
+    fn without_locality_the_oldest_of_all_is_claimed() {
+        let claiming = Claiming { is_local: false, ..Claiming::default() };
+        check(claiming, "0:e0 0:e0 0:e1 1:e0 <1 <0 <0 <0 <0", "0@1 0@2 0@4 1@3 -");
+    }
+
+    /// Nothing before the end of its epoch, and nothing of the next before that one is done with.
+    #[test]
+    fn epochs_in_order_are_held() {
+        let claiming = Claiming { holds_epochs: true, ..Claiming::default() };
+        check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
+    }
+
+    /// What is derived of a later epoch goes into the first that has no end.
+    #[test]
+    fn without_boundaries_epochs_are_mixed() {
+        let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
+        check(claiming, "0:e0 0:e3 <0 <0 . W . 0:e3 <0", "0@2 0@1 1@8");
+    }
 }
 
-/// The newest of the oldest epoch on one's own shelf, and nothing of others that has not waited for long.
-#[test]
-fn a_copy_claims_its_own() {
-    check(Claiming::default(), "0:e0 0:e0 0:e1 1:e0 <0 <0 <0 <0 <1", "0@2 0@1 1@3 - 0@4");
-}
+#[cfg(loom)]
+mod models {
+    use loom::thread;
 
-#[test]
-fn without_locality_the_oldest_of_all_is_claimed() {
-    let claiming = Claiming { is_local: false, ..Claiming::default() };
-    check(claiming, "0:e0 0:e0 0:e1 1:e0 <1 <0 <0 <0 <0", "0@1 0@2 0@4 1@3 -");
-}
+    use super::*;
 
-/// Nothing before the end of its epoch, and nothing of the next before that one is done with.
-#[test]
-fn epochs_in_order_are_held() {
-    let claiming = Claiming { holds_epochs: true, ..Claiming::default() };
-    check(claiming, "0:e0 0:e1 <0 W <0 <0 W <0 . <0 <0", "- 0@1 - - 1@2 -");
-}
+    fn model(body: impl Fn() + Send + Sync + 'static) {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = builder.preemption_bound.or(Some(2));
+        builder.check(body);
+    }
 
-/// What is derived of a later epoch goes into the first that has no end.
-#[test]
-fn without_boundaries_epochs_are_mixed() {
-    let claiming = Claiming { mixes_epochs: true, ..Claiming::default() };
-    check(claiming, "0:e0 0:e3 <0 <0 . W . 0:e3 <0", "0@2 0@1 1@8");
+    /// The owner of a shelf against one who takes what has waited for long: every bundle is claimed, once, and the counts by
+    /// which others look for work agree with the shelf.
+    #[test]
+    fn a_bundle_is_claimed_once_whoever_looks_for_it() {
+        model(|| {
+            let containers = containers(Claiming::default());
+            let claim_all = |containers: &Containers<u32>, copy| {
+                let next = || containers.claim(copy, ProcessingTime::NEVER);
+                let claimed: Vec<(u64, u64)> =
+                    std::iter::from_fn(next).map(|bundle| (bundle.epoch, bundle.arrived_ns)).collect();
+                claimed
+            };
+            let thief = {
+                let containers = Arc::clone(&containers);
+                thread::spawn(move || claim_all(&containers, 1))
+            };
+            containers.deposit(0, bundle(0, 1));
+            containers.deposit(0, bundle(1, 2));
+            let mut claimed = claim_all(&containers, 0);
+            claimed.extend(thief.join().unwrap());
+            claimed.sort_unstable();
+            assert_eq!(claimed, [(0, 1), (1, 2)]);
+            assert_eq!(containers.ledger.claimable(0, ProcessingTime::NEVER), 0);
+            assert_eq!(containers.ledger.bundles_waiting(), 0);
+        });
+    }
+
+    /// What was deposited before a copy is called is found by it, also by one that looks at no lock first.
+    #[test]
+    fn what_is_deposited_before_a_call_is_found() {
+        model(|| {
+            let containers = containers(Claiming::default());
+            let depositor = {
+                let containers = Arc::clone(&containers);
+                thread::spawn(move || containers.deposit(0, bundle(0, 1)))
+            };
+            let early = containers.claim(0, ProcessingTime::NEVER).is_some();
+            depositor.join().unwrap();
+            let late = containers.claim(1, ProcessingTime::NEVER).is_some();
+            assert!(early != late, "one of the two has it");
+        });
+    }
 }
