@@ -60,8 +60,8 @@ const HOMELESS: u32 = u32::MAX >> 2;
 /// Beside a home: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Beside a home: the task is one of several that share an operator. Who feeds them does not become their home: each
-/// worker has one of its own.
+/// Beside a home: the task is one of several that share an operator. Neither who feeds nor who runs it becomes its home:
+/// each worker has one of its own.
 const COPY: u32 = 1 << 30;
 
 /// What stands beside a home.

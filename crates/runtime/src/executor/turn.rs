@@ -103,7 +103,7 @@ impl Turn<'_> {
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
-                self.settle_fed(body.downstream[place]);
+                self.settle(body.downstream[place]);
                 self.call(body.downstream[place]);
             }
         }
@@ -173,20 +173,15 @@ impl Turn<'_> {
         }
     }
 
-    /// Makes this worker's core the home of a task that it has fed, unless each worker has one of its own.
-    fn settle_fed(&self, operator: OperatorId) {
-        if self.executor.homes[operator.0 as usize].load(Ordering::Relaxed) & COPY == 0 {
-            self.settle(operator);
-        }
-    }
-
-    /// Makes this worker's core the home of a task.
+    /// Makes this worker's core the home of a task that it has fed or runs, unless that is one of several of which each
+    /// worker has one of its own: what that has gathered, and the blocks that it claims, lie where its home is, whoever
+    /// runs it for once.
     fn settle(&self, operator: OperatorId) {
         if let Some(bench) = &self.bench {
             let home = &self.executor.homes[operator.0 as usize];
             let before = home.load(Ordering::Relaxed);
             let after = bench.worker as u32 | before & KIND;
-            if before != after {
+            if before != after && before & COPY == 0 {
                 home.store(after, Ordering::Relaxed);
             }
         }
@@ -351,7 +346,8 @@ impl Turn<'_> {
         if is_home(least.index) {
             return least.index;
         }
-        let is_left_to_others = home_of(least.index) & SOURCE == 0 && self.comes_back(home_of(least.index));
+        let home = home_of(least.index);
+        let is_left_to_others = home & SOURCE == 0 && self.comes_back(home & !KIND);
         let bits = if is_left_to_others { CLASS_BITS } else { NEAR_BITS };
         let is_wanted = |index: usize, word: u64| word >> bits == least.word >> bits && is_home(index);
         let near = executor.ranks.least_near(least.index, is_wanted);
@@ -409,3 +405,6 @@ impl Turn<'_> {
         }
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

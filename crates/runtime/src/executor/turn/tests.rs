@@ -1,0 +1,102 @@
+//! Which task a worker takes: the first one of the board, or one at home with it.
+
+use thalweg_memory::{Budget, Pool};
+use thalweg_model::VirtualClock;
+use thalweg_scheduling::{Rank, policy};
+
+use super::*;
+use crate::executor::Runs;
+
+/// A task that waits in class 0 with this score, the higher the sooner, at home with a worker.
+#[derive(Clone, Copy)]
+struct Waiting {
+    score: f64,
+    home: u32,
+    kind: u32,
+}
+
+fn task(score: f64, home: u32) -> Waiting {
+    Waiting { score, home, kind: 0 }
+}
+
+fn source(score: f64, home: u32) -> Waiting {
+    Waiting { kind: SOURCE, ..task(score, home) }
+}
+
+fn copy(score: f64, home: u32) -> Waiting {
+    Waiting { kind: COPY, ..task(score, home) }
+}
+
+/// How long ago worker 1 has begun its run.
+const JUST_NOW: Option<u64> = Some(HELD_UP_NS / 2);
+const HELD_UP: Option<u64> = Some(HELD_UP_NS);
+const ASLEEP: Option<u64> = None;
+
+fn executor() -> Arc<Executor> {
+    let runs = Runs { block_records: 384, bytes_max: 1 << 16, source_grain_ns: 1_000, measured_steps: 0 };
+    let (pool, clock) = (Pool::new(Budget::new(1 << 20)), Arc::new(VirtualClock::default()));
+    Executor::new(policy::by_name("streambox").unwrap(), pool, clock, runs, 2)
+}
+
+/// Which of the tasks worker 0 takes.
+fn check(other: Option<u64>, tasks: &[Waiting], expected: usize) {
+    let executor = executor();
+    let now = ProcessingTime::from_nanos(1_000_000_000);
+    for (place, &Waiting { score, home, kind }) in tasks.iter().enumerate() {
+        executor.homes[place].store(home | kind, Ordering::Relaxed);
+        executor.ranks.set(place, Rank { class: 0, score, tie: place as u32 }.word());
+    }
+    let since = other.map_or(NOTHING, |ago_ns| now.as_nanos() - ago_ns);
+    executor.run_since_ns[1].store(since, Ordering::Relaxed);
+    let mut bench = Bench::new(0);
+    let turn = Turn {
+        executor: &executor,
+        ranker: None,
+        bench: Some(&mut bench),
+        now,
+        ended: Vec::new(),
+        unused: Vec::new(),
+    };
+    let least = executor.ranks.least().unwrap();
+    assert_eq!(turn.prefer_home(least), expected);
+}
+
+#[test]
+fn what_lies_on_another_core_is_left_to_it_while_it_comes_back() {
+    for of_other in [task(9e6, 1), copy(9e6, 1)] {
+        for own in [task(1.0, 0), copy(1.0, 0), source(1.0, 0)] {
+            check(JUST_NOW, &[of_other, own], 1);
+            check(HELD_UP, &[of_other, own], 0);
+            check(ASLEEP, &[of_other, own], 0);
+        }
+        check(JUST_NOW, &[of_other], 0);
+    }
+}
+
+/// The records of a source lie on nobody's core: it is left to nobody, unless what is at home is as urgent.
+#[test]
+fn sources_are_left_to_nobody() {
+    check(JUST_NOW, &[source(9e6, 1), task(1.0, 0)], 0);
+    check(JUST_NOW, &[source(1.01, 1), task(1.0, 0)], 1);
+}
+
+/// Whoever feeds or runs a task becomes its home, but not that of one of several copies.
+#[test]
+fn a_copy_stays_at_home() {
+    let executor = executor();
+    for (place, kind) in [0, SOURCE, COPY].into_iter().enumerate() {
+        executor.homes[place].store(1 | kind, Ordering::Relaxed);
+    }
+    let mut bench = Bench::new(0);
+    let turn = Turn {
+        executor: &executor,
+        ranker: None,
+        bench: Some(&mut bench),
+        now: ProcessingTime::ZERO,
+        ended: Vec::new(),
+        unused: Vec::new(),
+    };
+    (0..3).for_each(|place| turn.settle(OperatorId(place)));
+    let homes: Vec<u32> = executor.homes[..3].iter().map(|home| home.load(Ordering::Relaxed)).collect();
+    assert_eq!(homes, [0, SOURCE, 1 | COPY]);
+}
