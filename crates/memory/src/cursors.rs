@@ -5,7 +5,7 @@
 //! Positions count records since the edge was made: 64 bits do not wrap.
 
 use crate::chunk::ChunkLayout;
-use crate::sync::{AtomicBool, AtomicU8, AtomicU64, CacheAligned, Ordering};
+use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Ordering};
 
 /// No chunk is on its way.
 pub(crate) const GROWTH_NONE: u8 = 0;
@@ -13,6 +13,9 @@ pub(crate) const GROWTH_NONE: u8 = 0;
 pub(crate) const GROWTH_REQUESTED: u8 = 1;
 /// A chunk lies in the mailbox.
 pub(crate) const GROWTH_READY: u8 = 2;
+
+/// The home of an end of which none is known.
+const NOWHERE: usize = usize::MAX;
 
 /// The cursors of one edge. Anyone may look; only the ends of the edge write.
 #[derive(Debug)]
@@ -57,6 +60,8 @@ pub(crate) struct WriterLine {
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
     pub(crate) mark_held: AtomicBool,
+    /// On which core the writer runs, as a number of the caller's. Relaxed: a hint, see [`Cursors::crosses`].
+    pub(crate) home: AtomicUsize,
     /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
     /// writer loads with Acquire before it looks inside.
     pub(crate) growth: AtomicU8,
@@ -75,6 +80,8 @@ pub(crate) struct ReaderLine {
     pub(crate) block_stamp: AtomicU64,
     /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
     pub(crate) marks_read: AtomicU64,
+    /// As the writer's.
+    pub(crate) home: AtomicUsize,
     /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
     /// with Acquire by the writer.
     pub(crate) closed: AtomicBool,
@@ -91,6 +98,7 @@ impl Cursors {
             mark_stamp: AtomicU64::new(0),
             marks_dropped: AtomicU64::new(0),
             mark_held: AtomicBool::new(false),
+            home: AtomicUsize::new(NOWHERE),
             growth: AtomicU8::new(GROWTH_NONE),
         };
         let reader = || ReaderLine {
@@ -98,6 +106,7 @@ impl Cursors {
             block_start: AtomicU64::new(0),
             block_stamp: AtomicU64::new(0),
             marks_read: AtomicU64::new(0),
+            home: AtomicUsize::new(NOWHERE),
             closed: AtomicBool::new(false),
         };
         Cursors {
@@ -214,6 +223,24 @@ impl Cursors {
             || writer.growth.load(Ordering::Relaxed) == GROWTH_READY
     }
 
+    /// Takes note of the core on which the writer runs from now on: any number that tells cores apart.
+    pub fn note_writer_home(&self, home: usize) {
+        settle(&self.writer.home, home);
+    }
+
+    /// The same for a reader.
+    pub fn note_reader_home(&self, reader: usize, home: usize) {
+        settle(&self.readers[reader].home, home);
+    }
+
+    /// Whether a reader runs on another core than the writer, as far as is known.
+    pub(crate) fn crosses(&self) -> bool {
+        let writer = self.writer.home.load(Ordering::Relaxed);
+        let readers = self.readers.iter().filter(|reader| !reader.closed.load(Ordering::Relaxed));
+        let mut homes = readers.map(|reader| reader.home.load(Ordering::Relaxed));
+        writer != NOWHERE && homes.any(|home| home != NOWHERE && home != writer)
+    }
+
     /// Bytes of one value, at least 1.
     pub fn slot_bytes(&self) -> u64 {
         self.slot_bytes
@@ -234,5 +261,12 @@ impl Cursors {
         let open = self.readers.iter().filter(|reader| !reader.closed.load(ordering));
         let written = self.writer.marks_written.load(Ordering::Relaxed);
         open.map(|reader| reader.marks_read.load(ordering)).min().unwrap_or(written).min(written)
+    }
+}
+
+/// Writes a home, if it is another: who reads it keeps the line else.
+fn settle(at: &AtomicUsize, home: usize) {
+    if at.load(Ordering::Relaxed) != home {
+        at.store(home, Ordering::Relaxed);
     }
 }

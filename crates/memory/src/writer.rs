@@ -3,6 +3,8 @@
 //! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once, so
 //! that the loop between holds its length in a register and touches nothing that is shared.
 
+use std::collections::VecDeque;
+
 use crate::block::BlockRef;
 use crate::chunk::Chunk;
 use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
@@ -16,6 +18,14 @@ use crate::sync::{Arc, Ordering};
 /// at 10 M records/s and 384 records a block.
 const SURPLUS_AFTER_BLOCKS: u32 = 64;
 
+/// Blocks taken in a row while a reader runs on another core, after which the edge grows to [`CROSSING_BYTES`]. Ours: a
+/// reader that comes over for once needs no more room.
+const CROSSING_AFTER_BLOCKS: u32 = 64;
+
+/// What an edge has that crosses cores, if it may own so much: more than a second-level cache, so that lines have left the
+/// reader's when they are written again, and less than the third-level cache that both share (PEERS: 1.8 to 7 MB).
+const CROSSING_BYTES: u64 = 2 << 20;
+
 /// The writing end of an edge: the only one (B1).
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
@@ -28,14 +38,17 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     filled: usize,
     /// Block sequence numbers below this one are recycled.
     recycled: u64,
-    /// Blocks of ours that are not in use; the last one was freed last.
-    free: Vec<BlockRef<T>>,
+    /// Blocks of ours that are not in use; the last one was freed last. Within a core it is used next, since it is in the
+    /// cache; between two cores the first one, since it has left the other's.
+    free: VecDeque<BlockRef<T>>,
     chunks: Vec<Chunk<T>>,
     marks_written: u64,
     /// A mark that found the ring full, with its position, which is `written`: nothing is appended behind it.
     held: Option<R::Mark>,
     /// Blocks taken in a row while little was in use.
     calm_blocks: u32,
+    /// Blocks taken in a row while a reader was on another core.
+    crossing_blocks: u32,
 }
 
 impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
@@ -48,11 +61,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             block: None,
             filled: 0,
             recycled: 0,
-            free: Vec::with_capacity(capacity),
+            free: VecDeque::with_capacity(capacity),
             chunks: Vec::with_capacity(chunks.capacity()),
             marks_written: 0,
             held: None,
             calm_blocks: 0,
+            crossing_blocks: 0,
         };
         chunks.into_iter().for_each(|chunk| writer.adopt(chunk));
         writer
@@ -162,7 +176,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             // loses no block. Nobody fills the block before we return.
             self.recycled += 1;
             self.cursors().writer.recycled.store(self.recycled, Ordering::Relaxed);
-            self.free.push(block);
+            self.free.push_back(block);
             if end == self.written && self.filled > 0 {
                 // It was the current one, full and read; one begun behind it would be empty.
                 (self.block, self.filled) = (None, 0);
@@ -202,7 +216,10 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.held.is_none(),
             "a record is pushed behind a mark that is held back: check room() first"
         );
-        let block = self.free.pop().expect("a record is pushed without room: check room() first");
+        let crosses = self.cursors().crosses();
+        self.crossing_blocks = if crosses { self.crossing_blocks.wrapping_add(1).max(1) } else { 0 };
+        let block = if crosses { self.free.pop_front() } else { self.free.pop_back() };
+        let block = block.expect("a record is pushed without room: check room() first");
         self.grow_or_shrink();
         self.written = written;
         let sequence = written / self.cursors().block_records();
@@ -213,10 +230,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         block
     }
 
-    /// Asks for a chunk when the last free one is begun, gives one back when a burst is over.
+    /// Asks for a chunk when the last free one is begun, or more make it faster; gives one back when a burst is over.
     fn grow_or_shrink(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
-        if self.free.len() < chunk_blocks {
+        let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;
+        // Not with every block: the budget may have nothing left to give.
+        let is_asking = is_crossing && self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS);
+        if self.free.len() < chunk_blocks || is_asking && self.cursors().chunk_bytes() < CROSSING_BYTES {
             self.calm_blocks = 0;
             let growth = &self.shared.cursors.writer.growth;
             if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
@@ -228,7 +248,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             return;
         }
         let in_use = self.chunks.len() * chunk_blocks - self.free.len();
-        self.calm_blocks = if in_use <= chunk_blocks { self.calm_blocks + 1 } else { 0 };
+        self.calm_blocks = if in_use <= chunk_blocks && !is_crossing { self.calm_blocks + 1 } else { 0 };
         if self.calm_blocks >= SURPLUS_AFTER_BLOCKS && self.chunks.len() > CHUNKS_RESERVED as usize {
             self.calm_blocks = 0;
             self.give_back_surplus(chunk_blocks);

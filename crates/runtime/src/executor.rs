@@ -265,6 +265,7 @@ impl Executor {
                 stands: TaskState::Idle,
                 stands_since: now,
                 run_records: self.run_records(&probe),
+                bundle_records: bundle_records(&probe),
                 word: Rank::unranked_word(operator.0),
                 quantum: Quantum { records: 1, made_records: 1 },
                 is_deferred,
@@ -454,4 +455,10 @@ impl Executor {
             self.next_due_ns.fetch_min(due_ns, Ordering::Relaxed);
         }
     }
+}
+
+/// Records of the largest block that a task deposits; 0 if it deposits none.
+fn bundle_records(probe: &Probe) -> u32 {
+    let records = probe.outputs.iter().filter_map(Outlet::bundle_records).max().unwrap_or(0);
+    u32::try_from(records).unwrap_or(u32::MAX)
 }

@@ -195,6 +195,15 @@ impl Probe {
         self.outputs.iter().for_each(|outlet| outlet.name_writer(name.into()));
     }
 
+    /// Notes on which worker's core the edges are read and written from now on.
+    pub(crate) fn note_home(&self, worker: usize) {
+        self.inputs
+            .iter()
+            .filter_map(Inlet::edge)
+            .for_each(|(edge, reader)| edge.note_reader_home(reader, worker));
+        self.outputs.iter().filter_map(Outlet::edge).for_each(|edge| edge.note_writer_home(worker));
+    }
+
     /// Room to note how far the edges are.
     pub(crate) fn no_reach(&self) -> Reach {
         Reach { read: vec![Position::default(); self.inputs.len()].into(), written: 0, closed: 0 }

@@ -24,6 +24,7 @@ pub(crate) trait Space: Send + Sync {
     fn has_free(&self) -> bool;
     fn take_starved(&self) -> bool;
     fn slot_bytes(&self) -> u64;
+    fn block_records(&self) -> usize;
     fn chunks(&self) -> u64;
     fn chunk_bytes(&self) -> u64;
     fn name_writer(&self, name: u64);
@@ -38,6 +39,9 @@ impl<T: Send + 'static> Space for Depot<T> {
     }
     fn slot_bytes(&self) -> u64 {
         Depot::slot_bytes(self)
+    }
+    fn block_records(&self) -> usize {
+        Depot::block_records(self)
     }
     fn chunks(&self) -> u64 {
         Depot::chunks(self)

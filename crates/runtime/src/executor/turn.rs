@@ -365,7 +365,7 @@ impl Turn<'_> {
     fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
-            let records = ranker.quantum(body.operator, self.now);
+            let records = ranker.quantum(body.operator, self.now).max(body.bundle_records);
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
             let made_records = self.executor.block_records.saturating_mul(BLOCKS_MADE).max(records);
             body.quantum =
@@ -376,6 +376,7 @@ impl Turn<'_> {
         self.settle(body.operator);
         if let Some(bench) = &mut self.bench {
             bench.last = body.operator.0 as usize;
+            body.probe.note_home(bench.worker);
             self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
         self.share_work(&body, cost_ns);

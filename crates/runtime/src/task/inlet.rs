@@ -197,6 +197,14 @@ impl Outlet {
         }
     }
 
+    /// Records of a block that is deposited, if blocks are.
+    pub(crate) fn bundle_records(&self) -> Option<usize> {
+        match self {
+            Outlet::Deposits(ledger) => Some(ledger.space.block_records()),
+            Outlet::Edge(_) | Outlet::Epochs(_) | Outlet::Closes(_) => None,
+        }
+    }
+
     /// The edge, if it is one.
     pub(crate) fn edge(&self) -> Option<&Arc<Cursors>> {
         match self {
