@@ -436,3 +436,37 @@ fn cursors_tell_the_chunks_that_are_owned() {
     drop((writer, reader));
     assert_eq!(owned(), (0, 0));
 }
+
+/// Fills and drains a block at a time; how many chunks the edge has then, their bytes, and in how many blocks values lay.
+fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
+    let pool = pool();
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool, options(512, 2, 1 << 10, 8)).unwrap();
+    if let Some((of_writer, of_reader)) = homes {
+        writer.cursors().note_writer_home(of_writer);
+        writer.cursors().note_reader_home(0, of_reader);
+    }
+    let mut places = std::collections::BTreeSet::new();
+    for block in 0..blocks {
+        push(&mut writer, block * 512..(block + 1) * 512);
+        pool.grow_step();
+        if let Next::Values(mut run) = reader.next(usize::MAX) {
+            let count = run.remaining();
+            places.insert(run.inspect(0, |value| std::ptr::from_ref(value).addr()));
+            run.take_each(count, drop);
+        }
+    }
+    (writer.cursors().chunks(), writer.cursors().chunk_bytes(), places.len())
+}
+
+/// At home the block that is in the cache is used again, and no chunk is asked for. Between two cores all are used in turn,
+/// and more are asked for, up to a bound of bytes.
+#[test]
+fn blocks_are_used_hot_at_home_and_in_turn_between_cores() {
+    for homes in [None, Some((3, 3))] {
+        let (chunks, _, places) = recycle(4_000, homes);
+        assert!(chunks == 2 && places <= 2, "{chunks} chunks, {places} blocks at {homes:?}");
+    }
+    let (chunks, bytes, places) = recycle(40_000, Some((0, 1)));
+    assert!((2 << 20..(2 << 20) + bytes / chunks).contains(&bytes), "{bytes} bytes");
+    assert_eq!(places as u64, 2 * chunks);
+}

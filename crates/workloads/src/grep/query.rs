@@ -9,13 +9,18 @@ use thalweg::{
 use super::{Found, PATTERN};
 use crate::sources::Sources;
 
-/// The pattern, ready to be looked for. A clone has working memory of its own: one for each query, so that workers do not
-/// wait for each other.
+/// The pattern, ready to be looked for. It has working memory for one thread; others that look for it at the same time wait
+/// for each other, unless each has a pattern of its own.
 ///
 /// # Panics
 /// Never: the pattern is a valid one.
 pub fn pattern() -> Regex {
     Regex::new(PATTERN).expect("the pattern is a regular expression")
+}
+
+thread_local! {
+    /// Of each worker: with one for all, two workers take 120 ns for a line instead of 100.
+    static PATTERN_HERE: Regex = pattern();
 }
 
 /// How often the pattern occurs in a line, if it does.
@@ -49,9 +54,8 @@ where
     C: Segment<Text>,
     K: Sink<Windowed<(), Found>> + 'static,
 {
-    let pattern = pattern();
     lines
-        .filter_map(move |line| occurrences(&pattern, &line))
+        .filter_map(|line| PATTERN_HERE.with(|pattern| occurrences(pattern, &line)))
         .name("grep")
         .key_by(|_| ())
         .sliding(windows)
