@@ -169,7 +169,7 @@ fn main() {
     let (rings, edges) = medians.split_at(RING_BLOCKS.len());
     let best = rings.iter().copied().fold(0.0, f64::max);
     for (blocks, rate) in RING_BLOCKS.iter().zip(rings) {
-        let kib = blocks * RING_BLOCK_ROWS * size_of::<Row>() >> 10;
+        let kib = (blocks * RING_BLOCK_ROWS * size_of::<Row>()) >> 10;
         println!("ring of {kib:>6} KiB          {rate:>6.0} M rows/s");
     }
     for (name, rate) in ["edge, hottest block first", "edge that knows it crosses"].iter().zip(edges) {
