@@ -36,7 +36,7 @@ pub trait Visit<T> {
 
 /// The input edges of a task.
 pub trait Ports<T>: Send {
-    /// Whether there is one, so that nothing need be merged.
+    /// Whether there is never more than one.
     const IS_SINGLE: bool = false;
 
     /// How many there are.

@@ -36,7 +36,7 @@ fn check(chaining: Chaining) {
     let source = Paced::new(shared_ysb_generator(), pace).expect("the rate is in range");
     let query = Query::new("ysb");
     let windows = TumblingWindows::new(Span::from_secs(10)).expect("ten seconds are a size");
-    views_per_campaign(&query, source, WatermarkStrategy::ascending(), windows, Discard::new());
+    views_per_campaign(&query, [source], WatermarkStrategy::ascending(), windows, Discard::new());
     let query = engine.submit(query.plan(chaining).expect("the stream ends in a sink")).expect("it fits");
 
     let mut step = || {

@@ -79,6 +79,28 @@ impl Draft {
         (self.add_stream(source), source)
     }
 
+    /// Begins a stream with the splits of a source; one alone is called what the source is. Says what the stream is called
+    /// where it begins, and what each split is.
+    pub(crate) fn begin_splits(
+        &mut self,
+        source: &str,
+        count: usize,
+        strategy: WatermarkStrategy,
+    ) -> (StreamIndex, Label, Vec<Label>) {
+        if count == 1 {
+            let (index, label) = self.begin(source, strategy);
+            return (index, label, vec![label]);
+        }
+        let mut splits = Vec::with_capacity(count);
+        for number in 1..=count {
+            let split = self.label(OperatorName::Given(format!("{source}-{number}")));
+            self.sources.push((split, strategy));
+            splits.push(split);
+        }
+        let (index, label) = self.begin_behind("union");
+        (index, label, splits)
+    }
+
     /// Begins a stream where others have ended. It has no operator yet; whatever it will be called is of this kind.
     pub(crate) fn begin_behind(&mut self, kind: &'static str) -> (StreamIndex, Label) {
         let label = self.label(OperatorName::Kind(kind));

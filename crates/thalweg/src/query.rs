@@ -8,7 +8,7 @@ use thalweg_model::{Source, Watermarks};
 use thalweg_runtime::{Engine, Graph, PlanError, QueryHandle};
 
 use crate::draft::Draft;
-use crate::segment::{Chaining, FromEnds, FromSource, Layout, Parallel, SeveralOf};
+use crate::segment::{Chaining, FromSource, FromSplits, Layout, Parallel};
 use crate::stream::Stream;
 
 /// A query that is being written: one or more streams, each from a source to a sink.
@@ -69,7 +69,7 @@ impl Query {
 
     /// Begins a stream with a source of several splits, such as the partitions of a topic, each with its own watermarks:
     /// records keep their order within a split, and whether one is late is judged by its split. The splits are called
-    /// `name-1` and so on. One that may fall silent, and must not hold the others back, needs
+    /// `name-1` and so on; one alone is a [`source`](Self::source) of that name. One that may fall silent, and must not hold the others back, needs
     /// [`idle_after`](thalweg_model::WatermarkStrategy::idle_after).
     ///
     /// None at all are refused when the query is planned.
@@ -89,17 +89,17 @@ impl Query {
         name: &str,
         splits: impl IntoIterator<Item = S>,
         watermarks: W,
-    ) -> Stream<S::Item, FromEnds<SeveralOf<FromSource<S, W>>>> {
-        let numbered = splits.into_iter().zip(1..).zip(std::iter::repeat(watermarks));
-        let split = |((source, number), watermarks): ((S, u32), W)| {
-            self.source(&format!("{name}-{number}"), source, watermarks)
-        };
-        let splits: Vec<_> = numbered.map(split).collect();
-        let draft = Rc::clone(&self.draft);
+    ) -> Stream<S::Item, FromSplits<S, W>> {
+        let splits: Vec<S> = splits.into_iter().collect();
+        let mut draft = self.draft.borrow_mut();
         if splits.is_empty() {
-            draft.borrow_mut().refuse(PlanError::NoSplit { source: name.to_owned() });
+            draft.refuse(PlanError::NoSplit { source: name.to_owned() });
         }
-        Stream::several(draft, splits)
+        let (index, label, labels) = draft.begin_splits(name, splits.len(), watermarks.strategy());
+        let each = splits.into_iter().zip(labels).zip(std::iter::repeat(watermarks));
+        let splits = each.map(|((source, label), watermarks)| FromSource { label, source, watermarks });
+        let segment = FromSplits { splits: splits.collect(), label };
+        Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 
     /// Checks what was written and cuts it into tasks, as `layout` says, or a [`Chaining`]; an engine takes it from there.

@@ -24,6 +24,7 @@
 
 mod awaited;
 mod ends;
+mod splits;
 
 use std::collections::HashSet;
 use std::marker::PhantomData;
@@ -256,6 +257,7 @@ fn join(left: &str, right: &str) -> String {
 pub use awaited::Awaited;
 pub(crate) use ends::Slot;
 pub use ends::{BothOf, Branch, FromEnds, Part, SeveralOf, SidesOf};
+pub use splits::FromSplits;
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
 ///
@@ -297,9 +299,6 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
 
     /// Whether what begins it can be shared by several workers, up to a first operator that gathers.
     const GATHERS: Gathers;
-
-    /// Whether it is a source and nothing else.
-    const IS_SOURCE: bool = false;
 
     /// What the piece is read from by whoever follows it in another task.
     type Entry: EntryPlan<T>;
@@ -351,8 +350,6 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     const MAY_BE_SHARED: bool = true;
 
     const GATHERS: Gathers = Gathers::NotYet;
-
-    const IS_SOURCE: bool = true;
 
     type Entry = EdgeEntry<S::Item>;
 

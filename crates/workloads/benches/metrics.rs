@@ -44,7 +44,7 @@ fn main() {
         let pace = Pace::Drain { nominal_rate_per_s: 10_000_000, start: EventTime::EPOCH };
         let source = Paced::new(Arc::clone(&generator), pace).expect("the rate is in range");
         let windows = TumblingWindows::new(Span::from_secs(10)).expect("ten seconds are a size");
-        views_per_campaign(&query, source, WatermarkStrategy::ascending(), windows, Discard::new());
+        views_per_campaign(&query, [source], WatermarkStrategy::ascending(), windows, Discard::new());
         let plan = query.plan(chaining).expect("the stream ends in a sink");
         let query = engine.submit(plan).expect("it fits");
         throughput(&query, span, || ());

@@ -11,8 +11,7 @@
 //! 5. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
 //! 6. [`join`], StreamBox's temporal join of two streams.
 //! 7. [`loops`]: how hand-written loops are run and timed.
-//! 8. [`sources`]: what a query of one stream begins with.
-//! 9. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//! 8. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs of one seed see the same records. The pace is the connectors' business, the query is written
@@ -32,7 +31,6 @@ pub mod netmon;
 pub mod nyt;
 pub mod prose;
 pub mod reference;
-pub mod sources;
 pub mod tweets;
 pub mod wordcount;
 pub mod ysb;

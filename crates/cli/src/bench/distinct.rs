@@ -9,7 +9,6 @@ use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::distinct::{self, loops, query, weblog};
 use thalweg_workloads::reference::distinct::{DistinctRow, distinct_rows, recorded_request};
 use thalweg_workloads::reference::lines::LineInput;
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::fit;
@@ -40,7 +39,7 @@ impl LineWorkload for Distinct {
         &self,
         args: &BenchArgs,
         name: &str,
-        source: impl Into<Sources<S>>,
+        splits: impl IntoIterator<Item = S>,
     ) -> Result<(Graph, Kept<DistinctRow>)>
     where
         S: Source<Item = Text> + 'static,
@@ -48,7 +47,7 @@ impl LineWorkload for Distinct {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::different_per_window(&query, source, args.strategy(), fit::tumbling_windows(args), sink);
+        query::different_per_window(&query, splits, args.strategy(), fit::tumbling_windows(args), sink);
         Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 

@@ -8,7 +8,6 @@ use thalweg_connectors::RowWriter;
 use thalweg_workloads::grep::{self, Found, loops, query};
 use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
 use thalweg_workloads::reference::lines::LineInput;
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::fit;
@@ -39,7 +38,7 @@ impl LineWorkload for Grep {
         &self,
         args: &BenchArgs,
         name: &str,
-        source: impl Into<Sources<S>>,
+        splits: impl IntoIterator<Item = S>,
     ) -> Result<(Graph, Kept<GrepRow>)>
     where
         S: Source<Item = Text> + 'static,
@@ -47,7 +46,7 @@ impl LineWorkload for Grep {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::occurrences_per_window(&query, source, args.strategy(), fit::windows(args), sink);
+        query::occurrences_per_window(&query, splits, args.strategy(), fit::windows(args), sink);
         Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 

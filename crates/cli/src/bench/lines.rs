@@ -12,7 +12,6 @@ use thalweg_workloads::loops::{LoopKind, LoopReport};
 use thalweg_workloads::prose::{LoopOptions, TextGenerator, stamp_of_line};
 use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::lines::LineInput;
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -39,7 +38,7 @@ pub trait LineWorkload {
         &self,
         args: &BenchArgs,
         name: &str,
-        source: impl Into<Sources<S>>,
+        splits: impl IntoIterator<Item = S>,
     ) -> Result<(Graph, Kept<Self::Row>)>
     where
         S: Source<Item = Text> + 'static;
@@ -81,7 +80,7 @@ pub fn run_generated<W: LineWorkload>(
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(workload.plan(args, &name, offered.sources(args, generator)?)?);
+        planned.push(workload.plan(args, &name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -110,7 +109,7 @@ pub fn run_recorded<W: LineWorkload>(
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let name = args.workload.facts().name;
     let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
-    let (graph, kept) = workload.plan(args, name, recorded.open_lines(W::keep_part)?)?;
+    let (graph, kept) = workload.plan(args, name, [recorded.open_lines(W::keep_part)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.is_whole() {
         let difference = recorded.with_raw_lines(&driven, |lines| {

@@ -11,7 +11,6 @@ use thalweg_workloads::lrb::loops::{self, LoopOptions};
 use thalweg_workloads::lrb::{LrbRecord, Segment, SegmentReport, check, query};
 use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, lrb_rows};
 use thalweg_workloads::reference::lrb_full::LrbColumns;
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -40,7 +39,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(plan(args, &name, offered.sources(args, &generator)?)?);
+        planned.push(plan(args, &name, offered.splits(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -59,7 +58,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
 fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let recorded = Recorded::new(args, input, linear_road::LAYOUT, &["lrb.csv".to_owned()])?;
-    let (graph, kept) = plan(args, "lrb", recorded.open(linear_road::record_of_row)?)?;
+    let (graph, kept) = plan(args, "lrb", [recorded.open(linear_road::record_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
         let answer = recorded.with_lines(&driven, |lines| {
@@ -73,14 +72,14 @@ fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -
     Ok(Figures { diverted, ..Figures::of_engine(args, &driven, None, checked) })
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: impl Into<Sources<S>>) -> Result<(Graph, Kept<LrbRow>)>
+fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<LrbRow>)>
 where
     S: Source<Item = LrbRecord> + 'static,
 {
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| check::row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    query::segment_tolls(&query, source, args.strategy(), sink)?;
+    query::segment_tolls(&query, splits, args.strategy(), sink)?;
     Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 

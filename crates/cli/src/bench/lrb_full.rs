@@ -15,7 +15,6 @@ use thalweg_workloads::lrb::full::{self, Announcement, Balance, Daily, FullSinks
 use thalweg_workloads::reference::lrb_full::{
     LrbBalance, LrbDaily, LrbFullAnswer, LrbNotice, LrbToll, lrb_full,
 };
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
@@ -62,7 +61,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in names {
-        planned.push(plan(args, &name, offered.sources(args, &generator)?, &tolls)?);
+        planned.push(plan(args, &name, offered.splits(args, &generator)?, &tolls)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(engine, graphs, &args.until(), interrupt)?;
@@ -95,7 +94,7 @@ fn run_recorded(
     let recorded =
         Recorded::new(args, input, linear_road::LAYOUT, &RESULTS.map(|kind| file_name(kind, name)))?;
     let tolls = Tolls::of(args, engine)?;
-    let (graph, kept) = plan(args, name, recorded.open(linear_road::record_of_row)?, &tolls)?;
+    let (graph, kept) = plan(args, name, [recorded.open(linear_road::record_of_row)?], &tolls)?;
     let driven = drive(engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(RECORDED_RECORDS_MAX) && kept.are_whole() {
         let tolls = tolls.for_the_reference()?;
@@ -122,7 +121,7 @@ fn file_name(kind: &str, query: &str) -> String {
 fn plan<S>(
     args: &BenchArgs,
     name: &str,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     tolls: &Tolls<'_>,
 ) -> Result<(Graph, KeptRows)>
 where
@@ -142,7 +141,7 @@ where
         dailies: daily_sink.keeping(rows_max),
     };
     let query = Query::new(name);
-    full::full_rules(&query, source, args.strategy(), tolls.for_the_query(), sinks)?;
+    full::full_rules(&query, splits, args.strategy(), tolls.for_the_query(), sinks)?;
     let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
     Ok((graph, KeptRows { tolls: tolls_kept, notices, balances, dailies }))
 }

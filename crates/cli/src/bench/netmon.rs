@@ -15,7 +15,6 @@ use thalweg_workloads::reference::Row;
 use thalweg_workloads::reference::netmon::{
     NetmonDrain, NetmonInput, NetmonRow, NetmonSums, NetmonWindow, netmon_window,
 };
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
@@ -54,7 +53,7 @@ fn run_generated(
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(plan(args, &name, offered.sources(args, generator)?)?);
+        planned.push(plan(args, &name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -76,7 +75,7 @@ fn run_generated(
     Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: impl Into<Sources<S>>) -> Result<(Graph, KeptMeans)>
+fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, KeptMeans)>
 where
     S: Source<Item = Probe> + 'static,
 {
@@ -85,7 +84,7 @@ where
     let (windows, kept_windows) = Digested::new(window_of, NetmonWindow::new, add, None, write_row)?;
     let sink = Means { rows: rows.keeping(ROWS_MAX), windows };
     let query = Query::new(name);
-    query::mean_rtt_per_pair(&query, source, args.strategy(), fit::windows(args), sink);
+    query::mean_rtt_per_pair(&query, splits, args.strategy(), fit::windows(args), sink);
     let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }

@@ -9,7 +9,6 @@ use thalweg::{Generate, Graph, Query, QueryReport, Record, Source, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use super::drive::drive;
@@ -39,7 +38,7 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let offered = Offered::of(args);
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(plan(args, &name, offered.sources(args, &generator)?)?);
+        planned.push(plan(args, &name, offered.splits(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -64,13 +63,13 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
 }
 
-fn plan<S>(args: &BenchArgs, name: &str, source: impl Into<Sources<S>>) -> Result<(Graph, Kept<NytRow>)>
+fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<NytRow>)>
 where
     S: Source<Item = Trip> + 'static,
 {
     let (sink, kept) = Rows::new(row_of, args.results_file(&format!("{name}.csv"))?, write_row)?;
     let query = Query::new(name);
-    query::trips_per_cell(&query, source, args.strategy(), fit::windows(args), sink);
+    query::trips_per_cell(&query, splits, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 

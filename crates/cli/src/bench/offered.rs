@@ -11,7 +11,6 @@ use std::sync::Arc;
 use anyhow::Result;
 use thalweg::{EventTime, Generate};
 use thalweg_connectors::{Dealt, Disorder, Pace, Paced};
-use thalweg_workloads::sources::Sources;
 
 use super::args::BenchArgs;
 use crate::failure;
@@ -69,11 +68,9 @@ impl Offered {
         Ok(source.with_disorder(args.out_of_order, args.seed).with_early(args.early()))
     }
 
-    /// The source of a query's only stream, or its splits.
-    pub fn sources<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Sources<Paced<G>>> {
-        let source = self.source(args, generator)?;
-        // One split is called what a source is called that has none.
-        Ok(if self.splits == 1 { Sources::One(source) } else { Sources::Splits(source.splits(self.splits)) })
+    /// The splits of a query's only stream.
+    pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
+        Ok(self.source(args, generator)?.splits(self.splits))
     }
 
     /// The first records that a stream's splits have made, so many each, in the order in which one source would make
@@ -187,10 +184,7 @@ mod tests {
         let words = ["bench", "ysb"].into_iter().chain(options.split_whitespace());
         let Bed { args } = Bed::parse_from(words);
         let offered = Offered::of(&args);
-        let mut sources = match offered.sources(&args, &Arc::new(Indexes)).unwrap() {
-            Sources::One(source) => vec![source],
-            Sources::Splits(splits) => splits,
-        };
+        let mut sources = offered.splits(&args, &Arc::new(Indexes)).unwrap();
         assert_eq!(sources.len(), polls.len(), "{options}");
         let mut found: Vec<Gathered> = sources.iter().map(|_| Gathered(Vec::new())).collect();
         for round in 0..polls.iter().copied().max().unwrap_or(0) {

@@ -10,7 +10,6 @@ use thalweg_workloads::prose::LoopOptions;
 use thalweg_workloads::prose::vocabulary::SCORED;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::tweets::{TweetsRow, lexicon_of_lines, tweets_rows};
-use thalweg_workloads::sources::Sources;
 use thalweg_workloads::tweets::{self, Lexicon, Mood, Sentiment, loops, query};
 
 use super::args::BenchArgs;
@@ -65,7 +64,7 @@ impl LineWorkload for Tweets {
         &self,
         args: &BenchArgs,
         name: &str,
-        source: impl Into<Sources<S>>,
+        splits: impl IntoIterator<Item = S>,
     ) -> Result<(Graph, Kept<TweetsRow>)>
     where
         S: Source<Item = Text> + 'static,
@@ -74,7 +73,7 @@ impl LineWorkload for Tweets {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         let (windows, lexicon) = (fit::tumbling_windows(args), Arc::clone(&self.lexicon));
-        query::moods_and_words(&query, source, args.strategy(), windows, lexicon, sink);
+        query::moods_and_words(&query, splits, args.strategy(), windows, lexicon, sink);
         Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 

@@ -7,7 +7,6 @@ use thalweg::{Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::wordcount::{WordRow, word_rows};
-use thalweg_workloads::sources::Sources;
 use thalweg_workloads::wordcount::{self, loops, query};
 
 use super::args::BenchArgs;
@@ -39,7 +38,7 @@ impl LineWorkload for WordCount {
         &self,
         args: &BenchArgs,
         name: &str,
-        source: impl Into<Sources<S>>,
+        splits: impl IntoIterator<Item = S>,
     ) -> Result<(Graph, Kept<WordRow>)>
     where
         S: Source<Item = Text> + 'static,
@@ -47,7 +46,7 @@ impl LineWorkload for WordCount {
         let file = args.results_file(&format!("{name}.csv"))?;
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
-        query::words_per_window(&query, source, args.strategy(), fit::windows(args), sink);
+        query::words_per_window(&query, splits, args.strategy(), fit::windows(args), sink);
         Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
     }
 

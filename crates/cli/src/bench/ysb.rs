@@ -68,11 +68,11 @@ fn plan(
     generator: &Arc<YsbGenerator>,
     offered: &Offered,
 ) -> Result<(Graph, Kept<YsbCount>)> {
-    let source = offered.sources(args, generator)?;
+    let splits = offered.splits(args, generator)?;
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    query::views_per_campaign(&query, source, args.strategy(), fit::windows(args), sink);
+    query::views_per_campaign(&query, splits, args.strategy(), fit::windows(args), sink);
     Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
 }
 

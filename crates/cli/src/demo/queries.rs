@@ -85,7 +85,7 @@ impl Generators {
             let source = paced(&self.ysb, load, start)?;
             ysb::query::views_per_campaign(
                 &query,
-                source,
+                [source],
                 strategy,
                 TumblingWindows::new(load.window)?,
                 sink,
@@ -96,7 +96,7 @@ impl Generators {
             let trips = |result: &Windowed<Cell, TripSummary>| result.value.trips;
             let (query, sink, leader) = begin(&format!("nyt-{number}"), trips, busiest_cell);
             let source = paced(&self.nyt, load, start)?;
-            nyt::query::trips_per_cell(&query, source, strategy, TumblingWindows::new(load.window)?, sink);
+            nyt::query::trips_per_cell(&query, [source], strategy, TumblingWindows::new(load.window)?, sink);
             running.push(submit(engine, query, leader)?);
         }
         Ok(running)

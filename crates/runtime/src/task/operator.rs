@@ -17,6 +17,8 @@ use crate::ports::{Came, Ports, Visit};
 pub(crate) struct OperatorTask<T, P, C, E> {
     ports: P,
     merge: Merge,
+    /// Whether there is one port, so that nothing need be merged.
+    is_single: bool,
     tail: Tail<C, E>,
     probe: Arc<Probe>,
     /// Whether the end was taken off every edge.
@@ -27,9 +29,11 @@ pub(crate) struct OperatorTask<T, P, C, E> {
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
     pub(crate) fn new(ports: P, chain: C, exit: E, probe: Arc<Probe>) -> Self {
         let merge = Merge::new(ports.count());
+        let is_single = ports.count() == 1;
         OperatorTask {
             ports,
             merge,
+            is_single,
             tail: Tail::new(chain, exit),
             probe,
             is_over: false,
@@ -116,6 +120,8 @@ where
         let mut stages = Stages::new(context.clock);
         let pushed_before = self.tail.exit.pushed();
         let quantum = context.quantum.records as usize;
+        // Most often the compiler knows it.
+        let is_single = P::IS_SINGLE || self.is_single;
         let mut taken = 0;
         self.merge.begin();
         while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
@@ -124,12 +130,12 @@ where
             if output.room() == 0 {
                 break;
             }
-            let port = if P::IS_SINGLE { Some(0) } else { self.merge.next() };
+            let port = if is_single { Some(0) } else { self.merge.next() };
             let Some(port) = port else { break };
             let mut feed = Feed::<_, _, MEASURED> {
                 chain: &mut self.tail.chain,
                 output: &mut output,
-                merge: if P::IS_SINGLE { None } else { Some((&mut self.merge, port)) },
+                merge: if is_single { None } else { Some((&mut self.merge, port)) },
                 stages: &mut stages,
                 taken: 0,
                 announce: None,
@@ -138,7 +144,7 @@ where
             let came = self.ports.next(port, room.min(quantum - taken), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
             if let Came::Mark(mark @ Mark::Watermark(_)) = came
-                && P::IS_SINGLE
+                && is_single
             {
                 // The common mark, and most do nothing: it goes through what is open anyway, since all before it is
                 // settled. Moved before it is lent, so that the loop above keeps it in registers.
@@ -162,7 +168,7 @@ where
                         break;
                     }
                 }
-                Came::Mark(mark) if P::IS_SINGLE => {
+                Came::Mark(mark) if is_single => {
                     self.is_over = mark == Mark::End;
                     self.tail.mark(mark);
                 }
@@ -173,7 +179,7 @@ where
                         tail.mark(mark);
                     });
                 }
-                Came::Nothing if P::IS_SINGLE => break,
+                Came::Nothing if is_single => break,
                 Came::Nothing => self.merge.note_empty(port),
             }
         }

@@ -47,7 +47,8 @@ impl Case for Lrb {
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
-        segment_tolls(&query, Given::new(self.records.clone()), strategy, sink).expect("windows have a size");
+        segment_tolls(&query, [Given::new(self.records.clone())], strategy, sink)
+            .expect("windows have a size");
         query.plan(layout).expect("the stream ends in a sink")
     }
 

@@ -112,7 +112,7 @@ impl Case for LrbFull {
         let query = Query::new(name);
         let strategy = WatermarkStrategy::bounded_out_of_order(self.bound);
         let source = Given::new(self.records.clone());
-        full_rules(&query, source, strategy, self.table(), sinks).expect("windows have a size");
+        full_rules(&query, [source], strategy, self.table(), sinks).expect("windows have a size");
         query.plan(layout).expect("all streams end in a sink")
     }
 

@@ -7,11 +7,9 @@ use thalweg::{EventTime, Generate, Graph, Layout, Query, QueryReport, Record, So
 use thalweg::{WatermarkStrategy, Windowed};
 use thalweg_connectors::{CsvOptions, CsvSource, Dealt, Header, OnBad, Pace, Paced, RealDisk, Row, RowError};
 use thalweg_model::Span;
-use thalweg_workloads::nyt::query::{CellTrip, trips_per_cell};
+use thalweg_workloads::nyt::query::trips_per_cell;
 use thalweg_workloads::nyt::tlc::{self, TlcError};
-use thalweg_workloads::nyt::{
-    Cell, DISTANCE_MILES_ABOVE, MeanDistance, NytGenerator, Trip, TripSummary, Vendor,
-};
+use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows, nyt_rows_of_tlc_csv};
 
@@ -70,34 +68,15 @@ impl Nyt {
         Pace::Drain { nominal_rate_per_s: rate_per_s, start: EventTime::EPOCH }
     }
 
-    fn plan_splits(&mut self, name: &str, sources: Vec<Paced<NytGenerator>>, layout: Layout) -> Graph {
-        let sink = Gather::new(Expects::WindowResults, &Arc::default());
-        self.gathered = sink.gathered();
-        let query = Query::new(name);
-        query
-            .splits("source", sources, WatermarkStrategy::ascending())
-            .map(|trip: Trip| CellTrip {
-                cell: Cell::around(trip.pickup).unwrap_or(Cell::OUTSIDE),
-                vendor: trip.vendor,
-                distance_miles: trip.distance_miles,
-            })
-            .filter(|trip| {
-                let is_far = trip.distance_miles > DISTANCE_MILES_ABOVE;
-                trip.vendor == Vendor::Vts && is_far && trip.cell != Cell::OUTSIDE
-            })
-            .key_by(|trip| trip.cell)
-            .tumbling(TumblingWindows::new(self.window).expect("windows have a size"))
-            .aggregate(MeanDistance)
-            .sink("sink", sink);
-        query.plan(layout).expect("the stream ends in a sink")
-    }
-
-    fn plan<S: Source<Item = Trip> + 'static>(&mut self, name: &str, source: S, layout: Layout) -> Graph {
+    fn plan<S>(&mut self, name: &str, splits: Vec<S>, layout: Layout) -> Graph
+    where
+        S: Source<Item = Trip> + 'static,
+    {
         let sink = Gather::new(Expects::WindowResults, &Arc::default());
         self.gathered = sink.gathered();
         let query = Query::new(name);
         let windows = TumblingWindows::new(self.window).expect("windows have a size");
-        trips_per_cell(&query, source, WatermarkStrategy::ascending(), windows, sink);
+        trips_per_cell(&query, splits, WatermarkStrategy::ascending(), windows, sink);
         query.plan(layout).expect("the stream ends in a sink")
     }
 
@@ -157,10 +136,7 @@ impl Case for Nyt {
             NytSource::Generated { trips, rate_per_s } => {
                 let source = Paced::new(shared_generator(), Self::pace(*rate_per_s));
                 let source = source.expect("the rate is in range").with_limit(*trips);
-                match self.splits {
-                    1 => self.plan(name, source, layout),
-                    splits => self.plan_splits(name, source.splits(splits), layout),
-                }
+                self.plan(name, source.splits(self.splits), layout)
             }
             NytSource::Recorded(path) => {
                 let options = CsvOptions {
@@ -170,7 +146,7 @@ impl Case for Nyt {
                     on_bad: OnBad::Fail,
                 };
                 let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row);
-                self.plan(name, source.expect("the file was read once already"), layout)
+                self.plan(name, vec![source.expect("the file was read once already")], layout)
             }
         }
     }

@@ -123,12 +123,7 @@ fn scaled(reading: Reading, factor: i64) -> Reading {
 impl Case for Readings {
     fn graph(&mut self, name: &str, layout: Layout) -> Graph {
         let query = Query::new(name);
-        let mut sources = self.sources();
-        let strategy = self.hostile.strategy();
-        match sources.pop() {
-            Some(source) if sources.is_empty() => self.finish(query.source("source", source, strategy)),
-            last => self.finish(query.splits("source", sources.into_iter().chain(last), strategy)),
-        }
+        self.finish(query.splits("source", self.sources(), self.hostile.strategy()));
         query.plan(layout).expect("the stream ends in a sink")
     }
 

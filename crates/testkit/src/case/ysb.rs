@@ -3,16 +3,14 @@
 use std::sync::{Arc, LazyLock};
 
 use thalweg::{
-    Count, EventTime, Generate, Graph, Layout, Query, QueryReport, Table, TumblingWindows, WatermarkStrategy,
-    Windowed,
+    EventTime, Generate, Graph, Layout, Query, QueryReport, TumblingWindows, WatermarkStrategy, Windowed,
 };
 use thalweg_connectors::{Dealt, Pace, Paced};
 use thalweg_model::{ProcessingTime, Span};
 use thalweg_workloads::reference::compare;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbInput, ysb_counts};
-use thalweg_workloads::ysb::event::{VIEW, campaign_of_ad};
 use thalweg_workloads::ysb::query::views_per_campaign;
-use thalweg_workloads::ysb::{AdInfo, YsbEvent, YsbGenerator, YsbOptions};
+use thalweg_workloads::ysb::{YsbGenerator, YsbOptions};
 
 use super::Case;
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
@@ -89,20 +87,7 @@ impl Case for Ysb {
         let query = Query::new(name);
         let windows = TumblingWindows::new(self.window).expect("windows have a size");
         let strategy = WatermarkStrategy::ascending();
-        if self.splits == 1 {
-            views_per_campaign(&query, source, strategy, windows, sink);
-        } else {
-            let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
-            query
-                .splits("source", source.splits(self.splits), strategy)
-                .filter(|event: &YsbEvent| event.event_type == VIEW)
-                .map(|event| AdInfo { ad_id: event.ad_id })
-                .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)
-                .key_by(|campaign| *campaign)
-                .tumbling(windows)
-                .aggregate(Count)
-                .sink("sink", sink);
-        }
+        views_per_campaign(&query, source.splits(self.splits), strategy, windows, sink);
         query.plan(layout).expect("the stream ends in a sink")
     }
 

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use thalweg_model::{Either, Operator, Sharing};
+use thalweg_model::{Either, Operator};
 use thalweg_operators::Identity;
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
@@ -18,11 +18,8 @@ use crate::draft::Label;
 
 /// The edges that a piece begins with.
 pub trait Ends<T: Send + 'static>: Sized + 'static {
-    /// Whether they are splits of one stream.
-    const ARE_SPLITS: bool = false;
-
     /// Whether [`is_shared`](Self::is_shared) may say so.
-    const MAY_BE_SHARED: bool = Self::ARE_SPLITS;
+    const MAY_BE_SHARED: bool = false;
 
     /// Whether several workers may claim from them.
     fn is_shared(&self) -> bool {
@@ -32,18 +29,8 @@ pub trait Ends<T: Send + 'static>: Sized + 'static {
     /// What a task reads.
     type Entry: EntryPlan<T>;
 
-    /// Plans what leads up to them; the edges are of this kind, if they are splits.
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry;
-
-    /// Ends each of the splits in a copy of `tail`, which has no state, and that at `exit`, which are containers.
-    fn fuse_each<P, X>(self, _planner: &mut Planner, _tail: &P, _tail_name: &str, _exit: &X)
-    where
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        unreachable!("only splits are fused one by one");
-    }
+    /// Plans what leads up to them.
+    fn entry(self, planner: &mut Planner) -> Self::Entry;
 }
 
 /// A piece that begins at edges, and no operator yet.
@@ -76,8 +63,8 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
 
     type Entry = E::Entry;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> E::Entry {
-        self.ends.entry(planner, kind)
+    fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> E::Entry {
+        self.ends.entry(planner)
     }
 
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str) {
@@ -99,10 +86,6 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        if E::ARE_SPLITS && matches!(P::SHARING, Sharing::Stateless) && exit.kind() == EdgeKind::Containers {
-            // What each split is put through before it goes into containers is put through where it comes from.
-            return self.ends.fuse_each(planner, &tail, tail_name, &exit);
-        }
         planner.cut(self, tail, tail_name, exit);
     }
 }
@@ -140,7 +123,7 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
 
     type Entry = SharedEntry<T>;
 
-    fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> SharedEntry<T> {
+    fn entry(self, planner: &mut Planner) -> SharedEntry<T> {
         let edge = self.0.0.borrow();
         planner.graph.reader(edge.as_ref().expect("the shared stream is planned before its branches"))
     }
@@ -152,7 +135,7 @@ pub struct Part<T: Send + 'static>(pub(crate) Slot<EdgeEntry<T>>);
 impl<T: Send + 'static> Ends<T> for Part<T> {
     type Entry = EdgeEntry<T>;
 
-    fn entry(self, _planner: &mut Planner, _kind: EdgeKind) -> EdgeEntry<T> {
+    fn entry(self, _planner: &mut Planner) -> EdgeEntry<T> {
         self.0.0.borrow_mut().take().expect("the stream that was split is planned before its parts")
     }
 }
@@ -163,7 +146,7 @@ pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
     type Entry = Both<C::Entry, D::Entry>;
 
-    fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> Self::Entry {
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
         let first = self.0.entry(planner, EdgeKind::Ordered);
         Both(first, self.1.entry(planner, EdgeKind::Ordered))
     }
@@ -173,24 +156,10 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {
-    const ARE_SPLITS: bool = C::IS_SOURCE;
-
     type Entry = Several<C::Entry>;
 
-    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry {
-        Several(self.0.into_iter().map(|segment| segment.entry(planner, kind)).collect())
-    }
-
-    fn fuse_each<P, X>(self, planner: &mut Planner, tail: &P, tail_name: &str, exit: &X)
-    where
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        for segment in self.0 {
-            let exit = exit.again().expect("containers have as many writers as one likes");
-            segment.fuse(planner, tail.fork(), tail_name, exit);
-        }
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
+        Several(self.0.into_iter().map(|segment| segment.entry(planner, EdgeKind::Ordered)).collect())
     }
 }
 
@@ -216,7 +185,7 @@ where
 {
     type Entry = Sides<C::Entry, D::Entry>;
 
-    fn entry(self, planner: &mut Planner, _kind: EdgeKind) -> Self::Entry {
+    fn entry(self, planner: &mut Planner) -> Self::Entry {
         let left = self.left.entry(planner, EdgeKind::Ordered);
         Sides { left, right: self.right.entry(planner, EdgeKind::Ordered) }
     }

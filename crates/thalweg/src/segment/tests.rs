@@ -237,6 +237,59 @@ fn tasks_that_would_be_called_the_same_are_numbered() {
     );
 }
 
+/// Splits of which there is one are a source, however the query goes on; several are called by their numbers.
+#[test]
+fn a_split_alone_is_a_source() {
+    /// What the tasks of a query are called.
+    fn tasks(write: &dyn Fn(&Query, Vec<Given<i64>>, Seen), splits: usize, layout: Layout) -> Vec<String> {
+        let query = Query::new("q");
+        let split = |first: i64| {
+            let record = |n: i64| Record::new(EventTime::from_secs(n), first + n);
+            Given::new((0..20).map(record).collect())
+        };
+        write(&query, (0..splits as i64).map(split).collect(), Seen::default());
+        let graph = query.plan(layout).unwrap();
+        let names = graph.task_names().map(str::to_owned).collect();
+        let report = Engine::builder().build().unwrap().submit(graph).unwrap().wait().unwrap();
+        assert_eq!((report.events_in, report.conservation_error()), (20 * splits as u64, None));
+        names
+    }
+    macro_rules! goes_on {
+        ($begin:ident: $($rest:tt)*) => {
+            let ascending = WatermarkStrategy::ascending;
+            let as_splits = |query: &Query, splits: Vec<Given<i64>>, seen: Seen| {
+                let $begin = query.splits("source", splits, ascending());
+                let _ = $begin$($rest)*.sink("sink", seen);
+            };
+            let as_source = |query: &Query, mut splits: Vec<Given<i64>>, seen: Seen| {
+                let $begin = query.source("source", splits.pop().unwrap(), ascending());
+                let _ = $begin$($rest)*.sink("sink", seen);
+            };
+            for chaining in EVERY_CHAINING {
+                for parallel in [Parallel::Serial, Parallel::Epochs { workers: 2 }] {
+                    let layout = Layout { chaining, parallel };
+                    let (found, expected) = (tasks(&as_splits, 1, layout), tasks(&as_source, 1, layout));
+                    assert_eq!(found, expected, "{layout:?}");
+                    let several = tasks(&as_splits, 2, layout);
+                    let begins = |name: &str| several.iter().any(|task| task.starts_with(name));
+                    assert!(begins("source-1") && begins("source-2"), "{several:?}");
+                }
+            }
+        };
+    }
+    goes_on!(numbers: );
+    goes_on!(numbers: .isolate());
+    goes_on!(numbers: .boxed());
+    goes_on!(numbers: .name("numbers"));
+    goes_on!(numbers: .filter(|value| *value > 2).map(|value| value * 2));
+    goes_on!(numbers: .map(|value| value).isolate().map(|value| value));
+    goes_on!(numbers: .join_table(rows(), |value| *value, |value, row| value + row));
+    goes_on!(numbers: .key_by(|value| *value % 2).tumbling(seconds(2)).aggregate(Count));
+    goes_on!(numbers: .filter(|_| true).key_by(|value| *value % 2).tumbling(seconds(2)).aggregate(Count));
+    goes_on!(numbers: .process(Twice::default()).map(|value| value));
+    goes_on!(numbers: .share().branch().map(|value| value));
+}
+
 /// A boxed stream ends at an edge and goes on from there; functions can take and return it.
 #[test]
 fn boxes_forget_what_a_stream_is_made_of() {

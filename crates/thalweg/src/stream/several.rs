@@ -118,16 +118,9 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self,
         others: impl IntoIterator<Item = Stream<T, C>>,
     ) -> Stream<T, FromEnds<SeveralOf<C>>> {
-        Self::several(Rc::clone(&self.draft), std::iter::once(self).chain(others))
-    }
-
-    /// Streams of the same make, of the query that `draft` is.
-    pub(crate) fn several(
-        draft: Rc<RefCell<Draft>>,
-        streams: impl IntoIterator<Item = Self>,
-    ) -> Stream<T, FromEnds<SeveralOf<C>>> {
+        let draft = Rc::clone(&self.draft);
         let (mut indexes, mut segments) = (Vec::new(), Vec::new());
-        for stream in streams {
+        for stream in std::iter::once(self).chain(others) {
             if is_same(&draft, &stream.draft) {
                 indexes.push((stream.index, C::GATHERS));
             }

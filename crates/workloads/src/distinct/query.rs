@@ -1,10 +1,6 @@
 //! Distinct in the typed interface: source → distinct per window → count per window → sink.
 
-use thalweg::{
-    Count, Query, Segment, Sink, Source, Stream, Text, TumblingWindows, WatermarkStrategy, Windowed,
-};
-
-use crate::sources::Sources;
+use thalweg::{Count, Query, Sink, Source, Text, TumblingWindows, WatermarkStrategy, Windowed};
 
 /// Adds distinct to `query`: the number of different texts per window goes to `sink`.
 ///
@@ -12,7 +8,7 @@ use crate::sources::Sources;
 /// same windows, and holds one number, not a set.
 pub fn different_per_window<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: TumblingWindows,
     sink: K,
@@ -20,18 +16,8 @@ pub fn different_per_window<S, K>(
     S: Source<Item = Text> + 'static,
     K: Sink<Windowed<(), u64>> + 'static,
 {
-    match source.into() {
-        Sources::One(source) => different(query.source("source", source, strategy), windows, sink),
-        Sources::Splits(splits) => different(query.splits("source", splits, strategy), windows, sink),
-    }
-}
-
-fn different<C, K>(texts: Stream<Text, C>, windows: TumblingWindows, sink: K)
-where
-    C: Segment<Text>,
-    K: Sink<Windowed<(), u64>> + 'static,
-{
-    texts
+    query
+        .splits("source", splits, strategy)
         .key_by(Text::clone)
         .distinct(windows)
         .key_by(|_| ())

@@ -2,12 +2,9 @@
 
 use regex::Regex;
 use serde::{Deserialize, Serialize};
-use thalweg::{
-    Fold, Query, Segment, Sink, SlidingWindows, Source, Stream, Text, WatermarkStrategy, Windowed,
-};
+use thalweg::{Fold, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy, Windowed};
 
 use super::{Found, PATTERN};
-use crate::sources::Sources;
 
 /// The pattern, ready to be looked for. It has working memory for one thread; others that look for it at the same time wait
 /// for each other, unless each has a pattern of its own.
@@ -34,7 +31,7 @@ pub fn occurrences(pattern: &Regex, line: &str) -> Option<u32> {
 /// Adds grep to `query`: lines and occurrences per window go to `sink`.
 pub fn occurrences_per_window<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -43,18 +40,8 @@ pub fn occurrences_per_window<S, K>(
     K: Sink<Windowed<(), Found>> + 'static,
 {
     let windows = windows.into();
-    match source.into() {
-        Sources::One(source) => found(query.source("source", source, strategy), windows, sink),
-        Sources::Splits(splits) => found(query.splits("source", splits, strategy), windows, sink),
-    }
-}
-
-fn found<C, K>(lines: Stream<Text, C>, windows: SlidingWindows, sink: K)
-where
-    C: Segment<Text>,
-    K: Sink<Windowed<(), Found>> + 'static,
-{
-    lines
+    query
+        .splits("source", splits, strategy)
         .filter_map(|line| PATTERN_HERE.with(|pattern| occurrences(pattern, &line)))
         .name("grep")
         .key_by(|_| ())

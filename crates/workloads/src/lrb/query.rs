@@ -13,15 +13,14 @@
 
 use serde::{Deserialize, Serialize};
 use thalweg::{
-    Count, Fold, Query, Segment as StreamSegment, Sink, SlidingWindows, Source, Stream, TumblingWindows,
-    WatermarkStrategy, WindowError, Windowed,
+    Count, Fold, Query, Sink, SlidingWindows, Source, TumblingWindows, WatermarkStrategy, WindowError,
+    Windowed,
 };
 
 use super::report::{EXIT_LANE, LrbRecord, PositionReport, Segment};
 use super::toll::{
     ACCIDENT_CARS, ACCIDENT_SLIDE, ACCIDENT_WINDOW, STOPPED_REPORTS, SegmentReport, WINDOW, toll,
 };
-use crate::sources::Sources;
 
 /// A toll as it would be without accidents.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -38,7 +37,7 @@ struct Toll {
 /// [`WindowError`]: never, since the windows here have sizes above zero.
 pub fn segment_tolls<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     sink: K,
 ) -> Result<(), WindowError>
@@ -46,19 +45,9 @@ where
     S: Source<Item = LrbRecord> + 'static,
     K: Sink<Windowed<Segment, SegmentReport>> + 'static,
 {
-    match source.into() {
-        Sources::One(source) => tolls_and_accidents(query.source("source", source, strategy), sink),
-        Sources::Splits(splits) => tolls_and_accidents(query.splits("source", splits, strategy), sink),
-    }
-}
-
-fn tolls_and_accidents<C, K>(records: Stream<LrbRecord, C>, sink: K) -> Result<(), WindowError>
-where
-    C: StreamSegment<LrbRecord>,
-    K: Sink<Windowed<Segment, SegmentReport>> + 'static,
-{
     let minutes = TumblingWindows::new(WINDOW)?;
-    let reports = records
+    let reports = query
+        .splits("source", splits, strategy)
         .filter(|record| matches!(record, LrbRecord::Report(_)))
         .map(|record| match record {
             LrbRecord::Report(report) => report,

@@ -1,12 +1,11 @@
 //! NYT in the typed interface: source → map → filter → count and mean per window → sink.
 
-use thalweg::{Fold, Query, Segment, Sink, SlidingWindows, Source, Stream, WatermarkStrategy, Windowed};
+use thalweg::{Fold, Query, Sink, SlidingWindows, Source, WatermarkStrategy, Windowed};
 
 use super::DISTANCE_MILES_ABOVE;
 use super::cell::Cell;
 use super::mean::{DistanceSum, MeanDistance, TripSummary};
 use super::trip::{Trip, Vendor};
-use crate::sources::Sources;
 
 /// What the query's map keeps of a trip.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -22,7 +21,7 @@ pub struct CellTrip {
 /// Adds NYT to `query`: trips and their mean distance per cell and window go to `sink`.
 pub fn trips_per_cell<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -31,18 +30,8 @@ pub fn trips_per_cell<S, K>(
     K: Sink<Windowed<Cell, TripSummary>> + 'static,
 {
     let windows = windows.into();
-    match source.into() {
-        Sources::One(source) => trips(query.source("source", source, strategy), windows, sink),
-        Sources::Splits(splits) => trips(query.splits("source", splits, strategy), windows, sink),
-    }
-}
-
-fn trips<C, K>(trips: Stream<Trip, C>, windows: SlidingWindows, sink: K)
-where
-    C: Segment<Trip>,
-    K: Sink<Windowed<Cell, TripSummary>> + 'static,
-{
-    trips
+    query
+        .splits("source", splits, strategy)
         .map(|trip| CellTrip {
             cell: Cell::around(trip.pickup).unwrap_or(Cell::OUTSIDE),
             vendor: trip.vendor,

@@ -5,19 +5,18 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 
 use thalweg::{
-    Count, Fold, KeyedProcess, ProcessContext, Query, Record, Segment, Sink, Source, Stream, Text, TopN,
-    TumblingWindows, WatermarkStrategy, Windowed, of,
+    Count, Fold, KeyedProcess, ProcessContext, Query, Record, Sink, Source, Text, TopN, TumblingWindows,
+    WatermarkStrategy, Windowed, of,
 };
 
 use super::lexicon::Lexicon;
 use super::{Mood, Sentiment, TOP_WORDS, WordCount};
 use crate::prose::Words;
-use crate::sources::Sources;
 
 /// Adds the query of tweets to `query`: windows in which the mood has changed go to `sink`.
 pub fn moods_and_words<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: TumblingWindows,
     lexicon: Arc<Lexicon>,
@@ -26,18 +25,7 @@ pub fn moods_and_words<S, K>(
     S: Source<Item = Text> + 'static,
     K: Sink<Windowed<(), Mood>> + 'static,
 {
-    match source.into() {
-        Sources::One(source) => moods(query.source("source", source, strategy), windows, lexicon, sink),
-        Sources::Splits(splits) => moods(query.splits("source", splits, strategy), windows, lexicon, sink),
-    }
-}
-
-fn moods<C, K>(tweets: Stream<Text, C>, windows: TumblingWindows, lexicon: Arc<Lexicon>, sink: K)
-where
-    C: Segment<Text>,
-    K: Sink<Windowed<(), Mood>> + 'static,
-{
-    let tweets = tweets.share();
+    let tweets = query.splits("source", splits, strategy).share();
     let changes = tweets
         .branch()
         .map(move |tweet| lexicon.score_of(&tweet))

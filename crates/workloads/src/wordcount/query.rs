@@ -1,16 +1,13 @@
 //! Word count in the typed interface: source → flat_map → count per word and window → sink.
 
-use thalweg::{
-    Count, Query, Segment, Sink, SlidingWindows, Source, Stream, Text, WatermarkStrategy, Windowed,
-};
+use thalweg::{Count, Query, Sink, SlidingWindows, Source, Text, WatermarkStrategy, Windowed};
 
 use crate::prose::Words;
-use crate::sources::Sources;
 
 /// Adds word count to `query`: words with their counts go to `sink`.
 pub fn words_per_window<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -19,18 +16,8 @@ pub fn words_per_window<S, K>(
     K: Sink<Windowed<Text, u64>> + 'static,
 {
     let windows = windows.into();
-    match source.into() {
-        Sources::One(source) => words(query.source("source", source, strategy), windows, sink),
-        Sources::Splits(splits) => words(query.splits("source", splits, strategy), windows, sink),
-    }
-}
-
-fn words<C, K>(lines: Stream<Text, C>, windows: SlidingWindows, sink: K)
-where
-    C: Segment<Text>,
-    K: Sink<Windowed<Text, u64>> + 'static,
-{
-    lines
+    query
+        .splits("source", splits, strategy)
         .flat_map(Words::of)
         .name("words")
         .key_by(Text::clone)

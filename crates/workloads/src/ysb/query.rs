@@ -1,11 +1,8 @@
 //! YSB in the typed interface: source → filter → map → static join → count per window → sink.
 
-use thalweg::{
-    Count, Query, Segment, Sink, SlidingWindows, Source, Stream, Table, WatermarkStrategy, Windowed,
-};
+use thalweg::{Count, Query, Sink, SlidingWindows, Source, Table, WatermarkStrategy, Windowed};
 
 use super::event::{AdInfo, VIEW, YsbEvent, campaign_of_ad};
-use crate::sources::Sources;
 
 /// Adds YSB to `query`: views per campaign and window go to `sink`.
 ///
@@ -13,7 +10,7 @@ use crate::sources::Sources;
 /// Never: the table of ads has unique keys.
 pub fn views_per_campaign<S, K>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     windows: impl Into<SlidingWindows>,
     sink: K,
@@ -22,19 +19,9 @@ pub fn views_per_campaign<S, K>(
     K: Sink<Windowed<u64, u64>> + 'static,
 {
     let windows = windows.into();
-    match source.into() {
-        Sources::One(source) => views(query.source("source", source, strategy), windows, sink),
-        Sources::Splits(splits) => views(query.splits("source", splits, strategy), windows, sink),
-    }
-}
-
-fn views<C, K>(events: Stream<YsbEvent, C>, windows: SlidingWindows, sink: K)
-where
-    C: Segment<YsbEvent>,
-    K: Sink<Windowed<u64, u64>> + 'static,
-{
     let campaigns = Table::new(campaign_of_ad()).expect("every ad belongs to one campaign");
-    events
+    query
+        .splits("source", splits, strategy)
         .filter(|event| event.event_type == VIEW)
         .map(|event| AdInfo { ad_id: event.ad_id })
         .join_table(campaigns, |ad| ad.ad_id, |_, campaign: &u64| *campaign)

@@ -33,7 +33,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let recorded =
         Recorded::new(args, input, Layout { columns: &COLUMNS, header }, &["netmon.csv".to_owned()])?;
-    let (graph, kept) = plan(args, "netmon", recorded.open(probe_of_row)?)?;
+    let (graph, kept) = plan(args, "netmon", [recorded.open(probe_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.are_whole() {
         let mut sums = NetmonSums::new(fit::reference_windows(args));

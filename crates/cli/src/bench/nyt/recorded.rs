@@ -23,7 +23,7 @@ pub fn run(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Res
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let layout = Layout { columns: &tlc::COLUMNS, header: Header::Expect };
     let recorded = Recorded::new(args, input, layout, &["nyt.csv".to_owned()])?;
-    let (graph, kept) = plan(args, "nyt", recorded.open(trip_of_row)?)?;
+    let (graph, kept) = plan(args, "nyt", [recorded.open(trip_of_row)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.is_whole() {
         let windows = fit::reference_windows(args);

@@ -33,7 +33,6 @@ use super::journeys::{CarEvent, Journeys, Sighting};
 use super::tolls::{Announcement, SegmentEvent, Tolls, Traffic};
 use super::traffic::MeanSpeed;
 use crate::lrb::report::{LrbRecord, Segment};
-use crate::sources::Sources;
 
 /// What cars are counted in.
 const MINUTE: Span = Span::from_secs(60);
@@ -81,7 +80,7 @@ pub struct Daily {
 /// [`WindowError`]: never, since the windows here have sizes above zero.
 pub fn full_rules<S, A, B, C, D>(
     query: &Query,
-    source: impl Into<Sources<S>>,
+    splits: impl IntoIterator<Item = S>,
     strategy: WatermarkStrategy,
     history: Option<HistoricalTolls>,
     sinks: FullSinks<A, B, C, D>,
@@ -93,31 +92,13 @@ where
     C: Sink<Balance> + 'static,
     D: Sink<Daily> + 'static,
 {
-    match source.into() {
-        Sources::One(source) => answers(query.source("source", source, strategy), history, sinks),
-        Sources::Splits(splits) => answers(query.splits("source", splits, strategy), history, sinks),
-    }
-}
-
-fn answers<C, A, B, D, E>(
-    records: Stream<LrbRecord, C>,
-    history: Option<HistoricalTolls>,
-    sinks: FullSinks<A, B, D, E>,
-) -> Result<(), WindowError>
-where
-    C: StreamSegment<LrbRecord>,
-    A: Sink<Announcement> + 'static,
-    B: Sink<Notice> + 'static,
-    D: Sink<Balance> + 'static,
-    E: Sink<Daily> + 'static,
-{
     let has_history = history.is_some();
     let answerable = move |record: &LrbRecord| match record {
         LrbRecord::Report(_) | LrbRecord::Balance { .. } => true,
         LrbRecord::Daily { .. } => has_history,
         LrbRecord::TravelTime { .. } => false,
     };
-    let input = records.filter(answerable).name("answerable").share();
+    let input = query.splits("source", splits, strategy).filter(answerable).name("answerable").share();
 
     let cars = input
         .branch()

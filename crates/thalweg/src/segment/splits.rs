@@ -1,0 +1,82 @@
+//! A source of several splits: a piece that begins with all of them, and goes on from each.
+//!
+//! One split alone is what a source is, in every respect: names, tasks and the edges between them are those of
+//! [`FromSource`]. So a query that has splits is written and compiled once, whatever their number.
+
+use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
+use thalweg_operators::Identity;
+use thalweg_runtime::graph::Several;
+use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
+
+use super::{Cut, FromSource, Gathers, Isolated, Planner, Segment};
+use crate::draft::Label;
+
+/// The splits of a source, and no operator yet.
+pub struct FromSplits<S, W = WatermarkStrategy> {
+    pub(crate) splits: Vec<FromSource<S, W>>,
+    /// What a task is called that unites them and holds nothing else.
+    pub(crate) label: Label,
+}
+
+impl<S, W> FromSplits<S, W> {
+    /// The split, if it is the only one.
+    fn alone(&mut self) -> Option<FromSource<S, W>> {
+        if self.splits.len() == 1 { self.splits.pop() } else { None }
+    }
+}
+
+impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplits<S, W> {
+    type BeforeState = Cut<Self>;
+
+    fn before_state(self) -> Cut<Self> {
+        Cut(self)
+    }
+
+    type Isolated = Isolated<Self>;
+
+    fn isolate(self) -> Isolated<Self> {
+        Isolated(self)
+    }
+
+    const MAY_BE_SHARED: bool = true;
+
+    const GATHERS: Gathers = Gathers::NotYet;
+
+    type Entry = Several<EdgeEntry<S::Item>>;
+
+    fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry {
+        Several(self.splits.into_iter().map(|split| split.entry(planner, kind)).collect())
+    }
+
+    fn close<X: ExitPlan<S::Item>>(mut self, planner: &mut Planner, exit: X, exit_name: &str) {
+        if let Some(source) = self.alone() {
+            return source.close(planner, exit, exit_name);
+        }
+        self.fuse(planner, Identity, exit_name, exit);
+    }
+
+    fn split(self, planner: &mut Planner, exit: EdgeExit<S::Item>) {
+        self.end(planner, exit);
+    }
+
+    fn fuse<P, X>(mut self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
+    where
+        P: Operator<S::Item> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        if let Some(source) = self.alone() {
+            return source.fuse(planner, tail, tail_name, exit);
+        }
+        if matches!(P::SHARING, Sharing::Stateless) && exit.kind() == EdgeKind::Containers {
+            // What each split is put through before it goes into containers is put through where it comes from.
+            for source in self.splits {
+                let exit = exit.again().expect("containers have as many writers as one likes");
+                source.fuse(planner, tail.fork(), tail_name, exit);
+            }
+            return;
+        }
+        let name = if tail_name.is_empty() { planner.name(self.label) } else { tail_name.to_owned() };
+        planner.cut(self, tail, &name, exit);
+    }
+}
