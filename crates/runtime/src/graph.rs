@@ -55,6 +55,8 @@ enum Making {
 
 struct TaskPlan {
     name: String,
+    /// Whether it is a further copy of another, and counted there.
+    is_copy: bool,
     /// Of a source.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
@@ -138,6 +140,8 @@ pub struct SharedEdge<T: Send + Sync + 'static> {
     readers: Arc<Mutex<Vec<Option<crate::edge::SharedReader<T>>>>>,
     feed: ends::Opened<ends::Feed<T>>,
     containers: ends::SharedContainers<T>,
+    /// If it is lanes: those that there are so far.
+    lanes: ends::Lanes<SharedEdge<T>>,
 }
 
 impl<T: Send + Sync + 'static> SharedEdge<T> {
@@ -185,15 +189,27 @@ impl Graph {
     }
 
     /// A new edge of this kind. Containers can be written by sources and by chains without state that are
-    /// [shared](Self::shared), and read by an operator that is shared.
+    /// [shared](Self::shared), and read by an operator that is shared. Lanes are as many edges as are [asked
+    /// for](ExitPlan::again) before they are [read](EntryPlan::lanes), each with its own memory.
     pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (EdgeExit<T>, EdgeEntry<T>) {
+        let lanes = ends::Lanes::default();
+        if kind == EdgeKind::Lanes {
+            let made = Arc::clone(&lanes);
+            let exit = EdgeExit::of_lanes(move |graph| {
+                let (exit, entry) = graph.edge();
+                made.lock().push(entry);
+                exit
+            });
+            let (reader, feed) = (ends::Opened::default(), ends::Opened::default());
+            return (exit, EdgeEntry { index: ends::NO_EDGE, kind, reader, feed, lanes });
+        }
         let index = self.edges.len();
         let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
         let feed = Arc::new(Mutex::new(None));
         let open = Box::new(OwnEnds { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
         self.edges.push(EdgePlan { readers: 1, kind, open });
-        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed) };
-        (exit, EdgeEntry { index, kind, reader, feed })
+        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
+        (exit, EdgeEntry { index, kind, reader, feed, lanes })
     }
 
     /// A new edge of this kind that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block
@@ -202,26 +218,42 @@ impl Graph {
         &mut self,
         kind: EdgeKind,
     ) -> (EdgeExit<T>, SharedEdge<T>) {
+        let (containers, lanes) = (ends::SharedContainers::default(), ends::Lanes::default());
+        if kind == EdgeKind::Lanes {
+            let made = Arc::clone(&lanes);
+            let exit = EdgeExit::of_lanes(move |graph| {
+                let (exit, edge) = graph.shared_edge(EdgeKind::Ordered);
+                made.lock().push(edge);
+                exit
+            });
+            let (readers, feed) = (Arc::default(), ends::Opened::default());
+            return (exit, SharedEdge { index: ends::NO_EDGE, kind, readers, feed, containers, lanes });
+        }
         let index = self.edges.len();
         let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
         self.edges.push(EdgePlan { readers: 0, kind, open });
         let feed = Arc::new(Mutex::new(None));
-        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed) };
-        (exit, SharedEdge { index, kind, readers, feed, containers: Arc::default() })
+        let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
+        (exit, SharedEdge { index, kind, readers, feed, containers, lanes })
     }
 
     /// One more reader of a shared edge.
     pub fn reader<T: Clone + Send + Sync + 'static>(&mut self, edge: &SharedEdge<T>) -> SharedEntry<T> {
-        let readers = &mut self.edges[edge.index].readers;
-        *readers += 1;
-        SharedEntry {
-            index: edge.index,
-            reader: *readers - 1,
-            readers: Arc::clone(&edge.readers),
-            feed: Arc::clone(&edge.feed),
-            containers: Arc::clone(&edge.containers),
-        }
+        let SharedEdge { index, kind, readers, feed, containers, lanes } = edge;
+        let (reader, lanes) = match kind {
+            EdgeKind::Lanes => {
+                let lanes = lanes.lock();
+                (0, Some(lanes.iter().map(|lane| self.reader(lane)).collect()))
+            }
+            EdgeKind::Ordered | EdgeKind::Containers => {
+                let readers = &mut self.edges[*index].readers;
+                *readers += 1;
+                (*readers - 1, None)
+            }
+        };
+        let (readers, feed, containers) = (Arc::clone(readers), Arc::clone(feed), Arc::clone(containers));
+        SharedEntry { index: *index, reader, readers, feed, containers, lanes }
     }
 
     /// Adds a source whose records go through `chain` to `exit`.
@@ -248,12 +280,18 @@ impl Graph {
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
+            is_copy: false,
             strategy: Some(strategy),
             inputs: Vec::new(),
             outputs,
             horizon,
             making: Making::Single(Box::new(build)),
         });
+    }
+
+    /// Takes note that the task that was added last is one more of several that run copies of one chain.
+    pub fn note_copy(&mut self) {
+        self.tasks.last_mut().expect("a task was added").is_copy = true;
     }
 
     /// Adds a chain that reads `entry` and writes `exit`.
@@ -274,6 +312,7 @@ impl Graph {
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
+            is_copy: false,
             strategy: None,
             inputs,
             outputs,
@@ -307,6 +346,7 @@ impl Graph {
         let stage = Stage::new(entry, chain, exit, copies.max(1));
         self.tasks.push(TaskPlan {
             name: name.into(),
+            is_copy: false,
             strategy: None,
             inputs,
             outputs,
@@ -341,6 +381,7 @@ impl Graph {
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
+            is_copy: false,
             strategy: None,
             inputs,
             outputs,
@@ -377,6 +418,7 @@ impl Graph {
                     OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
                 }
                 EdgeKind::Containers => OpenedEdge::Containers(vec![None; plan.readers]),
+                EdgeKind::Lanes => unreachable!("each lane is an edge"),
             });
         }
         let Graph { name, mut tasks, .. } = self;

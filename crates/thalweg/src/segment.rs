@@ -31,7 +31,8 @@ use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Sharing, Source, Then, WatermarkStrategy, Watermarks};
 use thalweg_operators::{Identity, Named};
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph};
+use thalweg_runtime::graph::Several;
+use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph, limits};
 
 use crate::draft::{Label, free_name};
 
@@ -104,6 +105,10 @@ impl Gathers {
     }
 }
 
+/// As many lanes as a stream may have; one of more splits is read by one task. So two streams may meet wherever one task
+/// may read two edges.
+const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 2;
+
 /// A graph in the making.
 pub struct Planner {
     pub(crate) graph: Graph,
@@ -152,7 +157,16 @@ impl Planner {
     {
         let FromSource { label, source, watermarks } = from;
         let name = self.task_name(&join(&self.name(label), tail_name));
+        let exit = self.one_of(exit);
         self.graph.source(name, source, watermarks, tail, exit);
+    }
+
+    /// Where one task writes: one of the lanes, if it is lanes.
+    fn one_of<T, X: ExitPlan<T>>(&mut self, exit: X) -> X {
+        match exit.kind() {
+            EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes have as many writers as one likes"),
+            EdgeKind::Ordered | EdgeKind::Containers => exit,
+        }
     }
 
     pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, entry: N, operator: P, exit: X)
@@ -164,6 +178,7 @@ impl Planner {
         X: ExitPlan<P::Out>,
     {
         let name = self.task_name(name);
+        let exit = self.one_of(exit);
         self.graph.operator(name, entry, operator, exit);
     }
 
@@ -196,7 +211,7 @@ impl Planner {
     }
 
     /// The same, for a task of this name: or for several, which share the operator.
-    fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
+    pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
     where
         T: Send + 'static,
         C: Segment<T>,
@@ -205,16 +220,69 @@ impl Planner {
         X: ExitPlan<P::Out>,
     {
         // Settled when this is compiled, so that what cannot be shared is compiled as one task only.
-        if const { C::MAY_BE_SHARED && !matches!(P::SHARING, Sharing::Serial) }
-            && segment.is_shared()
+        if const {
+            let can_be_shared = match P::SHARING {
+                Sharing::Serial => false,
+                Sharing::Stateless => X::IS_EDGE,
+                Sharing::Merging => true,
+            };
+            C::MAY_BE_SHARED && can_be_shared
+        } && segment.is_shared()
             && let Some(workers) = self.sharing::<P, T, X>(&exit)
         {
             let entry = segment.entry(self, EdgeKind::Containers);
             let name = self.task_name(name);
             return self.graph.shared(name, entry, operator, exit, workers);
         }
+        if const { C::MAY_SPREAD } && self.spreads(&segment) {
+            let lanes = segment.entry(self, EdgeKind::Lanes).lanes();
+            if const { X::MAY_BE_LANES && matches!(P::SHARING, Sharing::Stateless) }
+                && exit.kind() == EdgeKind::Lanes
+            {
+                return self.follow_each(lanes, &operator, name, &exit);
+            }
+            return self.operator(name, Several(lanes), operator, exit);
+        }
         let entry = segment.entry(self, EdgeKind::Ordered);
         self.operator(name, entry, operator, exit);
+    }
+
+    /// Reads each of these lanes with a copy of an operator without state, which writes a lane.
+    fn follow_each<T, N, P, X>(&mut self, lanes: Vec<N>, operator: &P, name: &str, exit: &X)
+    where
+        T: Send + 'static,
+        N: EntryPlan<T>,
+        P: Operator<T> + 'static,
+        P::Out: Send + 'static,
+        X: ExitPlan<P::Out>,
+    {
+        for (lane, number) in lanes.into_iter().zip(1..) {
+            let exit = exit.again(&mut self.graph).expect("lanes have as many writers as one likes");
+            self.operator(&format!("{name}#{number}"), lane, operator.fork(), exit);
+            if number > 1 {
+                self.graph.note_copy();
+            }
+        }
+    }
+
+    /// Whether this piece ends in several tasks, each with a lane of its own.
+    pub(crate) fn spreads<T: Send + 'static>(&self, segment: &impl Segment<T>) -> bool {
+        self.is_parallel() && segment.is_spread()
+    }
+
+    /// What two parts of a stream are made of, where this piece parts.
+    pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
+        if self.spreads(segment) { EdgeKind::Lanes } else { EdgeKind::Ordered }
+    }
+
+    /// Plans a piece up to where one task reads it, and others beside.
+    fn entry_of<T, C>(&mut self, segment: C) -> Several<LaneOf<T, C>>
+    where
+        T: Send + 'static,
+        C: Segment<T>,
+    {
+        let kind = if self.spreads(&segment) { EdgeKind::Lanes } else { EdgeKind::Ordered };
+        Several(segment.entry(self, kind).lanes())
     }
 
     fn is_parallel(&self) -> bool {
@@ -229,6 +297,8 @@ impl Planner {
     ) -> EdgeKind {
         if self.is_parallel() && all_gather && segment.is_shared() {
             EdgeKind::Containers
+        } else if self.spreads(segment) {
+            EdgeKind::Lanes
         } else {
             EdgeKind::Ordered
         }
@@ -249,6 +319,9 @@ impl Planner {
         can_be_shared.then_some(workers)
     }
 }
+
+/// What is read of each of the lanes that a piece ends in.
+pub(crate) type LaneOf<T, C> = <<C as Segment<T>>::Entry as EntryPlan<T>>::Lane;
 
 fn join(left: &str, right: &str) -> String {
     if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
@@ -300,6 +373,13 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Whether what begins it can be shared by several workers, up to a first operator that gathers.
     const GATHERS: Gathers;
 
+    /// Whether [`is_spread`](Self::is_spread) may say so: if not, what would follow it then is not even compiled.
+    const MAY_SPREAD: bool;
+
+    /// Whether it ends in several tasks where what follows is serial: all that leads up to it is splits, and operators
+    /// without state, of which each split has its own.
+    fn is_spread(&self) -> bool;
+
     /// What the piece is read from by whoever follows it in another task.
     type Entry: EntryPlan<T>;
 
@@ -350,6 +430,12 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     const MAY_BE_SHARED: bool = true;
 
     const GATHERS: Gathers = Gathers::NotYet;
+
+    const MAY_SPREAD: bool = false;
+
+    fn is_spread(&self) -> bool {
+        false
+    }
 
     type Entry = EdgeEntry<S::Item>;
 
@@ -411,6 +497,12 @@ where
 
     const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
 
+    const MAY_SPREAD: bool = H::MAY_SPREAD && matches!(P::SHARING, Sharing::Stateless);
+
+    fn is_spread(&self) -> bool {
+        Self::MAY_SPREAD && self.head.is_spread()
+    }
+
     type Entry = EdgeEntry<P::Out>;
 
     fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<P::Out> {
@@ -434,9 +526,12 @@ where
         Q::Out: Send + 'static,
         X: ExitPlan<Q::Out>,
     {
-        let is_serial_behind = matches!((P::SHARING, Q::SHARING), (Sharing::Merging, Sharing::Serial));
-        if is_serial_behind && planner.is_parallel() && self.head.is_shared() {
-            // Several workers gather; what only one may run comes behind them.
+        let gather_ends = matches!((P::SHARING, Q::SHARING), (Sharing::Merging, Sharing::Serial));
+        let lanes_end = matches!((P::SHARING, Q::SHARING), (Sharing::Stateless, Sharing::Serial));
+        if gather_ends && planner.is_parallel() && self.head.is_shared()
+            || lanes_end && planner.spreads(&self.head)
+        {
+            // Several workers gather, or have lanes of their own; what only one may run comes behind them.
             return planner.cut(self, tail, tail_name, exit);
         }
         let operator = planner.named(self.label, self.operator);
@@ -474,6 +569,12 @@ where
     }
 
     const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
+
+    const MAY_SPREAD: bool = <Chained<H, In, P> as Segment<P::Out>>::MAY_SPREAD;
+
+    fn is_spread(&self) -> bool {
+        self.0.is_spread()
+    }
 
     type Entry = EdgeEntry<P::Out>;
 
@@ -522,6 +623,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
     }
 
     const GATHERS: Gathers = C::GATHERS;
+
+    const MAY_SPREAD: bool = C::MAY_SPREAD;
+
+    fn is_spread(&self) -> bool {
+        self.0.is_spread()
+    }
 
     type Entry = C::Entry;
 
@@ -573,6 +680,12 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
     }
 
     const GATHERS: Gathers = C::GATHERS;
+
+    const MAY_SPREAD: bool = C::MAY_SPREAD;
+
+    fn is_spread(&self) -> bool {
+        self.0.is_spread()
+    }
 
     type Entry = C::Entry;
 
@@ -645,6 +758,12 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
     const MAY_BE_SHARED: bool = false;
 
     const GATHERS: Gathers = Gathers::Never;
+
+    const MAY_SPREAD: bool = false;
+
+    fn is_spread(&self) -> bool {
+        false
+    }
 
     type Entry = EdgeEntry<T>;
 

@@ -114,7 +114,7 @@ use thalweg_operators::{
     DivertLate, Filter, FilterMap, FlatMap, Identity, Lookup, LookupJoin, LookupOptions, Map, Own, Sort,
     StaticJoin, StaticLeftJoin, Table,
 };
-use thalweg_runtime::{EdgeKind, SinkPlan};
+use thalweg_runtime::SinkPlan;
 
 use crate::draft::{Draft, Label, OperatorName, StreamIndex};
 use crate::segment::{Awaited, Chained, Chaining, Erased, Planner, Segment, Stateful};
@@ -471,11 +471,11 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let lower = move |planner: &mut Planner| {
             let name = planner.name(label);
             match planner.chaining {
-                Chaining::None => {
-                    let entry = segment.entry(planner, EdgeKind::Ordered);
-                    planner.operator(&name, entry, Identity, SinkPlan(sink));
+                Chaining::Default | Chaining::All if !planner.spreads(&segment) => {
+                    segment.close(planner, SinkPlan(sink), &name);
                 }
-                Chaining::Default | Chaining::All => segment.close(planner, SinkPlan(sink), &name),
+                // It is one task, whoever writes what it reads.
+                _ => planner.follow(segment, Identity, &name, SinkPlan(sink)),
             }
         };
         draft.finish(index, C::GATHERS, Box::new(lower));

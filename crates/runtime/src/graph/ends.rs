@@ -8,6 +8,7 @@ use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool};
 use thalweg_model::{Either, Horizon, Record, Sink};
 
+use super::Graph;
 use super::stage::Opening;
 use crate::edge::{EdgeMarks, Reader, SharedReader, Writer};
 use crate::epochs::{Carrier, Containers, Deposit, FanOut, Ledger, NoCarrier, Origin, Share};
@@ -26,7 +27,12 @@ pub enum EdgeKind {
     Ordered,
     /// Containers of epochs, whose blocks any worker may claim: StreamBox's model.
     Containers,
+    /// An edge for each writer, of blocks in order; who reads them reads a union: StreamBox's tasks that need order.
+    Lanes,
 }
+
+/// Makes one more lane: the end to write. Who made the lanes finds the other end.
+type MoreLanes<T> = Arc<dyn Fn(&mut Graph) -> EdgeExit<T> + Send + Sync>;
 
 /// What those who write containers are made from.
 pub struct Feed<T: Send + 'static> {
@@ -137,6 +143,12 @@ pub trait EntryPlan<T>: Send + 'static {
         unreachable!("what several streams meet in is not read from containers");
     }
 
+    /// One of its lanes.
+    type Lane: EntryPlan<T>;
+
+    /// Each lane by itself: as many as there are writers so far if it is lanes, else one.
+    fn lanes(self) -> Vec<Self::Lane>;
+
     /// Tells those who write this one to write what another reads.
     #[doc(hidden)]
     fn write_as(&self, _other: &Self) {
@@ -144,13 +156,22 @@ pub trait EntryPlan<T>: Send + 'static {
     }
 }
 
-/// The only reading end of an edge.
+/// The only reading end of an edge, or of lanes.
 pub struct EdgeEntry<T: Send + 'static> {
+    /// Of lanes there is none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) reader: Opened<Reader<T>>,
     pub(super) feed: Opened<Feed<T>>,
+    /// If it is lanes: those that there are so far.
+    pub(super) lanes: Lanes<EdgeEntry<T>>,
 }
+
+/// Ends of the lanes that there are so far.
+pub(super) type Lanes<N> = Arc<Mutex<Vec<N>>>;
+
+/// Instead of the index of an edge: there is none, but lanes.
+pub(super) const NO_EDGE: usize = usize::MAX;
 
 impl<T: Send + 'static> EdgeEntry<T> {
     /// What the edge is made of.
@@ -163,6 +184,7 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
     type Ports = Taken<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
+        assert!(self.kind != EdgeKind::Lanes, "lanes are read one by one");
         each(self.index, 0);
     }
 
@@ -185,6 +207,15 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
         Ok(containers)
     }
 
+    type Lane = Self;
+
+    fn lanes(self) -> Vec<Self> {
+        match self.kind {
+            EdgeKind::Lanes => std::mem::take(&mut *self.lanes.lock()),
+            EdgeKind::Ordered | EdgeKind::Containers => vec![self],
+        }
+    }
+
     fn write_as(&self, other: &Self) {
         *self.feed.lock() = other.feed.lock().as_ref().map(Feed::again);
     }
@@ -197,6 +228,8 @@ pub struct SharedEntry<T: Send + Sync + 'static> {
     pub(super) readers: Arc<Mutex<Vec<Option<SharedReader<T>>>>>,
     pub(super) feed: Opened<Feed<T>>,
     pub(super) containers: SharedContainers<T>,
+    /// If it is lanes: one of the reading ends of each.
+    pub(super) lanes: Option<Vec<SharedEntry<T>>>,
 }
 
 /// The containers of all stages that read a shared stream.
@@ -206,6 +239,7 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     type Ports = Lent<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize, usize)) {
+        assert!(self.lanes.is_none(), "lanes are read one by one");
         each(self.index, self.reader);
     }
 
@@ -233,6 +267,12 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
         *feed = Some(Feed { target: Arc::new(FanOut(all.clone())), depot, ledgers, splits });
         Ok(containers)
     }
+
+    type Lane = Self;
+
+    fn lanes(mut self) -> Vec<Self> {
+        self.lanes.take().unwrap_or_else(|| vec![self])
+    }
 }
 
 /// Two entries of one type, read as one.
@@ -251,6 +291,12 @@ impl<T, M: EntryPlan<T>, N: EntryPlan<T>> EntryPlan<T> for Both<M, N> {
     }
 
     type Carrier = NoCarrier;
+
+    type Lane = Self;
+
+    fn lanes(self) -> Vec<Self> {
+        vec![self]
+    }
 }
 
 /// Any number of entries, read as one.
@@ -282,6 +328,12 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
         others.iter().for_each(|other| other.write_as(first));
         Ok(containers)
     }
+
+    type Lane = N::Lane;
+
+    fn lanes(self) -> Vec<N::Lane> {
+        self.0.into_iter().flat_map(EntryPlan::lanes).collect()
+    }
 }
 
 /// Two entries of different types, read as one of either.
@@ -311,6 +363,12 @@ where
     }
 
     type Carrier = NoCarrier;
+
+    type Lane = Self;
+
+    fn lanes(self) -> Vec<Self> {
+        vec![self]
+    }
 }
 
 /// Where a planned task will write.
@@ -327,16 +385,21 @@ pub trait ExitPlan<T>: Send + 'static {
     /// Whether it is one edge, which may be containers.
     const IS_EDGE: bool = false;
 
-    /// What it is, if it is an edge.
+    /// Whether it may be lanes.
+    const MAY_BE_LANES: bool = false;
+
+    /// What it is, if it is an edge or two.
     fn kind(&self) -> EdgeKind {
         EdgeKind::Ordered
     }
 
-    /// The same containers for one more writer; none if it is something else.
-    fn again(&self) -> Option<Self>
+    /// The same containers for one more writer, or one more lane, which is an edge; none if it is something else, which
+    /// has one writer.
+    fn again(&self, graph: &mut Graph) -> Option<Self>
     where
         Self: Sized,
     {
+        let _ = graph;
         None
     }
 
@@ -368,18 +431,29 @@ pub trait ExitPlan<T>: Send + 'static {
 /// What exits are made from.
 pub struct ExitContext(pub(super) Arc<Delivered>);
 
-/// The end of an edge that a task writes.
+/// The end of an edge that a task writes; of lanes, where every writer gets one.
 pub struct EdgeExit<T: Send + 'static> {
+    /// Of lanes there is none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
     pub(super) writer: Opened<Writer<T>>,
     pub(super) feed: Opened<Feed<T>>,
+    /// If it is lanes.
+    pub(super) more: Option<MoreLanes<T>>,
+}
+
+impl<T: Send + 'static> EdgeExit<T> {
+    pub(super) fn of_lanes(more: impl Fn(&mut Graph) -> EdgeExit<T> + Send + Sync + 'static) -> Self {
+        let (writer, feed) = (Opened::default(), Opened::default());
+        EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: Some(Arc::new(more)) }
+    }
 }
 
 impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
     type Exit = ToEdge<T>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
+        assert!(self.kind != EdgeKind::Lanes, "every writer of lanes gets its own");
         each(self.index);
     }
 
@@ -389,15 +463,25 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
 
     const IS_EDGE: bool = true;
 
+    const MAY_BE_LANES: bool = true;
+
     fn kind(&self) -> EdgeKind {
         self.kind
     }
 
-    fn again(&self) -> Option<Self> {
-        let EdgeExit { index, kind, writer, feed } = self;
-        let again =
-            || EdgeExit { index: *index, kind: *kind, writer: Arc::clone(writer), feed: Arc::clone(feed) };
-        (*kind == EdgeKind::Containers).then(again)
+    fn again(&self, graph: &mut Graph) -> Option<Self> {
+        let EdgeExit { index, kind, writer, feed, more } = self;
+        match kind {
+            EdgeKind::Ordered => None,
+            EdgeKind::Containers => Some(EdgeExit {
+                index: *index,
+                kind: *kind,
+                writer: Arc::clone(writer),
+                feed: Arc::clone(feed),
+                more: None,
+            }),
+            EdgeKind::Lanes => more.as_ref().map(|more| more(graph)),
+        }
     }
 
     fn ledgers(&self) -> Vec<Arc<Ledger>> {
@@ -420,7 +504,7 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
     }
 }
 
-/// Two edges, for the values of either type.
+/// Two edges of one kind, for the values of either type.
 pub struct EitherExit<L: Send + 'static, R: Send + 'static> {
     /// Where [`Either::Left`] goes.
     pub left: EdgeExit<L>,
@@ -438,6 +522,16 @@ impl<L: Send + 'static, R: Send + 'static> ExitPlan<Either<L, R>> for EitherExit
 
     fn open(self, context: &ExitContext) -> ToEdges<L, R> {
         ToEdges { left: self.left.open(context), right: self.right.open(context) }
+    }
+
+    const MAY_BE_LANES: bool = true;
+
+    fn kind(&self) -> EdgeKind {
+        self.left.kind()
+    }
+
+    fn again(&self, graph: &mut Graph) -> Option<Self> {
+        Some(EitherExit { left: self.left.again(graph)?, right: self.right.again(graph)? })
     }
 }
 

@@ -40,6 +40,12 @@ where
 
     const GATHERS: Gathers = Gathers::Never;
 
+    const MAY_SPREAD: bool = false;
+
+    fn is_spread(&self) -> bool {
+        false
+    }
+
     type Entry = EdgeEntry<D::Out>;
 
     fn entry(self, planner: &mut Planner, kind: EdgeKind) -> EdgeEntry<D::Out> {
@@ -60,9 +66,10 @@ where
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        let entry = self.head.entry(planner, EdgeKind::Ordered);
+        let entry = planner.entry_of(self.head);
         let operator = planner.named(self.label, self.operator);
         let name = planner.task_name(&join(operator.name(), tail_name));
+        let exit = planner.one_of(exit);
         planner.graph.deferred(name, entry, operator, tail, exit);
     }
 }

@@ -13,7 +13,7 @@ use thalweg_operators::Identity;
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
-use super::{Gathers, Isolated, Planner, Segment};
+use super::{Gathers, Isolated, LaneOf, Planner, Segment};
 use crate::draft::Label;
 
 /// The edges that a piece begins with.
@@ -24,6 +24,14 @@ pub trait Ends<T: Send + 'static>: Sized + 'static {
     /// Whether several workers may claim from them.
     fn is_shared(&self) -> bool {
         Self::MAY_BE_SHARED
+    }
+
+    /// Whether [`is_spread`](Self::is_spread) may say so.
+    const MAY_SPREAD: bool = false;
+
+    /// Whether they are lanes, each of which others may go on from.
+    fn is_spread(&self) -> bool {
+        false
     }
 
     /// What a task reads.
@@ -60,6 +68,12 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     }
 
     const GATHERS: Gathers = Gathers::NotYet;
+
+    const MAY_SPREAD: bool = E::MAY_SPREAD;
+
+    fn is_spread(&self) -> bool {
+        self.ends.is_spread()
+    }
 
     type Entry = E::Entry;
 
@@ -121,6 +135,13 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
         edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Containers)
     }
 
+    const MAY_SPREAD: bool = true;
+
+    fn is_spread(&self) -> bool {
+        let edge = self.0.0.borrow();
+        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
+    }
+
     type Entry = SharedEntry<T>;
 
     fn entry(self, planner: &mut Planner) -> SharedEntry<T> {
@@ -133,6 +154,13 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
 pub struct Part<T: Send + 'static>(pub(crate) Slot<EdgeEntry<T>>);
 
 impl<T: Send + 'static> Ends<T> for Part<T> {
+    const MAY_SPREAD: bool = true;
+
+    fn is_spread(&self) -> bool {
+        let edge = self.0.0.borrow();
+        edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
+    }
+
     type Entry = EdgeEntry<T>;
 
     fn entry(self, _planner: &mut Planner) -> EdgeEntry<T> {
@@ -144,11 +172,11 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
-    type Entry = Both<C::Entry, D::Entry>;
+    type Entry = Both<Several<LaneOf<T, C>>, Several<LaneOf<T, D>>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {
-        let first = self.0.entry(planner, EdgeKind::Ordered);
-        Both(first, self.1.entry(planner, EdgeKind::Ordered))
+        let first = planner.entry_of(self.0);
+        Both(first, planner.entry_of(self.1))
     }
 }
 
@@ -156,10 +184,10 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {
-    type Entry = Several<C::Entry>;
+    type Entry = Several<LaneOf<T, C>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {
-        Several(self.0.into_iter().map(|segment| segment.entry(planner, EdgeKind::Ordered)).collect())
+        Several(self.0.into_iter().flat_map(|segment| planner.entry_of(segment).0).collect())
     }
 }
 
@@ -183,10 +211,10 @@ where
     C: Segment<L>,
     D: Segment<R>,
 {
-    type Entry = Sides<C::Entry, D::Entry>;
+    type Entry = Sides<Several<LaneOf<L, C>>, Several<LaneOf<R, D>>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {
-        let left = self.left.entry(planner, EdgeKind::Ordered);
-        Sides { left, right: self.right.entry(planner, EdgeKind::Ordered) }
+        let left = planner.entry_of(self.left);
+        Sides { left, right: planner.entry_of(self.right) }
     }
 }

@@ -8,7 +8,7 @@ use thalweg_operators::Identity;
 use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
-use super::{Cut, FromSource, Gathers, Isolated, Planner, Segment};
+use super::{Cut, FromSource, Gathers, Isolated, LANES_MAX, Planner, Segment};
 use crate::draft::Label;
 
 /// The splits of a source, and no operator yet.
@@ -42,6 +42,12 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
 
     const GATHERS: Gathers = Gathers::NotYet;
 
+    const MAY_SPREAD: bool = true;
+
+    fn is_spread(&self) -> bool {
+        (2..=LANES_MAX).contains(&self.splits.len())
+    }
+
     type Entry = Several<EdgeEntry<S::Item>>;
 
     fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry {
@@ -68,10 +74,10 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
         if let Some(source) = self.alone() {
             return source.fuse(planner, tail, tail_name, exit);
         }
-        if matches!(P::SHARING, Sharing::Stateless) && exit.kind() == EdgeKind::Containers {
-            // What each split is put through before it goes into containers is put through where it comes from.
+        if matches!(P::SHARING, Sharing::Stateless) && exit.kind() != EdgeKind::Ordered {
+            // What each split is put through before it goes into containers, or a lane, is put through where it comes from.
             for source in self.splits {
-                let exit = exit.again().expect("containers have as many writers as one likes");
+                let exit = exit.again(&mut planner.graph).expect("these have as many writers as one likes");
                 source.fuse(planner, tail.fork(), tail_name, exit);
             }
             return;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use thalweg_model::source::Given;
 use thalweg_model::{
-    Counts, EventTime, Fault, Flow, Input, Mark, Output, Record, Sink, Span, StateError, StateReader,
+    Counts, Either, EventTime, Fault, Flow, Input, Mark, Output, Record, Sink, Span, StateError, StateReader,
     StateWriter, TumblingWindows,
 };
 use thalweg_operators::{Count, Table};
@@ -288,6 +288,103 @@ fn a_split_alone_is_a_source() {
     goes_on!(numbers: .filter(|_| true).key_by(|value| *value % 2).tumbling(seconds(2)).aggregate(Count));
     goes_on!(numbers: .process(Twice::default()).map(|value| value));
     goes_on!(numbers: .share().branch().map(|value| value));
+}
+
+/// The tasks of a query over two splits that several workers share, under each chaining.
+fn check_spread(
+    write: impl Fn(Stream<i64, FromSplits<Given<i64>>>, Seen),
+    none: &str,
+    default: &str,
+    all: &str,
+) {
+    let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
+    let mut first: Option<(Vec<String>, u64)> = None;
+    for (chaining, expected) in EVERY_CHAINING.into_iter().zip([none, default, all]) {
+        for parallel in [Parallel::Serial, Parallel::Epochs { workers: 2 }] {
+            for edges in [EdgeLimits::default(), tiny] {
+                let (query, seen) = (Query::new("q"), Seen::default());
+                let split = |first: i64| {
+                    let record = |n: i64| Record::new(EventTime::from_secs(n), first + n);
+                    Given::new((0..20).map(record).collect())
+                };
+                write(query.splits("s", [split(0), split(20)], WatermarkStrategy::ascending()), seen.clone());
+                let graph = query.plan(Layout { chaining, parallel }).unwrap();
+                if parallel != Parallel::Serial {
+                    let mut names: Vec<&str> = graph.task_names().collect();
+                    names.sort_by_key(|name| expected.split(" | ").position(|task| task == *name));
+                    assert_eq!(names.join(" | "), expected, "{chaining:?}");
+                }
+                let engine = Engine::builder().edges(edges).workers(2).build().unwrap();
+                let report = engine.submit(graph).unwrap().wait().unwrap();
+                assert_eq!((report.events_in, report.conservation_error()), (40, None), "{chaining:?}");
+                let mut results = seen.0.lock().unwrap().clone();
+                results.sort();
+                let found = (results, report.total(|counts| counts.read));
+                assert_eq!(&found, first.get_or_insert_with(|| found.clone()), "{chaining:?} {parallel:?}");
+            }
+        }
+    }
+}
+
+/// What has no state is where its split is, up to the first that needs all of them.
+#[test]
+fn splits_have_lanes_up_to_what_is_serial() {
+    check_spread(
+        |numbers, seen| numbers.sink("sink", seen),
+        "s-1 | s-2 | sink",
+        "s-1 | s-2 | sink",
+        "s-1 | s-2 | sink",
+    );
+    check_spread(
+        |numbers, seen| numbers.filter(|value| *value > 2).map(|value| value * 2).sink("sink", seen),
+        "s-1 | s-2 | filter#1 | filter#2 | map#1 | map#2 | sink",
+        "s-1-filter-map | s-2-filter-map | sink",
+        "s-1-filter-map | s-2-filter-map | sink",
+    );
+    check_spread(
+        |numbers, seen| {
+            let doubled = numbers.filter(|value| *value > 2).map(|value| value * 2).isolate();
+            doubled.join_table(rows(), |value| *value, |value, row| value + row).sink("sink", seen);
+        },
+        "s-1 | s-2 | filter#1 | filter#2 | map#1 | map#2 | join#1 | join#2 | sink",
+        "s-1-filter | s-2-filter | map#1 | map#2 | join#1 | join#2 | sink",
+        "s-1-filter | s-2-filter | map#1 | map#2 | join#1 | join#2 | sink",
+    );
+    check_spread(
+        |numbers, seen| {
+            let doubled = numbers.map(|value| value * 2).in_order_by(|value| *value);
+            doubled.map(|value| value + 1).sink("sink", seen);
+        },
+        "s-1 | s-2 | map#1 | map#2 | sort | map-2 | sink",
+        "s-1-map | s-2-map | sort-map-2-sink",
+        "s-1-map | s-2-map | sort-map-2-sink",
+    );
+}
+
+/// Streams that part and meet are lanes as well.
+#[test]
+fn lanes_part_and_meet() {
+    check_spread(
+        |numbers, seen| {
+            let numbers = numbers.map(|value| value * 2).share();
+            numbers.branch().map(|value| value + 1).sink("sink", seen.clone());
+            numbers.branch().filter(|value| *value > 2).in_order_by(|value| *value).sink("sink-2", seen);
+        },
+        "s-1 | s-2 | map#1 | map#2 | map-2#1 | map-2#2 | filter#1 | filter#2 | sort | sink | sink-2",
+        "s-1-map | s-2-map | map-2#1 | map-2#2 | sink | filter#1 | filter#2 | sort-sink-2",
+        "s-1-map | s-2-map | map-2#1 | map-2#2 | sink | filter#1 | filter#2 | sort-sink-2",
+    );
+    check_spread(
+        |numbers, seen| {
+            let choose =
+                |value| if value % 3 == 0 { Either::Left(value) } else { Either::Right(value as u64) };
+            let (left, right) = numbers.split(choose);
+            left.union(right.map(|value| value as i64)).filter(|_| true).sink("sink", seen);
+        },
+        "s-1 | s-2 | split#1 | split#2 | part#1 | part#2 | map#1 | map#2 | filter | sink",
+        "s-1-split | s-2-split | map#1 | map#2 | filter-sink",
+        "s-1-split | s-2-split | map#1 | map#2 | filter-sink",
+    );
 }
 
 /// A boxed stream ends at an edge and goes on from there; functions can take and return it.

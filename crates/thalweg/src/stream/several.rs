@@ -15,7 +15,7 @@ use std::rc::Rc;
 
 use thalweg_model::Either;
 use thalweg_operators::{Identity, Map};
-use thalweg_runtime::{EdgeKind, EitherExit, PlanError};
+use thalweg_runtime::{EitherExit, PlanError};
 
 use super::{Stream, chained};
 use crate::draft::{Draft, OperatorName};
@@ -160,14 +160,12 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
         let (filled_left, filled_right) = (left.clone(), right.clone());
         let label = draft.borrow_mut().label(OperatorName::Kind("part"));
         let lower = move |planner: &mut Planner| {
-            let (left, left_entry) = planner.graph.edge();
-            let (right, right_entry) = planner.graph.edge();
+            let kind = planner.kind_of_parts(&segment);
+            let (left, left_entry) = planner.graph.edge_of(kind);
+            let (right, right_entry) = planner.graph.edge_of(kind);
             let exit = EitherExit { left, right };
             match planner.chaining {
-                Chaining::None => {
-                    let entry = segment.entry(planner, EdgeKind::Ordered);
-                    planner.operator(&planner.name(label), entry, Identity, exit);
-                }
+                Chaining::None => planner.follow(segment, Identity, &planner.name(label), exit),
                 Chaining::Default | Chaining::All => segment.close(planner, exit, ""),
             }
             filled_left.fill(left_entry);
