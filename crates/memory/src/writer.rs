@@ -1,7 +1,9 @@
 //! The writing end of an edge.
 //!
 //! A writer opens an [`Appender`], pushes values and drops it: only then are they published, all at once, so
-//! that the loop between holds its length in a register and touches nothing that is shared.
+//! that the loop between holds its length in a register and touches nothing that is shared. Whoever writes several edges
+//! by turns [begins](Writer::begin) each of them, [appends](Writer::append) where the next value goes, and
+//! [hands over](Writer::hand_over) what came of it: the lengths then lie in the writers, as many as there are.
 
 use std::collections::VecDeque;
 
@@ -30,7 +32,8 @@ const CROSSING_BYTES: u64 = 2 << 20;
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
     pool: Arc<Pool>,
-    /// Records appended; published up to here whenever no appender is open.
+    /// Records appended; published up to here whenever no appender is open, and all that was appended without one is handed
+    /// over.
     written: u64,
     /// The current block, if there is one. It may be full, or have been begun for nothing.
     block: Option<BlockRef<T>>,
@@ -94,7 +97,53 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         Appender { block, len: self.filled, end, base, stamp, writer: self }
     }
 
-    /// Sets a mark behind all that was appended. `stamp` tells when it came in, see
+    /// Makes ready to [`append`](Self::append), which goes on until all is [handed over](Self::hand_over); answers how many
+    /// values find room. `stamp` is that of [`open`](Self::open).
+    #[inline]
+    pub fn begin(&mut self, stamp: u64) -> usize {
+        self.open(stamp).room()
+    }
+
+    /// How many more values may be appended.
+    #[inline]
+    pub fn room_left(&self) -> usize {
+        if self.held.is_some() {
+            return 0;
+        }
+        let block_records = self.shared.cursors.block_records() as usize;
+        let in_block = if self.block.is_some() { block_records - self.filled } else { 0 };
+        in_block + self.free.len() * block_records
+    }
+
+    /// Appends a value, which readers see when it is [handed over](Self::hand_over); only while there is
+    /// [room](Self::room_left).
+    ///
+    /// # Panics
+    /// If there is no free slot.
+    #[inline(always)]
+    pub fn append(&mut self, value: T, stamp: u64) {
+        debug_assert!(self.held.is_none(), "a record is appended behind a mark that is held back");
+        let block_records = self.shared.cursors.block_records() as usize;
+        let block = match self.block {
+            Some(block) if self.filled < block_records => block,
+            _ => self.next_block(self.written, stamp),
+        };
+        // SAFETY: `filled` is below the block's capacity: it was asked, or the block was begun just now; the block is in
+        // use (B5).
+        let slot = unsafe { block.slot(self.filled) };
+        // SAFETY: the position `written` is not published, so by B3 nobody else looks; the writer is ours (B1).
+        unsafe { slot.write(value) };
+        self.filled += 1;
+        self.written += 1;
+    }
+
+    /// Hands over what was appended.
+    #[inline]
+    pub fn hand_over(&mut self) {
+        self.publish(self.written, self.filled);
+    }
+
+    /// Sets a mark behind all that was handed over. `stamp` tells when it came in, see
     /// [`Cursors::mark_stamp`].
     ///
     /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
@@ -155,6 +204,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     fn publish_mark(&mut self, mark: R::Mark) {
+        assert!(self.cursors().written() == self.written, "a mark stands behind what was handed over");
         // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
         // the mark which had its slot was read.
         unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };

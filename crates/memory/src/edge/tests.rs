@@ -90,6 +90,26 @@ fn what_is_appended_is_published_at_once() {
     assert_eq!(drain_text(&mut reader), "1 3");
 }
 
+/// The same without one; who goes away in between leaves no value behind, and a mark stands behind what was handed over.
+#[test]
+fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    assert_eq!(writer.begin(0), 8);
+    (0..3).for_each(|value| writer.append(value, 0));
+    assert_eq!(writer.room_left(), 5);
+    assert!(matches!(reader.next(9), Next::Empty));
+    writer.hand_over();
+    writer.mark(TestMark::W(1), 0);
+    push(&mut writer, 3..5);
+    assert_eq!(drain_text(&mut reader), "0 1 2 [W(1)] 3 4");
+    assert_eq!(writer.begin(0), 7);
+    (5..12).for_each(|value| writer.append(value, 0));
+    assert_eq!(writer.room_left(), 0);
+    assert!(catch_unwind(AssertUnwindSafe(|| writer.append(12, 0))).is_err(), "there is no room");
+    writer.hand_over();
+    assert_eq!(drain_text(&mut reader), "5 6 7 8 9 10 11");
+}
+
 /// A full ring holds ordinary marks back and the records behind them, drops latency markers and counts them,
 /// and lets reserved marks pass.
 #[test]
@@ -286,6 +306,8 @@ fn selections_take_what_they_name_and_drop_the_rest() {
 #[derive(Clone, Debug)]
 enum Step {
     Push(u64),
+    /// Without an appender.
+    Append(u64),
     Mark,
     Take(usize),
     Grow,
@@ -293,7 +315,8 @@ enum Step {
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        3 => (0..20u64).prop_map(Step::Push),
+        2 => (0..20u64).prop_map(Step::Push),
+        2 => (0..20u64).prop_map(Step::Append),
         1 => Just(Step::Mark),
         3 => (1..20usize).prop_map(Step::Take),
         1 => Just(Step::Grow),
@@ -323,6 +346,16 @@ proptest! {
                         oracle.push_back(Item::Value(next));
                         next += 1;
                     }
+                }
+                Step::Append(count) => {
+                    let room = writer.begin(0);
+                    for left in (room - count.min(room as u64) as usize..room).rev() {
+                        writer.append(next, 0);
+                        prop_assert_eq!(writer.room_left(), left);
+                        oracle.push_back(Item::Value(next));
+                        next += 1;
+                    }
+                    writer.hand_over();
                 }
                 Step::Mark => {
                     if !writer.is_held() {
