@@ -25,6 +25,12 @@ where
     fn open(self) -> Self::Ports {
         InTurn { ports: self.ports.open(), is_first_over: false }
     }
+
+    type Lane = Self;
+
+    fn lanes(self) -> Vec<Self> {
+        vec![self]
+    }
 }
 
 impl<P: Ports<i64>> Ports<i64> for InTurn<P> {
