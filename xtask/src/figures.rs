@@ -37,13 +37,17 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 6] = [
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 10] = [
     ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
     ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
     ("idle", || Box::new(idle::Idle::default())),
-    ("load", || Box::new(load::Load::default())),
+    ("load", || Box::new(load::Load::of(load::ONE))),
     ("queries", || Box::new(queries::Queries::default())),
+    ("scaling", || Box::new(speeds::Speeds::of(speeds::SCALING))),
+    ("disorder", || Box::new(speeds::Speeds::of(speeds::DISORDER))),
+    ("load-two", || Box::new(load::Load::of(load::TWO))),
+    ("load-taxis", || Box::new(load::Load::of(load::TAXIS))),
 ];
 
 /// What to measure, and how long.

@@ -7,12 +7,29 @@ use super::bench::{Bench, Side, Workers};
 use super::speeds;
 use super::table::{Row, Table, Target, Unit};
 
-/// Of the speed of default chains on one worker.
+/// Of the speed of default chains.
 const SHARES: [f64; 2] = [0.5, 0.8];
 
-/// Of every share, the most that p99 may be. Latency below a millisecond at tens of millions of events a second is what
-/// the engine is for.
-const P99_MICROS_MAX: [f64; 2] = [1_000.0, 3_000.0];
+/// What is loaded.
+pub(super) struct Loaded {
+    name: &'static str,
+    options: &'static str,
+    /// Of every share, the most that p99 may be. Latency below a millisecond at tens of millions of events a second is what
+    /// the engine is for.
+    p99_micros_max: [f64; 2],
+}
+
+/// YSB on one worker.
+pub(super) const ONE: Loaded =
+    Loaded { name: "YSB, one worker", options: "ysb --workers 1", p99_micros_max: [1_000.0, 3_000.0] };
+
+/// The same on two that share its operators.
+pub(super) const TWO: Loaded =
+    Loaded { name: "YSB, two workers", options: "ysb --workers 2", p99_micros_max: [1_000.0, 2_000.0] };
+
+/// New York's taxis on two workers.
+pub(super) const TAXIS: Loaded =
+    Loaded { name: "NYT, two workers", options: "nyt --workers 2", p99_micros_max: [1_000.0, 2_000.0] };
 
 /// An engine that falls behind has no latency: its backlog grows as long as it runs.
 const KEPT_UP_MIN: f64 = 0.99;
@@ -24,17 +41,26 @@ const SECONDS: f64 = 10.0;
 const RATE_MAX: f64 = 1e9;
 
 /// Of every share, a round each: what was done of what was offered, and p50 and p99 in microseconds.
-#[derive(Default)]
-pub(super) struct Load([[Vec<f64>; 3]; SHARES.len()]);
+pub(super) struct Load {
+    of: Loaded,
+    measured: [[Vec<f64>; 3]; SHARES.len()],
+}
+
+impl Load {
+    pub(super) fn of(of: Loaded) -> Self {
+        Load { of, measured: Default::default() }
+    }
+}
 
 impl Section for Load {
     fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
-        let max = bench.figures(&speeds::default_chains())?.speed()? * 1e6;
-        for (share, measured) in SHARES.iter().zip(&mut self.0) {
+        let Loaded { name, options, .. } = self.of;
+        let max = bench.figures(&speeds::drained(name, options))?.speed()? * 1e6;
+        for (share, measured) in SHARES.iter().zip(&mut self.measured) {
             let rate = (share * max).clamp(1.0, RATE_MAX).round();
             let side = Side {
-                title: format!("default chains at {share} of their speed"),
-                options: format!("ysb --workers 1 --rate {rate}"),
+                title: format!("{name}, at {share} of its speed"),
+                options: format!("{options} --rate {rate}"),
                 seconds: SECONDS,
                 workers: Workers::Waiting,
             };
@@ -50,7 +76,7 @@ impl Section for Load {
     }
 
     fn table(&self) -> Table {
-        let sides = SHARES.iter().zip(P99_MICROS_MAX).zip(&self.0);
+        let sides = SHARES.iter().zip(self.of.p99_micros_max).zip(&self.measured);
         let rows = sides.flat_map(|((share, p99_micros_max), [kept_up, p50, p99])| {
             let row = |what: &str, figures, unit| Row::new(format!("at {share}, {what}"), figures, unit);
             [
@@ -59,9 +85,6 @@ impl Section for Load {
                 row("done of what was offered", kept_up, Unit::Ratio).aiming(Target::AtLeast(KEPT_UP_MIN)),
             ]
         });
-        Table {
-            head: "YSB at a share of its speed, default chains, one worker".to_owned(),
-            rows: rows.collect(),
-        }
+        Table { head: format!("{} at a share of its speed", self.of.name), rows: rows.collect() }
     }
 }

@@ -58,8 +58,8 @@ pub(super) const YSB: Lines = Lines {
             of_ceiling_min: None,
         },
         Speed {
-            title: "engine, default chains, two workers",
-            options: "ysb --workers 2",
+            title: "engine, default chains, two workers, `--parallel serial`",
+            options: "ysb --workers 2 --parallel serial",
             ceiling: Some(2),
             of_ceiling_min: None,
         },
@@ -90,8 +90,8 @@ pub(super) const ROADS: Lines = Lines {
             of_ceiling_min: Some(0.6),
         },
         Speed {
-            title: "Linear Road, two workers",
-            options: "lrb --workers 2",
+            title: "Linear Road, two workers, `--parallel serial`",
+            options: "lrb --workers 2 --parallel serial",
             ceiling: Some(0),
             of_ceiling_min: None,
         },
@@ -110,11 +110,89 @@ pub(super) const ROADS: Lines = Lines {
     ],
 };
 
+/// A workload on one worker, and on two that share its operators, which are to do so much more; every two lines are of one.
+macro_rules! scaling {
+    ($($workload:literal: $of_one_min:literal,)*) => {
+        &[$(
+            Speed {
+                title: concat!("`", $workload, "`, one worker"),
+                options: concat!($workload, " --workers 1"),
+                ceiling: None,
+                of_ceiling_min: None,
+            },
+            Speed {
+                title: concat!("`", $workload, "`, two workers"),
+                options: concat!($workload, " --workers 2"),
+                ceiling: Some(LINE_BEFORE),
+                of_ceiling_min: Some($of_one_min),
+            },
+        )*]
+    };
+}
+
+/// As a ceiling: the line before.
+const LINE_BEFORE: usize = usize::MAX;
+
+/// Several workers inside one query.
+pub(super) const SCALING: Lines = Lines {
+    head: "Two workers inside one query, M records/s",
+    speeds: scaling! {
+        "ysb": 1.8,
+        "nyt": 1.8,
+        "wordcount": 1.8,
+        "netmon": 1.8,
+        "distinct": 1.8,
+        "grep": 1.8,
+        "lrb": 1.6,
+        "tweets": 1.0,
+        "join": 1.0,
+    },
+};
+
+/// A workload on two workers: in order, its records made as if some came early, a share of them early, and its watermarks a
+/// hundred times as frequent as by default.
+macro_rules! disorder {
+    ($($workload:literal,)*) => {
+        &[$(
+            Speed {
+                title: concat!("`", $workload, "`, in order"),
+                options: concat!($workload, " --workers 2"),
+                ceiling: None,
+                of_ceiling_min: None,
+            },
+            Speed {
+                title: concat!("`", $workload, "`, a watermark every 10 us of event time"),
+                options: concat!($workload, " --workers 2 --watermark-step 10us"),
+                ceiling: Some(LINE_BEFORE),
+                of_ceiling_min: Some(0.85),
+            },
+            Speed {
+                title: concat!("`", $workload, "`, made as if some came early"),
+                options: concat!($workload, " --workers 2 --late-share 0.001"),
+                ceiling: None,
+                of_ceiling_min: None,
+            },
+            Speed {
+                title: concat!("`", $workload, "`, 40 % an epoch early"),
+                options: concat!($workload, " --workers 2 --late-share 40"),
+                ceiling: Some(LINE_BEFORE),
+                of_ceiling_min: Some(0.93),
+            },
+        )*]
+    };
+}
+
+/// Records out of order, and watermarks that come often.
+pub(super) const DISORDER: Lines = Lines {
+    head: "Two workers, records out of order and watermarks often, M records/s",
+    speeds: disorder! { "ysb", "nyt", "wordcount", "netmon", "grep", },
+};
+
 /// A run of so many seconds drains some hundred million events.
 const SECONDS: f64 = 5.0;
 
 /// What draining the generator with these options is.
-fn drained(title: &str, options: &str) -> Side {
+pub(super) fn drained(title: &str, options: &str) -> Side {
     Side {
         title: title.to_owned(),
         options: format!("{options} --rate max"),
@@ -141,6 +219,11 @@ impl Speeds {
     }
 }
 
+/// The line that a ceiling is, of the line at this place.
+fn ceiling_of(ceiling: usize, place: usize) -> usize {
+    if ceiling == LINE_BEFORE { place - 1 } else { ceiling }
+}
+
 impl Section for Speeds {
     fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
         for (Speed { title, options, .. }, measured) in self.lines.speeds.iter().zip(&mut self.measured) {
@@ -150,13 +233,16 @@ impl Section for Speeds {
     }
 
     fn table(&self) -> Table {
-        let row = |(speed, measured): (&Speed, &Vec<f64>)| Row {
-            ceiling: speed.ceiling.map(|ceiling| self.measured[ceiling].clone()),
+        let is_slow = self.measured.iter().flatten().any(|&speed| speed < 10.0);
+        let unit = if is_slow { Unit::Ratio } else { Unit::Whole };
+        let row = |(place, (speed, measured)): (usize, (&Speed, &Vec<f64>))| Row {
+            ceiling: speed.ceiling.map(|ceiling| self.measured[ceiling_of(ceiling, place)].clone()),
             target: speed.of_ceiling_min.map(Target::OfCeiling),
-            ..Row::new(speed.title, measured, Unit::Whole)
+            ..Row::new(speed.title, measured, unit)
         };
         let Lines { head, speeds } = self.lines;
-        Table { head: head.to_owned(), rows: speeds.iter().zip(&self.measured).map(row).collect() }
+        let rows = speeds.iter().zip(&self.measured).enumerate().map(row).collect();
+        Table { head: head.to_owned(), rows }
     }
 }
 
@@ -171,6 +257,18 @@ mod tests {
             for Speed { title, ceiling, of_ceiling_min, .. } in speeds {
                 let is_loop = ceiling.is_some_and(|ceiling| speeds[ceiling].options.contains("--api"));
                 assert!(of_ceiling_min.is_none() || is_loop, "{title}");
+            }
+        }
+    }
+
+    /// A line that refers to the one before it is of the same workload.
+    #[test]
+    fn lines_refer_to_their_own_workload() {
+        for Lines { speeds, .. } in [SCALING, DISORDER] {
+            for (place, speed) in speeds.iter().enumerate() {
+                let workload = |speed: &Speed| speed.options.split(' ').next().map(str::to_owned);
+                let of = speed.ceiling.map(|ceiling| &speeds[ceiling_of(ceiling, place)]);
+                assert!(of.is_none_or(|of| of.ceiling.is_none() && workload(of) == workload(speed)));
             }
         }
     }

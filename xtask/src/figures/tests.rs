@@ -6,7 +6,18 @@ use super::*;
 
 #[test]
 fn no_name_means_every_section() {
-    let sections = vec!["speeds", "roads", "latency", "idle", "load", "queries"];
+    let sections = vec![
+        "speeds",
+        "roads",
+        "latency",
+        "idle",
+        "load",
+        "queries",
+        "scaling",
+        "disorder",
+        "load-two",
+        "load-taxis",
+    ];
     assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
 }
 
@@ -16,11 +27,13 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
+const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, disorder, load-two, load-taxis";
+
 #[test]
 fn what_is_wrong_is_told() {
     for (arguments, told) in [
-        (&["moon"][..], "unknown section `moon`: choose from speeds, roads, latency, idle, load, queries"),
-        (&["--fast"], "unknown section `--fast`: choose from speeds, roads, latency, idle, load, queries"),
+        (&["moon"][..], &*format!("unknown section `moon`: choose from {SECTIONS}")),
+        (&["--fast"], &*format!("unknown section `--fast`: choose from {SECTIONS}")),
         (&["--rounds"], "--rounds takes a whole number, from 1 on"),
         (&["--rounds", "0"], "--rounds takes a whole number, from 1 on"),
         (&["--seconds", "idle"], "--seconds takes a number from 0.001 to 86400"),
@@ -86,7 +99,7 @@ fn a_side_runs_once_a_round() {
         "ysb --workers 1 --rate max --seconds 1",
         "ysb --workers 1 --api loop-fused --rate max --seconds 1",
         "ysb --workers 1 --chain all --rate max --seconds 1",
-        "ysb --workers 2 --rate max --seconds 1",
+        "ysb --workers 2 --parallel serial --rate max --seconds 1",
         "ysb --workers 1 --rate 51500000 --seconds 1",
         "ysb --workers 1 --rate 82400000 --seconds 1",
     ];
@@ -111,14 +124,14 @@ fn the_table_of_speeds() {
 | engine, default chains | 110 | 103..117 | 1.01 | at least 0.80 of it |
 | hand-written, one loop (`--api loop-fused`) | 111 | 104..118 | - | - |
 | engine, one task (`--chain all`) | 112 | 105..119 | 1.01 | - |
-| engine, default chains, two workers | 113 | 106..120 | 1.04 | - |
+| engine, default chains, two workers, `--parallel serial` | 113 | 106..120 | 1.04 | - |
 
 | choosing tasks, of the time that workers were awake | median | least..most | target |
 |---|---|---|---|
 | engine, a task per operator (`--isolate`) | 3.00 % | 3.00..3.00 % | at most 5.00 % |
 | engine, default chains | 3.00 % | 3.00..3.00 % | at most 5.00 % |
 | engine, one task (`--chain all`) | 3.00 % | 3.00..3.00 % | at most 5.00 % |
-| engine, default chains, two workers | 3.00 % | 3.00..3.00 % | at most 5.00 % |
+| engine, default chains, two workers, `--parallel serial` | 3.00 % | 3.00..3.00 % | at most 5.00 % |
 ",
     );
 }
@@ -131,7 +144,7 @@ fn the_table_of_roads() {
 |---|---|---|---|---|
 | Linear Road by hand, a loop per operator (`lrb --api loop-blocks`) | 105 | 100..110 | - | - |
 | Linear Road, default chains (`lrb`) | 106 | 101..111 | 1.01 | at least 0.60 of it |
-| Linear Road, two workers | 107 | 102..112 | 1.02 | - |
+| Linear Road, two workers, `--parallel serial` | 107 | 102..112 | 1.02 | - |
 | taxis, 60 s (`nyt`) | 108 | 103..113 | - | - |
 | taxis, 120 s every 30 s (`nyt --window 120s --slide 30s`) | 109 | 104..114 | 1.01 | - |
 ";
@@ -178,7 +191,7 @@ fn the_table_of_the_idle_engine() {
 fn the_table_of_loads() {
     let (page, _) = measured(&["load", "--rounds", "1"]);
     let expected = "\
-| YSB at a share of its speed, default chains, one worker | median | least..most | target |
+| YSB, one worker at a share of its speed | median | least..most | target |
 |---|---|---|---|
 | at 0.5, p50 | 50.0 us | 50.0..50.0 us | - |
 | at 0.5, p99 | 2000 us | 2000..2000 us | at most 1000 us: missed |
