@@ -20,8 +20,11 @@ pub(super) struct Loaded {
 }
 
 /// YSB on one worker.
-pub(super) const ONE: Loaded =
-    Loaded { name: "YSB, one worker", options: "ysb --workers 1", p99_micros_max: [1_000.0, 3_000.0] };
+pub(super) const ONE: Loaded = Loaded {
+    name: "YSB, one worker",
+    options: speeds::DEFAULT_CHAINS_OPTIONS,
+    p99_micros_max: [1_000.0, 3_000.0],
+};
 
 /// The same on two that share its operators.
 pub(super) const TWO: Loaded =

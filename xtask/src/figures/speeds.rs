@@ -66,9 +66,12 @@ pub(super) const YSB: Lines = Lines {
     ],
 };
 
+/// What the loads follow from as well.
+pub(super) const DEFAULT_CHAINS_OPTIONS: &str = "ysb --workers 1";
+
 const DEFAULT_CHAINS: Speed = Speed {
     title: "engine, default chains",
-    options: "ysb --workers 1",
+    options: DEFAULT_CHAINS_OPTIONS,
     ceiling: Some(2),
     of_ceiling_min: Some(0.8),
 };
@@ -201,11 +204,6 @@ pub(super) fn drained(title: &str, options: &str) -> Side {
     }
 }
 
-/// YSB in default chains on one worker, drained; what others are set in relation to.
-pub(super) fn default_chains() -> Side {
-    drained(DEFAULT_CHAINS.title, DEFAULT_CHAINS.options)
-}
-
 /// Million events per second of every line, a round each.
 pub(super) struct Speeds {
     lines: Lines,
@@ -271,10 +269,5 @@ mod tests {
                 assert!(of.is_none_or(|of| of.ceiling.is_none() && workload(of) == workload(speed)));
             }
         }
-    }
-
-    #[test]
-    fn the_side_that_others_refer_to_is_the_engine_s_default() {
-        assert_eq!(default_chains().options, "ysb --workers 1 --rate max");
     }
 }
