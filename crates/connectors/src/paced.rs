@@ -29,6 +29,7 @@ mod split;
 use std::fmt;
 use std::sync::Arc;
 
+use thalweg_memory::prefetch;
 use thalweg_model::{
     Coded, EventTime, Fault, Generate, Input, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
     Span, StateError, StateReader, StateWriter,
@@ -79,6 +80,10 @@ impl Pace {
         }
     }
 }
+
+/// A value that is looked at lets the one so many places behind it be fetched: what a filter looks at in its next pass is on
+/// its way while the chain behind works off what this one leaves.
+const AHEAD_RECORDS: u64 = 192;
 
 /// How long a split that is too far ahead is left alone.
 const AHEAD_WAIT_NS: u64 = 50_000;
@@ -439,7 +444,13 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
         // Per record, so not in release builds, where the loop of a filter would reload the generator for it.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
-            Made::Anew(..) => look(&self.record(self.taken + offset)),
+            Made::Anew(generator, _) => {
+                let ahead = self.first_index + (self.taken + offset) as u64 + AHEAD_RECORDS;
+                if let Some(value) = generator.place(ahead) {
+                    prefetch(value);
+                }
+                look(&self.record(self.taken + offset))
+            }
             Made::Before(records) => look(&records[self.taken + offset]),
         }
     }

@@ -114,6 +114,13 @@ pub trait Generate: Send + Sync + 'static {
         }
     }
 
+    /// Where the value at `index` lies in memory, if it lies there, so that it can be fetched before it is wanted.
+    #[inline(always)]
+    fn place(&self, index: u64) -> Option<&Self::Item> {
+        let _ = index;
+        None
+    }
+
     /// Bytes of its cache, counted in the engine's budget.
     fn cache_bytes(&self) -> usize;
 }

@@ -73,22 +73,29 @@ impl Early {
         self.is_early_place(index % self.epoch_records)
     }
 
-    /// The same for each index from one on, without end and without a division each.
+    /// The same for each index from one on, without end and without a division each: all bits are set, or none.
     #[inline(always)]
-    pub(super) fn are_early(self, index: u64) -> impl Iterator<Item = bool> {
+    pub(super) fn early_masks(self, index: u64) -> impl Iterator<Item = u64> {
         let mut place = index % self.epoch_records;
         std::iter::repeat_with(move || {
-            let is_early = self.is_early_place(place);
+            let mask = self.mask(place);
             place = if place + 1 == self.epoch_records { 0 } else { place + 1 };
-            is_early
+            mask
         })
     }
 
     /// Of a place within an epoch.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
+        self.mask(place) != 0
+    }
+
+    /// The upper half of a difference, which is below zero for a number below the threshold: compared and chosen by, it would
+    /// become a branch, which is predicted wrong for two records of five at a share of 40 %.
+    #[inline(always)]
+    fn mask(&self, place: u64) -> u64 {
         let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();
-        u128::from(drawn) < self.threshold
+        (u128::from(drawn).wrapping_sub(self.threshold) >> 64) as u64
     }
 
     /// The record that comes where that at `index` would come in its time.
@@ -140,7 +147,9 @@ mod tests {
             let Some(early) = early(percent, epoch_ms, rate, seed) else { return Ok(()) };
             let epoch = early.epoch_records();
             let one_by_one = (7..3 * epoch).map(|index| early.is_early(index));
-            prop_assert!(one_by_one.eq(early.are_early(7).take((3 * epoch).saturating_sub(7) as usize)));
+            let masks = early.early_masks(7).take((3 * epoch).saturating_sub(7) as usize);
+            let expected = one_by_one.map(|is_early| if is_early { u64::MAX } else { 0 });
+            prop_assert!(expected.eq(masks));
             let mut found: Vec<u64> = (0..5 * epoch).map(|index| early.sent_at(index)).collect();
             prop_assert!((0..).zip(&found).all(|(place, &index)| index == place || index == place + epoch));
             found.sort_unstable();

@@ -75,9 +75,9 @@ impl<T> Kept<T> {
         let mut places = self.records.iter_mut();
         if let Some(early) = disorder.and_then(|disorder| disorder.early_only()) {
             let (stretch, ahead) = (times.stretch(next), (early.epoch_records(), early.epoch().as_micros()));
-            for ((offset, place), is_early) in places.enumerate().zip(early.are_early(next)) {
+            for ((offset, place), mask) in places.enumerate().zip(early.early_masks(next)) {
                 // Without a branch: which records are early is as good as random.
-                let (records, micros) = (ahead.0 * u64::from(is_early), ahead.1 * i64::from(is_early));
+                let (records, micros) = (ahead.0 & mask, ahead.1 & mask.cast_signed());
                 let index = next.saturating_add(offset as u64).saturating_add(records);
                 let event_time =
                     EventTime::from_micros(stretch.at(offset).as_micros().saturating_add(micros));

@@ -80,6 +80,11 @@ impl Generate for YsbGenerator {
         self.cache[index as usize & (CACHE_EVENTS - 1)]
     }
 
+    #[inline(always)]
+    fn place(&self, index: u64) -> Option<&YsbEvent> {
+        Some(&self.cache[index as usize & (CACHE_EVENTS - 1)])
+    }
+
     fn cache_bytes(&self) -> usize {
         size_of_val(&*self.cache)
     }
