@@ -10,6 +10,7 @@
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
 use crate::horizon::Horizon;
+use crate::keys::Keys;
 use crate::mark::Mark;
 use crate::operator::{Counts, Flow, Input, Operator, Output, Sharing};
 use crate::record::Record;
@@ -138,6 +139,10 @@ where
 
     fn fork(&self) -> Self {
         Then::new(self.first.fork(), self.second.fork())
+    }
+
+    fn keys(&self) -> impl Keys<In> + use<In, A, B> {
+        self.first.keys()
     }
 
     fn absorb(&mut self, copy: &mut Self) {

@@ -19,6 +19,7 @@
 //! is laid out. Times carry their unit in their type; a bare `i64` is never a time.
 #![forbid(unsafe_code)]
 
+mod addressed;
 pub mod allowance;
 pub mod chain;
 pub mod clock;
@@ -29,6 +30,7 @@ pub mod entropy;
 pub mod fault;
 pub mod fold;
 mod horizon;
+mod keys;
 pub mod mark;
 pub mod net;
 pub mod operator;
@@ -43,6 +45,7 @@ pub mod total;
 pub mod watermark;
 pub mod window;
 
+pub use addressed::Addressed;
 pub use allowance::{Allowance, Lender};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};
@@ -52,6 +55,7 @@ pub use entropy::{Entropy, SeededEntropy};
 pub use fault::{Coded, Fault};
 pub use fold::Fold;
 pub use horizon::Horizon;
+pub use keys::{Keys, NoKeys};
 pub use mark::Mark;
 pub use operator::{Blame, Counts, Flow, Input, Operator, Output, Sharing};
 pub use record::Record;

@@ -26,6 +26,7 @@ use std::cell::Cell;
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
 use crate::horizon::Horizon;
+use crate::keys::{Keys, NoKeys};
 use crate::mark::Mark;
 use crate::record::Record;
 use crate::staged::Stages;
@@ -168,6 +169,9 @@ pub enum Sharing {
     Serial,
     /// Each record is dealt with by itself: whoever takes it makes the same of it.
     Stateless,
+    /// What it makes of a record follows from those of the same key before it, and from marks: several may run beside each
+    /// other, each with keys of its own, if every one sees all marks.
+    Keyed,
     /// It puts out nothing but at marks, and what each copy has gathered can be put together before one (DESIGN decision
     /// 10: partial state belongs to a worker and an epoch).
     Merging,
@@ -178,8 +182,14 @@ impl Sharing {
     pub const fn then(self, next: Sharing) -> Sharing {
         match (self, next) {
             (Sharing::Serial, _) | (_, Sharing::Serial) => Sharing::Serial,
+            // By which key is not known before the first.
+            (Sharing::Stateless, Sharing::Keyed) => Sharing::Serial,
             (Sharing::Stateless, next) => next,
-            (Sharing::Merging, _) => Sharing::Merging,
+            (Sharing::Keyed, Sharing::Stateless) => Sharing::Keyed,
+            (Sharing::Keyed, Sharing::Keyed | Sharing::Merging) | (Sharing::Merging, Sharing::Keyed) => {
+                Sharing::Serial
+            }
+            (Sharing::Merging, Sharing::Stateless | Sharing::Merging) => Sharing::Merging,
         }
     }
 }
@@ -195,8 +205,8 @@ pub trait Operator<In>: Send {
     /// Whether several workers may share it.
     const SHARING: Sharing = Sharing::Serial;
 
-    /// A copy for another worker: it shares functions and tables, and has counts and state of its own, none yet. What its
-    /// keys are hashed with is the same, so that state can be put together in the order in which it lies.
+    /// A copy for another worker: it shares functions and tables, and has counts and state of its own, none yet. Of one that
+    /// merges, what its keys are hashed with is the same, so that state can be put together in the order in which it lies.
     ///
     /// # Panics
     /// If it is [`Sharing::Serial`].
@@ -205,6 +215,14 @@ pub trait Operator<In>: Send {
         Self: Sized,
     {
         unreachable!("a serial operator is not shared")
+    }
+
+    /// What tells its keys apart, if it is [`Sharing::Keyed`].
+    fn keys(&self) -> impl Keys<In> + use<Self, In>
+    where
+        Self: Sized,
+    {
+        NoKeys
     }
 
     /// Takes over all that a copy has gathered, as if its records had come here. The copy is empty afterwards, and may

@@ -29,12 +29,15 @@ mod seen;
 
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, Flow, Horizon, Input, Mark, Operator, Output, Record, Span, State,
-    StateError, StateReader, StateWriter, TumblingWindows, Windowed,
+    Allowance, Blame, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
+    Span, State, StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
+use crate::address::By;
+use crate::key_table::lane_hash;
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use seen::Seen;
 
@@ -43,7 +46,7 @@ use seen::Seen;
 pub struct Distinct<K, KeyOf, L = DropLate> {
     name: String,
     windows: TumblingWindows,
-    key_of: KeyOf,
+    key_of: Arc<KeyOf>,
     seen: Seen<K>,
     lateness: Lateness,
     read: u64,
@@ -56,7 +59,7 @@ pub struct Distinct<K, KeyOf, L = DropLate> {
 impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
     /// A distinct called `name`, over `windows`, by `key_of`. Late records are dropped.
     pub fn new(name: impl Into<String>, windows: TumblingWindows, key_of: KeyOf) -> Self {
-        Distinct::with_rule(name.into(), windows, key_of)
+        Distinct::with_rule(name.into(), windows, Arc::new(key_of))
     }
 
     /// The same, but late records are handed on, beside the results.
@@ -66,7 +69,7 @@ impl<K: Clone + Eq + Hash, KeyOf> Distinct<K, KeyOf> {
 }
 
 impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
-    fn with_rule(name: String, windows: TumblingWindows, key_of: KeyOf) -> Self {
+    fn with_rule(name: String, windows: TumblingWindows, key_of: Arc<KeyOf>) -> Self {
         Distinct {
             name,
             windows,
@@ -114,10 +117,21 @@ impl<K: Clone + Eq + Hash, KeyOf, L> Distinct<K, KeyOf, L> {
 impl<K, V, KeyOf, L> Operator<V> for Distinct<K, KeyOf, L>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     L: LateRule<Windowed<K, ()>, V>,
 {
     type Out = L::Out;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        Distinct::with_rule(self.name.clone(), self.windows, Arc::clone(&self.key_of))
+    }
+
+    fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
+        let key_of = Arc::clone(&self.key_of);
+        By::new(&self.name, move |value: &V| lane_hash(&key_of(value)))
+    }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<L::Out>>(&mut self, input: &mut I, output: &mut O) {

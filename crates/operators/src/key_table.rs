@@ -15,7 +15,7 @@ use std::hash::Hash;
 
 use thalweg_model::Allowance;
 
-pub(crate) use key_hash::KeyHash;
+pub(crate) use key_hash::{KeyHash, lane_hash};
 
 /// Slots of a table that is used for the first time; its binary logarithm.
 const SLOTS_MIN_LOG2: u32 = 4;

@@ -4,12 +4,14 @@
 //! one; [`join`] holds the join with a table that does not change, [`lookup`] the one with answers that take their time;
 //! [`window`] the windows, [`aggregate`] what windows compute; [`distinct`] and [`sort`] keep keys and records until the
 //! watermark has passed them, and [`late`] says what becomes of those that come behind it. [`process`] runs a user's
-//! function with state and timers per key; [`own`] takes in an operator that a user has written.
+//! function with state and timers per key; [`own`] takes in an operator that a user has written. [`address`] stands in front of
+//! those that work per key, where several workers share them.
 //!
 //! Invariants of this room: no operator knows of threads, blocks, policies or files, and none reads a clock.
 //! Closures of users run inside [`thalweg_model::Blame::on`], so that a panic names its operator.
 #![forbid(unsafe_code)]
 
+pub mod address;
 pub mod aggregate;
 pub mod distinct;
 pub mod filter;
@@ -35,6 +37,7 @@ mod purse;
 #[cfg(test)]
 mod test_bed;
 
+pub use address::{Address, InputOf, LeftOf, Only, RightOf};
 pub use aggregate::{Count, DistinctCount, FloatSum, Max, Mean, Min, Of, Sum, TopN, Values, of};
 pub use distinct::Distinct;
 pub use filter::Filter;

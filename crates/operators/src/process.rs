@@ -55,14 +55,18 @@ mod keyed;
 mod timers;
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, State,
-    StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record, Sharing,
+    State, StateError, StateReader, StateWriter,
 };
 
 pub use context::ProcessContext;
 use keyed::Keyed;
+
+use crate::address::By;
+use crate::key_table::lane_hash;
 
 /// Timers that fire in one call, at most: then whoever runs us may do something else, or end the query.
 const FIRED_PER_CALL_MAX: usize = 1 << 10;
@@ -142,7 +146,7 @@ pub trait KeyedProcess<K, V>: Send + Sync + 'static {
 /// Runs a process function.
 pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
     name: String,
-    key_of: KeyOf,
+    key_of: Arc<KeyOf>,
     keyed: Keyed<K, V, P>,
     /// Whether the last watermark has not fired all its timers.
     is_firing: bool,
@@ -153,13 +157,17 @@ pub struct Process<K, V, KeyOf, P: KeyedProcess<K, V>> {
 impl<K, V, KeyOf, P> Process<K, V, KeyOf, P>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     P: KeyedProcess<K, V>,
 {
     /// A process called `name`, by `key_of`.
     pub fn new(name: impl Into<String>, key_of: KeyOf, function: P) -> Self {
+        Process::sharing(name.into(), Arc::new(key_of), Arc::new(function))
+    }
+
+    fn sharing(name: String, key_of: Arc<KeyOf>, function: Arc<P>) -> Self {
         Process {
-            name: name.into(),
+            name,
             key_of,
             keyed: Keyed::new(function),
             is_firing: false,
@@ -198,12 +206,23 @@ impl<K, V, KeyOf, P> Operator<V> for Process<K, V, KeyOf, P>
 where
     K: Clone + Eq + Hash + State,
     V: Send,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     P: KeyedProcess<K, V>,
 {
     type Out = P::Out;
 
     const EXPANDS: bool = true;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        Process::sharing(self.name.clone(), Arc::clone(&self.key_of), self.keyed.function())
+    }
+
+    fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, P> {
+        let key_of = Arc::clone(&self.key_of);
+        By::new(&self.name, move |value: &V| lane_hash(&key_of(value)))
+    }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<P::Out>>(&mut self, input: &mut I, output: &mut O) {

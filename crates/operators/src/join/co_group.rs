@@ -26,25 +26,25 @@
 //! ```
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Mark, Operator, Output,
-    Record, State, StateError, StateReader, StateWriter, Window,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output,
+    Record, Sharing, State, StateError, StateReader, StateWriter, Window,
 };
 
-use super::batch::{BATCH_RECORDS, key_of};
+use super::batch::{BATCH_RECORDS, Functions};
 use super::even_windows::EvenWindows;
 use super::pane::{Arrival, Destination};
 use super::pane_store::{Closing, PaneStore};
+use crate::address::By;
 use crate::late::Lateness;
 
 /// Calls a function for each key and window with all records of both sides.
 #[derive(Debug)]
 pub struct CoGroup<K, L, R, KeyL, KeyR, F, I: IntoIterator> {
     name: String,
-    left_key: KeyL,
-    right_key: KeyR,
-    function: F,
+    functions: Arc<Functions<KeyL, KeyR, F>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
     /// What the function has made, as far as it is not emitted, and its stamp.
@@ -63,9 +63,9 @@ where
     K: Eq + Hash + State,
     L: State + Clone,
     R: State + Clone,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
-    F: Fn(Window, &K, &[L], &[R]) -> I + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
+    F: Fn(Window, &K, &[L], &[R]) -> I + Send + Sync,
     I: IntoIterator<IntoIter: Send>,
 {
     /// A co-group called `name` over `windows`: `left_key` and `right_key` give the keys of records, `function` makes
@@ -78,12 +78,15 @@ where
         right_key: KeyR,
         function: F,
     ) -> Self {
+        let functions = Functions { left_key, right_key, made_by: function };
+        CoGroup::sharing(name.into(), windows.into(), Arc::new(functions))
+    }
+
+    fn sharing(name: String, windows: EvenWindows, functions: Arc<Functions<KeyL, KeyR, F>>) -> Self {
         CoGroup {
-            name: name.into(),
-            left_key,
-            right_key,
-            function,
-            store: PaneStore::new(windows.into()),
+            name,
+            functions,
+            store: PaneStore::new(windows),
             lateness: Lateness::new(),
             made: None,
             lefts: Vec::new(),
@@ -128,9 +131,9 @@ where
             };
             if self.gather(closing) {
                 let window = self.store.windows().window(closing.window);
-                let CoGroup { store, function, lefts, rights, blame, .. } = self;
+                let CoGroup { store, functions, lefts, rights, blame, .. } = self;
                 let key = store.pane(closing.pane).table.key(closing.entry);
-                let made = blame.on(|| function(window, key, lefts, rights).into_iter());
+                let made = blame.on(|| (functions.made_by)(window, key, lefts, rights).into_iter());
                 self.made = Some((window.last_instant(), made));
             }
         }
@@ -165,21 +168,33 @@ where
     K: Eq + Hash + State,
     L: State + Clone,
     R: State + Clone,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
-    F: Fn(Window, &K, &[L], &[R]) -> I + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
+    F: Fn(Window, &K, &[L], &[R]) -> I + Send + Sync,
     I: IntoIterator<IntoIter: Send>,
 {
     type Out = I::Item;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        CoGroup::sharing(self.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
+    }
+
+    fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, F, I> {
+        let functions = Arc::clone(&self.functions);
+        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+    }
 
     #[inline(always)]
     fn process<A: Input<Either<L, R>>, O: Output<I::Item>>(&mut self, input: &mut A, _output: &mut O) {
         while input.remaining() > 0 {
             let count = input.remaining().min(BATCH_RECORDS);
             let late_by = self.lateness.late_by();
-            let CoGroup { store, left_key, right_key, blame, .. } = self;
-            let mut keys = store
-                .look_ahead(input, count, late_by, |value| blame.on(|| key_of(value, left_key, right_key)));
+            let CoGroup { store, functions, blame, .. } = self;
+            let functions = &**functions;
+            let mut keys =
+                store.look_ahead(input, count, late_by, |value| blame.on(|| functions.key_of(value)));
             let mut keys_in_order = keys.drain(..).enumerate();
             input.take_each(count, |record| {
                 if let Some((offset, key)) = keys_in_order.next() {
@@ -194,7 +209,7 @@ where
     }
 
     fn process_one<O: Output<I::Item>>(&mut self, record: Record<Either<L, R>>, _output: &mut O) {
-        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+        let key = self.blame.on(|| self.functions.key_of(&record.value));
         let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
         self.arrive(record.value, arrival);
     }

@@ -15,7 +15,7 @@ use std::fmt;
 use thalweg_model::State;
 
 /// How the two sides of a join become results.
-pub trait Combine<L, R>: Send {
+pub trait Combine<L, R>: Send + Sync {
     /// A result.
     type Out;
 
@@ -89,7 +89,7 @@ impl Fate for Met {
 #[derive(Clone, Copy, Debug)]
 pub struct Inner<F>(pub F);
 
-impl<L, R, U, F: Fn(&L, &R) -> U + Send> Combine<L, R> for Inner<F> {
+impl<L, R, U, F: Fn(&L, &R) -> U + Send + Sync> Combine<L, R> for Inner<F> {
     type Out = U;
     type LeftFate = Unnoted;
     type RightFate = Unnoted;
@@ -104,7 +104,7 @@ impl<L, R, U, F: Fn(&L, &R) -> U + Send> Combine<L, R> for Inner<F> {
 #[derive(Clone, Copy, Debug)]
 pub struct LeftOuter<F>(pub F);
 
-impl<L, R, U, F: Fn(&L, Option<&R>) -> U + Send> Combine<L, R> for LeftOuter<F> {
+impl<L, R, U, F: Fn(&L, Option<&R>) -> U + Send + Sync> Combine<L, R> for LeftOuter<F> {
     type Out = U;
     type LeftFate = Met;
     type RightFate = Unnoted;
@@ -123,7 +123,7 @@ impl<L, R, U, F: Fn(&L, Option<&R>) -> U + Send> Combine<L, R> for LeftOuter<F> 
 #[derive(Clone, Copy, Debug)]
 pub struct RightOuter<F>(pub F);
 
-impl<L, R, U, F: Fn(Option<&L>, &R) -> U + Send> Combine<L, R> for RightOuter<F> {
+impl<L, R, U, F: Fn(Option<&L>, &R) -> U + Send + Sync> Combine<L, R> for RightOuter<F> {
     type Out = U;
     type LeftFate = Unnoted;
     type RightFate = Met;
@@ -142,7 +142,7 @@ impl<L, R, U, F: Fn(Option<&L>, &R) -> U + Send> Combine<L, R> for RightOuter<F>
 #[derive(Clone, Copy, Debug)]
 pub struct FullOuter<F>(pub F);
 
-impl<L, R, U, F: Fn(Option<&L>, Option<&R>) -> U + Send> Combine<L, R> for FullOuter<F> {
+impl<L, R, U, F: Fn(Option<&L>, Option<&R>) -> U + Send + Sync> Combine<L, R> for FullOuter<F> {
     type Out = U;
     type LeftFate = Met;
     type RightFate = Met;

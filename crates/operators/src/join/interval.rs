@@ -31,18 +31,20 @@ mod meeting;
 
 use std::fmt;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Mark, Operator, Output, Record, Span,
-    State, StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Input, Keys, Mark, Operator, Output, Record,
+    Sharing, Span, State, StateError, StateReader, StateWriter,
 };
 
-use super::batch::{BATCH_RECORDS, key_of};
+use super::batch::{BATCH_RECORDS, Functions};
 use super::combine::{Combine, Fate};
 use super::dense_table::{NOWHERE, Tag};
 use super::funds::Funds;
 use super::interval_side::{Reach, Side};
 use super::timeline::{Place, Row};
+use crate::address::By;
 use crate::key_table::KeyHash;
 use crate::late::Lateness;
 use ahead::Seen;
@@ -123,9 +125,8 @@ fn symmetric(span: Span) -> i64 {
 #[derive(Debug)]
 pub struct IntervalJoin<K, L, R, KeyL, KeyR, C: Combine<L, R>> {
     name: String,
-    left_key: KeyL,
-    right_key: KeyR,
-    combine: C,
+    interval: Interval,
+    functions: Arc<Functions<KeyL, KeyR, C>>,
     left: Side<K, L, C::LeftFate>,
     right: Side<K, R, C::RightFate>,
     lateness: Lateness,
@@ -149,8 +150,8 @@ where
     K: Eq + Hash + State,
     L: State,
     R: State,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
     /// A join called `name` of records within `interval` of each other: `left_key` and `right_key` give their keys,
@@ -162,11 +163,15 @@ where
         right_key: KeyR,
         combine: C,
     ) -> Self {
+        let functions = Functions { left_key, right_key, made_by: combine };
+        IntervalJoin::sharing(name.into(), interval, Arc::new(functions))
+    }
+
+    fn sharing(name: String, interval: Interval, functions: Arc<Functions<KeyL, KeyR, C>>) -> Self {
         IntervalJoin {
-            name: name.into(),
-            left_key,
-            right_key,
-            combine,
+            name,
+            interval,
+            functions,
             left: Side::new(interval.left_reach()),
             right: Side::new(interval.right_reach()),
             lateness: Lateness::new(),
@@ -190,7 +195,7 @@ where
         keys.clear();
         for offset in 0..count {
             let (time, is_left, key) = input.inspect(offset, |record| {
-                let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+                let key = self.blame.on(|| self.functions.key_of(&record.value));
                 (record.event_time, matches!(record.value, Either::Left(_)), key)
             });
             self.look_at(offset, time, is_left, &key);
@@ -242,7 +247,8 @@ where
             self.late += 1;
             return;
         }
-        let IntervalJoin { combine, left, right, lateness, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
+        let combine = &functions.made_by;
         let (time, fresh) = (record.event_time, Fresh { seen, key, watermark: lateness.watermark(), funds });
         let rest = match record.value {
             Either::Left(value) => {
@@ -266,7 +272,8 @@ where
     /// Goes on with a record that has not met everybody.
     #[cold]
     fn go_on<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
-        let IntervalJoin { combine, left, right, lateness, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, funds, blame, .. } = self;
+        let combine = &functions.made_by;
         let watermark = lateness.watermark();
         self.meeting = match self.meeting.take() {
             None => None,
@@ -286,7 +293,8 @@ where
 
     /// Emits those who met nobody and whose time is up, and drops the buckets that nobody can reach any more.
     fn close<O: Output<C::Out>>(&mut self, output: &mut O) -> Flow {
-        let IntervalJoin { combine, left, right, lateness, giving_up, funds, blame, .. } = self;
+        let IntervalJoin { functions, left, right, lateness, giving_up, funds, blame, .. } = self;
+        let combine = &functions.made_by;
         let watermark = lateness.watermark();
         let alone = |left: &L| blame.on(|| combine.left_alone(left));
         if give_up(left, watermark, giving_up, funds, alone, output) == Flow::More {
@@ -314,13 +322,24 @@ where
     K: Eq + Hash + State,
     L: State,
     R: State,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
     type Out = C::Out;
 
     const EXPANDS: bool = true;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        IntervalJoin::sharing(self.name.clone(), self.interval, Arc::clone(&self.functions))
+    }
+
+    fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, C> {
+        let functions = Arc::clone(&self.functions);
+        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+    }
 
     #[inline(always)]
     fn process<I: Input<Either<L, R>>, O: Output<C::Out>>(&mut self, input: &mut I, output: &mut O) {
@@ -340,7 +359,7 @@ where
     }
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
-        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+        let key = self.blame.on(|| self.functions.key_of(&record.value));
         let is_left = matches!(record.value, Either::Left(_));
         self.look_at(0, record.event_time, is_left, &key);
         let mut seen = Seen::nothing();

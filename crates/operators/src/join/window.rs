@@ -28,27 +28,27 @@
 //! ```
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Mark, Operator, Output,
-    Record, State, StateError, StateReader, StateWriter,
+    Allowance, Blame, Counts, Either, Entropy, EventTime, Flow, Horizon, Input, Keys, Mark, Operator, Output,
+    Record, Sharing, State, StateError, StateReader, StateWriter,
 };
 
-use super::batch::{BATCH_RECORDS, key_of};
+use super::batch::{BATCH_RECORDS, Functions};
 use super::chain::{Chain, Link, START};
 use super::combine::{Combine, Fate};
 use super::even_windows::EvenWindows;
 use super::pane::{Arrival, Destination, Pane};
 use super::pane_store::{Closing, PaneStore};
+use crate::address::By;
 use crate::late::Lateness;
 
 /// Joins two streams per window. What becomes a result, and how, is said by a [`Combine`].
 #[derive(Debug)]
 pub struct WindowJoin<K, L, R, KeyL, KeyR, C> {
     name: String,
-    left_key: KeyL,
-    right_key: KeyR,
-    combine: C,
+    functions: Arc<Functions<KeyL, KeyR, C>>,
     store: PaneStore<K, L, R>,
     lateness: Lateness,
     /// A record that has not met everybody, for want of room (rule O3).
@@ -97,8 +97,8 @@ where
     K: Eq + Hash + State,
     L: State + Clone,
     R: State + Clone,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
     /// A join called `name` over `windows`: `left_key` and `right_key` give the keys of records, `combine` makes the
@@ -110,12 +110,15 @@ where
         right_key: KeyR,
         combine: C,
     ) -> Self {
+        let functions = Functions { left_key, right_key, made_by: combine };
+        WindowJoin::sharing(name.into(), windows.into(), Arc::new(functions))
+    }
+
+    fn sharing(name: String, windows: EvenWindows, functions: Arc<Functions<KeyL, KeyR, C>>) -> Self {
         WindowJoin {
-            name: name.into(),
-            left_key,
-            right_key,
-            combine,
-            store: PaneStore::new(windows.into()),
+            name,
+            functions,
+            store: PaneStore::new(windows),
             lateness: Lateness::new(),
             meeting: None,
             alone: None,
@@ -135,14 +138,14 @@ where
             Destination::Refused => return,
         };
         let overlap = self.store.windows().overlap();
-        let WindowJoin { store, combine, blame, .. } = self;
+        let WindowJoin { store, functions, blame, .. } = self;
         let (own, funds) = store.pane_mut(pane);
         let Some(entry) = own.entry_of(arrival, funds) else { return };
         let mut place = BEGIN;
         if !overlap {
             let stamp = own.stamp;
             let one_window = Common { count: 1, stamp: |_| stamp };
-            let met = (&*combine, &*blame);
+            let met = (&functions.made_by, &*blame);
             if meet_all(met, &value, &*own, entry, &one_window, &mut place, output) == Flow::Done {
                 return own.keep(entry, value, funds);
             }
@@ -180,7 +183,7 @@ where
         let windows = self.store.windows();
         let stamp = |done: u64| windows.window(first.wrapping_add_unsigned(done)).last_instant();
         let common = Common { count: last.abs_diff(first) + 1, stamp };
-        let met = (&self.combine, &self.blame);
+        let met = (&self.functions.made_by, &self.blame);
         meet_all(met, &meeting.value, theirs, entry, &common, &mut meeting.place, output)
     }
 
@@ -250,10 +253,10 @@ where
         let common = Common { count: 1, stamp: |_| stamp };
         let mut place = Place { cursor: *cursor, ..BEGIN };
         let flow = if *is_left {
-            let result = |left: &L| self.blame.on(|| self.combine.left_alone(left));
+            let result = |left: &L| self.blame.on(|| self.functions.made_by.left_alone(left));
             meet_chain(pane.lefts(*entry), &common, &mut place, result, output)
         } else {
-            let result = |right: &R| self.blame.on(|| self.combine.right_alone(right));
+            let result = |right: &R| self.blame.on(|| self.functions.made_by.right_alone(right));
             meet_chain(pane.rights(*entry), &common, &mut place, result, output)
         };
         *cursor = place.cursor;
@@ -317,22 +320,34 @@ where
     K: Eq + Hash + State,
     L: State + Clone,
     R: State + Clone,
-    KeyL: Fn(&L) -> K + Send,
-    KeyR: Fn(&R) -> K + Send,
+    KeyL: Fn(&L) -> K + Send + Sync,
+    KeyR: Fn(&R) -> K + Send + Sync,
     C: Combine<L, R>,
 {
     type Out = C::Out;
 
     const EXPANDS: bool = true;
 
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        WindowJoin::sharing(self.name.clone(), *self.store.windows(), Arc::clone(&self.functions))
+    }
+
+    fn keys(&self) -> impl Keys<Either<L, R>> + use<K, L, R, KeyL, KeyR, C> {
+        let functions = Arc::clone(&self.functions);
+        By::new(&self.name, move |value: &Either<L, R>| functions.key_hash(value))
+    }
+
     #[inline(always)]
     fn process<I: Input<Either<L, R>>, O: Output<C::Out>>(&mut self, input: &mut I, output: &mut O) {
         while input.remaining() > 0 && self.meeting.is_none() && output.room() > 0 {
             let count = input.remaining().min(BATCH_RECORDS);
             let late_by = self.lateness.late_by();
-            let WindowJoin { store, left_key, right_key, blame, .. } = self;
-            let mut keys = store
-                .look_ahead(input, count, late_by, |value| blame.on(|| key_of(value, left_key, right_key)));
+            let WindowJoin { store, functions, blame, .. } = self;
+            let functions = &**functions;
+            let mut keys =
+                store.look_ahead(input, count, late_by, |value| blame.on(|| functions.key_of(value)));
             for (offset, key) in keys.drain(..).enumerate() {
                 let Some(record) = input.take() else { break };
                 self.read += 1;
@@ -347,7 +362,7 @@ where
     }
 
     fn process_one<O: Output<C::Out>>(&mut self, record: Record<Either<L, R>>, output: &mut O) {
-        let key = self.blame.on(|| key_of(&record.value, &self.left_key, &self.right_key));
+        let key = self.blame.on(|| self.functions.key_of(&record.value));
         let arrival = self.store.look_at(record.event_time, key, self.lateness.late_by());
         self.arrive(record.value, arrival, output);
     }

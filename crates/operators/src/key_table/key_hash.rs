@@ -35,6 +35,9 @@ const CLOSENESS: u64 = 4;
 /// The golden ratio's fraction in parts of 2^64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
+/// Tells lanes from tables that have drawn no seed.
+const LANE_SEED: u64 = 0x6c61_6e65;
+
 /// Hashes keys.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyHash {
@@ -74,6 +77,14 @@ impl KeyHash {
             _ => hasher.fold.finish(),
         }
     }
+}
+
+/// A hash of `key` by which a lane is chosen, the same for all who write: no secret, and another than those of tables, so that
+/// the keys of a lane spread there. Who chooses keys with it in mind can bring all of them into one lane, which costs the
+/// speed of the others and no more. Its upper bits are the good ones.
+#[inline(always)]
+pub(crate) fn lane_hash<K: Hash>(key: &K) -> u64 {
+    KeyHash { multiplier: GOLDEN, fold: fold(LANE_SEED) }.of(key)
 }
 
 /// For keys that are not one number.

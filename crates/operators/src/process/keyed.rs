@@ -1,6 +1,7 @@
 //! What a process function has per key, and the calls into it.
 
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{Allowance, EventTime, State, StateError, StateReader, StateWriter};
 
@@ -12,7 +13,7 @@ use crate::late::Lateness;
 
 /// A process function, and all that it keeps.
 pub(super) struct Keyed<K, V, P: KeyedProcess<K, V>> {
-    function: P,
+    function: Arc<P>,
     /// Between calls there is no key without state in here.
     states: KeyTable<K, Option<P::State>>,
     /// What states hold beyond themselves.
@@ -29,7 +30,7 @@ where
     K: Clone + Eq + Hash + State,
     P: KeyedProcess<K, V>,
 {
-    pub(super) fn new(function: P) -> Self {
+    pub(super) fn new(function: Arc<P>) -> Self {
         let (hash, allowance) = (KeyHash::known(), Allowance::default());
         Keyed {
             function,
@@ -41,6 +42,11 @@ where
             hash,
             allowance,
         }
+    }
+
+    /// The function, for a copy.
+    pub(super) fn function(&self) -> Arc<P> {
+        Arc::clone(&self.function)
     }
 
     /// Pays from `allowance` from now on; only before the first record.
@@ -74,7 +80,7 @@ where
         let known = self.states.get_mut(key);
         let is_known = known.is_some();
         let state = known.unwrap_or(&mut fresh);
-        let held_before = held_by(&self.function, state.as_ref());
+        let held_before = held_by(&*self.function, state.as_ref());
         let mut context = ProcessContext {
             key,
             event_time,
@@ -84,7 +90,7 @@ where
             lateness: self.lateness,
         };
         act(&self.function, &mut context);
-        let held_after = held_by(&self.function, state.as_ref());
+        let held_after = held_by(&*self.function, state.as_ref());
         match (is_known, state.is_some()) {
             (false, true) => self.states.update(key.clone(), || fresh, |_| ()),
             (true, false) => _ = self.states.remove(key),
@@ -127,7 +133,7 @@ where
         self.lateness.load(state)?;
         for _ in 0..state.take::<usize>()? {
             let (key, kept): (K, Option<P::State>) = state.take()?;
-            let held = held_by(&self.function, kept.as_ref());
+            let held = held_by(&*self.function, kept.as_ref());
             self.allowance.ask(held);
             self.held_bytes += held;
             self.states.update(key, || kept, |_| ());

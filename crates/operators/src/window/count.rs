@@ -28,21 +28,22 @@
 
 use std::collections::VecDeque;
 use std::hash::Hash;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, CountWindows, Counted, Counts, Entropy, Fold, Horizon, Input, Mark, Operator, Output,
-    Record, State, StateError, StateReader, StateWriter,
+    Allowance, Blame, CountWindows, Counted, Counts, Entropy, Fold, Horizon, Input, Keys, Mark, Operator,
+    Output, Record, Sharing, State, StateError, StateReader, StateWriter,
 };
 
 use super::held::{Held, held};
-use crate::key_table::{KeyHash, KeyTable};
+use crate::address::By;
+use crate::key_table::{KeyHash, KeyTable, lane_hash};
 
 /// Folds each key's values per count window.
 #[derive(Debug)]
 pub struct CountAggregate<K, V, KeyOf, F: Fold<V>> {
     name: String,
-    key_of: KeyOf,
-    fold: F,
+    functions: Arc<(KeyOf, F)>,
     runs: Runs<K, F::Accumulator>,
     read: u64,
     outside: u64,
@@ -52,18 +53,23 @@ pub struct CountAggregate<K, V, KeyOf, F: Fold<V>> {
 impl<K, V, KeyOf, F> CountAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     /// An aggregate called `name`, over `windows`, by `key_of`.
     pub fn new(name: impl Into<String>, windows: CountWindows, key_of: KeyOf, fold: F) -> Self {
-        let runs = Runs::new(Shape::of(windows), KeyHash::known(), Allowance::default());
-        CountAggregate { name: name.into(), key_of, fold, runs, read: 0, outside: 0, blame: Blame::default() }
+        CountAggregate::sharing(name.into(), Arc::new((key_of, fold)), Shape::of(windows))
+    }
+
+    fn sharing(name: String, functions: Arc<(KeyOf, F)>, shape: Shape) -> Self {
+        let runs = Runs::new(shape, KeyHash::known(), Allowance::default());
+        CountAggregate { name, functions, runs, read: 0, outside: 0, blame: Blame::default() }
     }
 
     #[inline(always)]
     fn fold_one<O: Output<Counted<K, F::Result>>>(&mut self, record: &Record<V>, output: &mut O) {
-        let CountAggregate { key_of, fold, runs, blame, .. } = self;
+        let CountAggregate { functions, runs, blame, .. } = self;
+        let (key_of, fold) = &**functions;
         let step = blame.on(|| match runs.fold(fold, key_of(&record.value), &record.value) {
             Step::Complete(key, accumulator) => Step::Complete(key, fold.finish(accumulator)),
             Step::Folded => Step::Folded,
@@ -81,10 +87,21 @@ impl<K, V, KeyOf, F> Operator<V> for CountAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
     V: Send,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     type Out = Counted<K, F::Result>;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        CountAggregate::sharing(self.name.clone(), Arc::clone(&self.functions), self.runs.shape)
+    }
+
+    fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F> {
+        let functions = Arc::clone(&self.functions);
+        By::new(&self.name, move |value: &V| lane_hash(&(functions.0)(value)))
+    }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
@@ -140,7 +157,7 @@ where
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        self.runs.load(&self.fold, state)
+        self.runs.load(&self.functions.1, state)
     }
 }
 

@@ -54,12 +54,15 @@ mod timers;
 
 use std::hash::Hash;
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 use thalweg_model::{
-    Allowance, Blame, Counts, Entropy, EventTime, Firing, Flow, Fold, Input, Mark, Operator, Output, Record,
-    SessionGap, Span, State, StateError, StateReader, StateWriter, Windowed,
+    Allowance, Blame, Counts, Entropy, EventTime, Firing, Flow, Fold, Input, Keys, Mark, Operator, Output,
+    Record, SessionGap, Sharing, Span, State, StateError, StateReader, StateWriter, Windowed,
 };
 
+use crate::address::By;
+use crate::key_table::lane_hash;
 use crate::late::Lateness;
 use crate::late::{DivertLate, DropLate, LateRule};
 use kept::KeptSessions;
@@ -71,8 +74,7 @@ use timed::TimedSessions;
 pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
     name: String,
     gap: SessionGap,
-    key_of: KeyOf,
-    fold: F,
+    functions: Arc<(KeyOf, F)>,
     open: TimedSessions<K, F::Accumulator>,
     /// Those that have fired, if they take updates.
     kept: KeptSessions<K, F::Accumulator>,
@@ -86,7 +88,7 @@ pub struct SessionAggregate<K, V, KeyOf, F: Fold<V>, L = DropLate> {
 impl<K, V, KeyOf, F> SessionAggregate<K, V, KeyOf, F>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     /// An aggregate called `name`, over the sessions of each key by `key_of`. Late records are dropped.
@@ -96,27 +98,37 @@ where
 
     /// The same, but late records are handed on, beside the results.
     pub fn divert_late(self) -> SessionAggregate<K, V, KeyOf, F, DivertLate> {
-        let SessionAggregate { name, gap, key_of, fold, open, kept, lateness, read, late, blame, .. } = self;
-        let late_records = PhantomData;
-        SessionAggregate { name, gap, key_of, fold, open, kept, lateness, read, late, blame, late_records }
+        let SessionAggregate { name, gap, functions, kept, .. } = self;
+        SessionAggregate::sharing(name, gap, functions, kept.lateness())
     }
 }
 
 impl<K, V, KeyOf, F, L> SessionAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
 {
     /// The same; `L` says what becomes of late records.
     pub fn with_rule(name: impl Into<String>, gap: SessionGap, key_of: KeyOf, fold: F) -> Self {
+        SessionAggregate::sharing(name.into(), gap, Arc::new((key_of, fold)), Span::ZERO)
+    }
+}
+
+impl<K, V, KeyOf, F, L> SessionAggregate<K, V, KeyOf, F, L>
+where
+    K: Clone + Eq + Hash + State,
+    F: Fold<V>,
+{
+    fn sharing(name: String, gap: SessionGap, functions: Arc<(KeyOf, F)>, allowed: Span) -> Self {
+        let mut kept = KeptSessions::new();
+        kept.allow(allowed);
         SessionAggregate {
-            name: name.into(),
+            name,
             gap,
-            key_of,
-            fold,
+            functions,
             open: TimedSessions::new(),
-            kept: KeptSessions::new(),
+            kept,
             lateness: Lateness::new(),
             read: 0,
             late: 0,
@@ -129,7 +141,7 @@ where
 impl<K, V, KeyOf, F, L> SessionAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
@@ -146,7 +158,8 @@ where
             return self.fold_late(record, late_by, output);
         }
         let reach = Reach::of(self.gap, record.event_time, late_by);
-        let SessionAggregate { key_of, fold, open, blame, .. } = self;
+        let SessionAggregate { functions, open, blame, .. } = self;
+        let (key_of, fold) = &**functions;
         blame.on(|| open.fold(fold, key_of(&record.value), &reach, &record.value));
     }
 
@@ -154,7 +167,8 @@ where
     #[cold]
     #[inline(never)]
     fn fold_late<O: Output<L::Out>>(&mut self, record: Record<V>, late_by: EventTime, output: &mut O) {
-        let SessionAggregate { gap, key_of, fold, kept, blame, .. } = self;
+        let SessionAggregate { gap, functions, kept, blame, .. } = self;
+        let (key_of, fold) = &**functions;
         let lateness = kept.lateness();
         if late_by < gap.window_of(record.event_time).end.plus(lateness) {
             let reach = Reach::of(*gap, record.event_time, late_by.minus(lateness));
@@ -177,7 +191,8 @@ where
                 output.push(Record::new(result.window.last_instant(), L::result(result)));
             }
         }
-        let SessionAggregate { fold, open, kept, blame, .. } = self;
+        let SessionAggregate { functions, open, kept, blame, .. } = self;
+        let (_, fold) = &**functions;
         blame.on(|| kept.forget(fold, watermark, open));
         Flow::Done
     }
@@ -196,7 +211,8 @@ where
 
     /// Fires it.
     fn fire(&mut self, firing: Firing) -> Option<Windowed<K, F::Result>> {
-        let SessionAggregate { fold, open, kept, blame, .. } = self;
+        let SessionAggregate { functions, open, kept, blame, .. } = self;
+        let (_, fold) = &**functions;
         blame.on(|| {
             let (key, window, accumulator) = match firing {
                 Firing::Update => {
@@ -224,11 +240,23 @@ impl<K, V, KeyOf, F, L> Operator<V> for SessionAggregate<K, V, KeyOf, F, L>
 where
     K: Clone + Eq + Hash + State,
     V: Send,
-    KeyOf: Fn(&V) -> K + Send,
+    KeyOf: Fn(&V) -> K + Send + Sync,
     F: Fold<V>,
     L: LateRule<Windowed<K, F::Result>, V>,
 {
     type Out = L::Out;
+
+    const SHARING: Sharing = Sharing::Keyed;
+
+    fn fork(&self) -> Self {
+        let SessionAggregate { name, gap, functions, kept, .. } = self;
+        SessionAggregate::sharing(name.clone(), *gap, Arc::clone(functions), kept.lateness())
+    }
+
+    fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, F, L> {
+        let functions = Arc::clone(&self.functions);
+        By::new(&self.name, move |value: &V| lane_hash(&(functions.0)(value)))
+    }
 
     #[inline(always)]
     fn process<I: Input<V>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
@@ -294,8 +322,9 @@ where
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.lateness.load(state)?;
-        self.open.load(&Folded::<V, F>::by(&self.fold), state)?;
-        self.kept.load(&self.fold, state)
+        let (_, fold) = &*self.functions;
+        self.open.load(&Folded::<V, F>::by(fold), state)?;
+        self.kept.load(fold, state)
     }
 }
 

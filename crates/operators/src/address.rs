@@ -1,0 +1,235 @@
+//! Address: tells of each record to which copy of a keyed operator it goes.
+//!
+//! Input      `Record<T>` in any order
+//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives them
+//! State      none
+//! Emits      at once
+//! Late       nothing is
+//! Watermark  forwarded unchanged
+//! Cost       one call of the function for keys, and one hash, per record
+//!
+//! ```
+//! # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
+//! # fn f<C: Segment<u64>>(clicks: Stream<u64, C>) -> Result<Stream<Windowed<u64, u64>, impl Segment<Windowed<u64, u64>>>, WindowError> {
+//! // If several workers share the sessions, it stands where `clicks` ends.
+//! let half_an_hour = SessionGap::new(Span::from_secs(30 * 60))?;
+//! Ok(clicks.key_by(|user| *user).session(half_an_hour).aggregate(Count))
+//! # }
+//! ```
+//!
+//! It is part of the way to that operator and none of the user's: it has no counts, and a function for keys that panics here is
+//! blamed on the operator that it belongs to.
+
+use std::marker::PhantomData;
+
+use thalweg_model::{
+    Addressed, Blame, Counts, Either, Horizon, Input, Keys, Operator, Output, Record, Sharing, StateError,
+    StateReader, StateWriter,
+};
+
+/// Addresses the records of one input of the operator that `keys` are of; `W` says which input.
+#[derive(Debug)]
+pub struct Address<Y, W = Only> {
+    keys: Y,
+    input: PhantomData<fn() -> W>,
+}
+
+impl<Y, W> Address<Y, W> {
+    /// By these keys.
+    pub fn new(keys: Y) -> Self {
+        Address { keys, input: PhantomData }
+    }
+}
+
+/// Keys by a function that hashes them, of the operator called so.
+#[derive(Debug)]
+pub(crate) struct By<G> {
+    name: String,
+    hash: G,
+    blame: Blame,
+}
+
+impl<G> By<G> {
+    pub(crate) fn new(name: &str, hash: G) -> Self {
+        By { name: name.to_owned(), hash, blame: Blame::default() }
+    }
+}
+
+impl<T, G: Fn(&T) -> u64 + Clone + Send> Keys<T> for By<G> {
+    #[inline(always)]
+    fn hash_of(&self, value: &T) -> u64 {
+        self.blame.on(|| (self.hash)(value))
+    }
+
+    fn fork(&self) -> Self {
+        By::new(&self.name, self.hash.clone())
+    }
+
+    fn faulted(&self) -> Option<&str> {
+        self.blame.is_set().then_some(self.name.as_str())
+    }
+}
+
+/// What a value is for the operator that takes it: itself, or one of either side.
+pub trait InputOf<T>: Send + 'static {
+    /// What the operator takes.
+    type Whole;
+
+    /// The value as the operator takes it.
+    fn whole(value: T) -> Self::Whole;
+
+    /// And back.
+    fn part(whole: Self::Whole) -> T;
+}
+
+/// The only input.
+#[derive(Clone, Copy, Debug)]
+pub struct Only;
+
+impl<T> InputOf<T> for Only {
+    type Whole = T;
+
+    #[inline(always)]
+    fn whole(value: T) -> T {
+        value
+    }
+
+    #[inline(always)]
+    fn part(whole: T) -> T {
+        whole
+    }
+}
+
+/// The left one of two, where `R` comes from the right.
+#[derive(Clone, Copy, Debug)]
+pub struct LeftOf<R>(PhantomData<fn() -> R>);
+
+impl<L, R: 'static> InputOf<L> for LeftOf<R> {
+    type Whole = Either<L, R>;
+
+    #[inline(always)]
+    fn whole(value: L) -> Either<L, R> {
+        Either::Left(value)
+    }
+
+    #[inline(always)]
+    fn part(whole: Either<L, R>) -> L {
+        match whole {
+            Either::Left(value) => value,
+            Either::Right(_) => unreachable!("it was made of a left one"),
+        }
+    }
+}
+
+/// The right one of two, where `L` comes from the left.
+#[derive(Clone, Copy, Debug)]
+pub struct RightOf<L>(PhantomData<fn() -> L>);
+
+impl<L: 'static, R> InputOf<R> for RightOf<L> {
+    type Whole = Either<L, R>;
+
+    #[inline(always)]
+    fn whole(value: R) -> Either<L, R> {
+        Either::Right(value)
+    }
+
+    #[inline(always)]
+    fn part(whole: Either<L, R>) -> R {
+        match whole {
+            Either::Right(value) => value,
+            Either::Left(_) => unreachable!("it was made of a right one"),
+        }
+    }
+}
+
+impl<T, Y, W> Operator<T> for Address<Y, W>
+where
+    W: InputOf<T>,
+    Y: Keys<W::Whole>,
+{
+    type Out = Addressed<T>;
+
+    const SHARING: Sharing = Sharing::Stateless;
+
+    fn fork(&self) -> Self {
+        Address::new(self.keys.fork())
+    }
+
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
+    }
+
+    #[inline(always)]
+    fn process<I: Input<T>, O: Output<Addressed<T>>>(&mut self, input: &mut I, output: &mut O) {
+        let count = input.remaining();
+        input.take_each(count, |record| self.process_one(record, output));
+    }
+
+    #[inline(always)]
+    fn process_one<O: Output<Addressed<T>>>(&mut self, record: Record<T>, output: &mut O) {
+        let whole = W::whole(record.value);
+        let key_hash = self.keys.hash_of(&whole);
+        output.push(Record::new(record.event_time, Addressed { key_hash, value: W::part(whole) }));
+    }
+
+    fn note_read(&mut self, _count: u64) {}
+
+    fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
+
+    fn faulted(&self) -> Option<&str> {
+        self.keys.faulted()
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_model::{CountWindows, EventTime};
+
+    use super::*;
+    use crate::{Count, CountAggregate};
+
+    struct Addresses(Vec<(u64, i64)>);
+
+    impl Output<Addressed<i64>> for Addresses {
+        fn room(&self) -> usize {
+            usize::MAX
+        }
+
+        fn push(&mut self, record: Record<Addressed<i64>>) {
+            self.0.push((record.value.key_hash, record.value.value));
+        }
+    }
+
+    /// Values of a key go to one place, those of different keys to different ones, whichever copy is asked, and before a seed
+    /// and behind one; the operator counts nothing of it.
+    #[test]
+    fn values_of_a_key_have_one_address() {
+        let windows = CountWindows::of_size(std::num::NonZeroU64::MIN);
+        let operator = CountAggregate::new("counts", windows, |value: &i64| value % 10, Count);
+        let mut seeded = Operator::<i64>::fork(&operator);
+        Operator::<i64>::seed(&mut seeded, &mut thalweg_model::SeededEntropy::new(7));
+        let mut found = Addresses(Vec::new());
+        for operator in [&operator, &seeded] {
+            let mut address = Address::<_, Only>::new(Operator::<i64>::keys(operator));
+            for value in 0..100 {
+                address.process_one(Record::new(EventTime::EPOCH, value), &mut found);
+            }
+            address.visit_counts(&mut |name, _| panic!("{name} is counted"));
+        }
+        let by_key =
+            |key: i64| found.0.iter().filter(move |(_, value)| value % 10 == key).map(|(hash, _)| *hash);
+        let mut hashes: Vec<u64> = (0..10).filter_map(|key| by_key(key).next()).collect();
+        assert!((0..10).all(|key| by_key(key).all(|hash| hash == hashes[key as usize])));
+        hashes.sort_unstable();
+        hashes.dedup();
+        assert_eq!(hashes.len(), 10);
+    }
+}
