@@ -137,6 +137,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.written += 1;
     }
 
+    /// Whether something was appended that is not handed over.
+    #[inline]
+    pub fn has_appended(&self) -> bool {
+        self.cursors().written() != self.written
+    }
+
     /// Hands over what was appended.
     #[inline]
     pub fn hand_over(&mut self) {
@@ -204,7 +210,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     fn publish_mark(&mut self, mark: R::Mark) {
-        assert!(self.cursors().written() == self.written, "a mark stands behind what was handed over");
+        assert!(!self.has_appended(), "a mark stands behind what was handed over");
         // SAFETY: we are the writer (B1); the index is unpublished, and `mark_room` has seen, with Acquire, that
         // the mark which had its slot was read.
         unsafe { self.shared.marks.set(self.marks_written, self.written, mark) };

@@ -1,5 +1,6 @@
 //! Where a task writes: an edge to other tasks, or a sink.
 
+mod addressed;
 mod blocks;
 
 use std::sync::Arc;
@@ -12,6 +13,7 @@ use crate::edge::{EdgeOutput, EitherOutput, Writer};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
+pub use addressed::ToAddressed;
 pub(crate) use blocks::Epochs;
 pub use blocks::ToContainers;
 

@@ -31,8 +31,8 @@ use crate::task::{Inlet, Outlet, Probe, Task};
 
 pub use check::check_strategy;
 pub use ends::{
-    Both, EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitContext, ExitPlan, Several, SharedEntry,
-    Sides, SinkPlan,
+    AddressedExit, Both, EdgeEntry, EdgeExit, EdgeKind, EitherExit, EntryPlan, ExitContext, ExitPlan,
+    Several, SharedEntry, Sides, SinkPlan,
 };
 
 /// A query that does not run yet.
@@ -86,6 +86,8 @@ struct Opened {
     delivered: Arc<Delivered>,
     probe: Arc<Probe>,
     waker: Arc<TaskWaker>,
+    /// Of each input: those with the same number come from the same place.
+    families: Vec<usize>,
 }
 
 /// A task, ready to run.
@@ -212,6 +214,13 @@ impl Graph {
         (exit, EdgeEntry { index, kind, reader, feed, lanes })
     }
 
+    /// New lanes to so many readers. Each writer has one to each of them, and the key of a record says which it takes; each
+    /// reader reads those that lead to it. So there are as many edges as writers times readers, each with its own memory.
+    pub fn exchange<T: Send + 'static>(&mut self, readers: usize) -> (AddressedExit<T>, Vec<EdgeEntry<T>>) {
+        let (exits, entries) = (0..readers.max(1)).map(|_| self.edge_of(EdgeKind::Lanes)).unzip();
+        (AddressedExit(exits), entries)
+    }
+
     /// A new edge of this kind that as many tasks may read as ask for a [`reader`](Self::reader); each sees all of it. A block
     /// is used again when the slowest has passed it. If it is containers, all who read it must be [shared](Self::shared).
     pub fn shared_edge<T: Clone + Send + Sync + 'static>(
@@ -308,7 +317,8 @@ impl Graph {
         let (outputs, horizon) = (edges_of(&exit), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
-            Box::new(OperatorTask::new(entry.open(), chain, exit, Arc::clone(&opened.probe)))
+            let probe = Arc::clone(&opened.probe);
+            Box::new(OperatorTask::new(entry.open(), &opened.families, chain, exit, probe))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
@@ -377,7 +387,8 @@ impl Graph {
         let build = move |opened: &Opened| -> Box<dyn Task> {
             let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
             let (probe, waker) = (Arc::clone(&opened.probe), Arc::clone(&opened.waker));
-            Box::new(DeferredTask::new(entry.open(), deferred, chain, exit, probe, waker))
+            let ports = (entry.open(), &opened.families[..]);
+            Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker))
         };
         self.tasks.push(TaskPlan {
             name: name.into(),
@@ -426,6 +437,7 @@ impl Graph {
         open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon)
             .map_err(|(place, error)| refused(place, error))?;
 
+        let families = families_of(&tasks, edges.len());
         let delivered = Delivered::new(horizon);
         let mut built = Vec::new();
         let plans: Vec<(Vec<ReaderOf>, Vec<usize>)> =
@@ -441,6 +453,7 @@ impl Graph {
                     let inputs = plan.inputs.iter().map(|of| edges[of.edge].inlet(of.reader)).collect();
                     let probe = Arc::new(Probe::new(inputs, outputs()));
                     let mut opened = Opened::new(&delivered, probe);
+                    opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
                     let task = build(&opened);
                     built.push(opened.finish(plan.name, task, pool, entropy));
                 }
@@ -529,6 +542,25 @@ impl Graph {
     }
 }
 
+/// Of each edge, the task that all on it comes from: a source, or where several edges came together last. Copies that several
+/// edges are dealt to count as one.
+fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
+    let writer_of = |edge: usize| tasks.iter().position(|task| task.outputs.contains(&edge));
+    let writers: Vec<usize> = (0..edges).map(|edge| writer_of(edge).unwrap_or(0)).collect();
+    let family = |edge: usize| {
+        let mut task = writers[edge];
+        // No further than there are tasks: nothing leads back to itself.
+        while let [input] = &tasks[task].inputs[..] {
+            task = writers[input.edge];
+        }
+        while tasks[task].is_copy {
+            task -= 1;
+        }
+        task
+    };
+    (0..edges).map(family).collect()
+}
+
 /// An edge while a graph is built.
 enum OpenedEdge {
     Ordered(Arc<Cursors>),
@@ -583,7 +615,7 @@ fn open_containers(
 impl Opened {
     fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>) -> Self {
         let waker = TaskWaker::new(Arc::clone(&probe));
-        Opened { delivered: Arc::clone(delivered), probe, waker }
+        Opened { delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
     }
 
     /// Gives a task what it needs before its first step. Whom it feeds is told later.

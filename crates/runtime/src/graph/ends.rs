@@ -6,13 +6,13 @@ use std::sync::Arc;
 use thalweg_memory::edge::EdgeError;
 use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool};
-use thalweg_model::{Either, Horizon, Record, Sink};
+use thalweg_model::{Addressed, Either, Horizon, Record, Sink};
 
 use super::Graph;
 use super::stage::Opening;
 use crate::edge::{EdgeMarks, Reader, SharedReader, Writer};
 use crate::epochs::{Carrier, Containers, Deposit, FanOut, Ledger, NoCarrier, Origin, Share};
-use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToContainers, ToEdge, ToEdges};
+use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToAddressed, ToContainers, ToEdge, ToEdges};
 use crate::limits::EdgeLimits;
 use crate::ports::{Lent, Many, Ports, Sided, Taken, United};
 
@@ -447,6 +447,13 @@ impl<T: Send + 'static> EdgeExit<T> {
         let (writer, feed) = (Opened::default(), Opened::default());
         EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: Some(Arc::new(more)) }
     }
+
+    /// The same lanes, for other writers.
+    fn share_lanes(&self) -> Self {
+        assert!(self.kind == EdgeKind::Lanes, "an edge has one writer");
+        let (writer, feed) = (Opened::default(), Opened::default());
+        EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: self.more.clone() }
+    }
 }
 
 impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
@@ -532,6 +539,38 @@ impl<L: Send + 'static, R: Send + 'static> ExitPlan<Either<L, R>> for EitherExit
 
     fn again(&self, graph: &mut Graph) -> Option<Self> {
         Some(EitherExit { left: self.left.again(graph)?, right: self.right.again(graph)? })
+    }
+}
+
+/// As many edges as there are readers, or lanes to each of them: the key of a record says which of them it goes to.
+pub struct AddressedExit<T: Send + 'static>(pub(super) Vec<EdgeExit<T>>);
+
+impl<T: Send + 'static> AddressedExit<T> {
+    /// The same lanes, for other writers.
+    pub fn share(&self) -> Self {
+        AddressedExit(self.0.iter().map(EdgeExit::share_lanes).collect())
+    }
+}
+
+impl<T: Send + 'static> ExitPlan<Addressed<T>> for AddressedExit<T> {
+    type Exit = ToAddressed<T>;
+
+    fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
+        self.0.iter().for_each(|edge| edge.visit_edges(each));
+    }
+
+    fn open(self, context: &ExitContext) -> ToAddressed<T> {
+        ToAddressed::new(self.0.into_iter().map(|edge| edge.open(context).0).collect())
+    }
+
+    const MAY_BE_LANES: bool = true;
+
+    fn kind(&self) -> EdgeKind {
+        self.0.first().map_or(EdgeKind::Ordered, EdgeExit::kind)
+    }
+
+    fn again(&self, graph: &mut Graph) -> Option<Self> {
+        self.0.iter().map(|edge| edge.again(graph)).collect::<Option<_>>().map(AddressedExit)
     }
 }
 

@@ -102,7 +102,7 @@ where
     fn open(&mut self, opening: &Opening<'_>) -> Result<Arc<Ledger>, EdgeError> {
         let outlets = match C::SHARING {
             Sharing::Stateless => self.exit.ledgers(),
-            Sharing::Merging | Sharing::Serial => Vec::new(),
+            Sharing::Keyed | Sharing::Merging | Sharing::Serial => Vec::new(),
         };
         let containers = self.entry.open_containers(&Opening { copies: self.copies, ..*opening }, outlets)?;
         let ledger = Arc::clone(&containers.ledger);

@@ -66,7 +66,7 @@ impl Wake for TaskWaker {
 
 impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
     pub(crate) fn new(
-        ports: P,
+        (ports, families): (P, &[usize]),
         mut deferred: D,
         chain: C,
         exit: E,
@@ -74,7 +74,7 @@ impl<T, P: Ports<T>, D: Deferred<T>, C, E> DeferredTask<T, P, D, C, E> {
         waker: Arc<TaskWaker>,
     ) -> Self {
         deferred.wakes_by(&Waker::from(waker));
-        let merge = Merge::new(ports.count());
+        let merge = Merge::new(families);
         let tail = Tail::new(chain, exit);
         DeferredTask { ports, merge, deferred, tail, probe, is_over: false, values: PhantomData }
     }

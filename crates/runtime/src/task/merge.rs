@@ -7,6 +7,10 @@
 //! A checkpoint must hold this beside the operators' state, or say again by which watermark records are late: an operator
 //! takes what it was told last to hold.
 //!
+//! An input counts as idle when all have fallen silent that come from the same place: branches of one stream, or lanes of
+//! copies that are dealt the records of the same writers. What one of them has not told yet another may have, and then it
+//! is still to come here: left out, it would be late for no fault of its own.
+//!
 //! Whoever has something is read, so no input waits for another, and streams that part and meet again cannot stop each
 //! other. The one with the lowest watermark goes first: the other's records would only wait in state for it. But after
 //! [`TURNS_MAX`] runs the others are looked at, too.
@@ -21,6 +25,8 @@ const TURNS_MAX: u32 = 16;
 /// How far one input is.
 #[derive(Clone, Copy, Debug)]
 struct InputState {
+    /// Those with the same number come from the same place.
+    family: usize,
     watermark: EventTime,
     /// By which its records are late: its watermark, or what an input of an input says.
     late_by: EventTime,
@@ -54,8 +60,10 @@ pub(crate) struct Merge {
 const _: () = assert!(limits::INPUTS_PER_TASK.max <= u64::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
-    pub(crate) fn new(count: usize) -> Self {
-        let start = InputState {
+    /// Of so many inputs as there are families given, one each.
+    pub(crate) fn new(families: &[usize]) -> Self {
+        let start = |&family: &usize| InputState {
+            family,
             watermark: EventTime::MIN,
             late_by: EventTime::MIN,
             is_idle: false,
@@ -64,7 +72,7 @@ impl Merge {
             marker: None,
         };
         Merge {
-            inputs: vec![start; count],
+            inputs: families.iter().map(start).collect(),
             watermark: EventTime::MIN,
             late_by: EventTime::MIN,
             is_idle: false,
@@ -160,7 +168,10 @@ impl Merge {
         // The last watermark of an input says that it is over, as the end behind it does: the others are still to come.
         let is_open = |input: &&InputState| !input.is_over && input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
-        let of_moving = open().filter(|input| !input.is_idle).map(|input| input.watermark).min();
+        let moves = |input: &&InputState| {
+            !input.is_idle || open().any(|other| other.family == input.family && !other.is_idle)
+        };
+        let of_moving = open().filter(moves).map(|input| input.watermark).min();
         let is_idle = of_moving.is_none() && open().next().is_some();
         // When the last one falls silent it must not matter which did so first: then the farthest of them counts, as it
         // would had it been the last (so does Flink). With none open, all has ended.

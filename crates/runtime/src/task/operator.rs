@@ -27,8 +27,10 @@ pub(crate) struct OperatorTask<T, P, C, E> {
 }
 
 impl<T, P: Ports<T>, C, E> OperatorTask<T, P, C, E> {
-    pub(crate) fn new(ports: P, chain: C, exit: E, probe: Arc<Probe>) -> Self {
-        let merge = Merge::new(ports.count());
+    /// `families` say which of its ports come from the same place.
+    pub(crate) fn new(ports: P, families: &[usize], chain: C, exit: E, probe: Arc<Probe>) -> Self {
+        assert_eq!(families.len(), ports.count(), "every port reads an edge");
+        let merge = Merge::new(families);
         let is_single = ports.count() == 1;
         OperatorTask {
             ports,

@@ -8,7 +8,12 @@ use super::*;
 /// `InputWatermark`, `al3` a latency marker of 3 ns. Shows what is handed on: `W5`, `I7`, `idle`, `end`, `barrier`, `L3`,
 /// `r`.
 fn check(inputs: usize, words: &str, expected: &str) {
-    let mut merge = Merge::new(inputs);
+    check_families(&(0..inputs).collect::<Vec<_>>(), words, expected);
+}
+
+/// The same of inputs of these families.
+fn check_families(families: &[usize], words: &str, expected: &str) {
+    let mut merge = Merge::new(families);
     let mut shown: Vec<String> = Vec::new();
     for word in words.split_whitespace() {
         let place = usize::from(word.as_bytes()[0] - b'a');
@@ -53,6 +58,22 @@ fn the_watermark_is_the_least_and_advances_only() {
     check(2, "amax a. b4 bmax b.", "W4 Wmax end");
 }
 
+/// What comes from one place is idle together: who wakes first does not leave the others behind.
+#[test]
+fn a_family_is_idle_when_all_of_it_is() {
+    let alone = "a5 b5 a! b9 b! a9 a12 b12";
+    check(2, alone, "W5 W9 idle W12");
+    check_families(&[7, 7], alone, "W5 W9 idle W12");
+    // The others are waited for when one has woken.
+    check(2, "a5 b5 a! b! b9 a9", "W5 idle W9");
+    check_families(&[7, 7], "a5 b5 a! b! b9 a9", "W5 idle W9");
+    check_families(&[7, 7], "a5 b5 a! b! b9 a7 a9", "W5 idle W7 W9");
+    check(2, "a5 b5 a! b! b9 a7 a9", "W5 idle W9");
+    // Nobody waits for another family.
+    check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b! c12", "W5 W9 W12");
+    check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b. c12", "W5 W9 W12");
+}
+
 /// Records of the input that is ahead are late by its own watermark; it is said once, and again when it changes.
 #[test]
 fn lateness_goes_by_the_input() {
@@ -94,7 +115,7 @@ fn a_latency_marker_counts_once() {
 /// Which input is looked at next, of three at watermarks 5, 3 and 4: `none`, or its letter; `-a` says that it was
 /// empty.
 fn check_order(words: &str, expected: &str) {
-    let mut merge = Merge::new(3);
+    let mut merge = Merge::new(&[0, 1, 2]);
     for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
         merge.note_mark(place, Mark::Watermark(EventTime::from_micros(watermark)), |_| ());
     }

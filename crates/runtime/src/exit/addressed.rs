@@ -1,0 +1,245 @@
+//! Edges as an exit, of which the key of each record chooses one: those to the copies of a keyed operator.
+//!
+//! Records of a key keep their order, and all marks go to all edges: so each copy sees of its keys what one operator would
+//! see. There is room while every edge has some, since it is not known which of them the next record goes to. As long as it
+//! is known how much the fullest has, none is asked.
+//!
+//! A writer that was idle is no longer when it writes again, whoever its records go to: so all are told, by its last watermark,
+//! that it is back.
+
+use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, ProcessingTime, Record};
+
+use super::Exit;
+use crate::edge::Writer;
+
+/// Several edges as an exit.
+pub struct ToAddressed<T: Send + 'static> {
+    /// At least one.
+    lanes: Box<[Writer<T>]>,
+    rest: Rest,
+    /// The last that was set.
+    watermark: EventTime,
+    /// When what was written last came in.
+    stamp: u64,
+}
+
+/// Whether the writer is idle.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Rest {
+    /// It is not.
+    None,
+    /// It has said so.
+    Idle,
+    /// It has said so and has written since, which is to be told.
+    Over,
+}
+
+impl<T: Send + 'static> ToAddressed<T> {
+    pub(crate) fn new(lanes: Box<[Writer<T>]>) -> Self {
+        assert!(!lanes.is_empty(), "records go somewhere");
+        ToAddressed { lanes, rest: Rest::None, watermark: EventTime::MIN, stamp: 0 }
+    }
+}
+
+impl<T: Send + 'static> ToAddressed<T> {
+    fn mark_all(&mut self, mark: Mark, stamp: u64) {
+        match mark {
+            Mark::Watermark(watermark) => (self.rest, self.watermark) = (Rest::None, watermark),
+            Mark::Idle => self.rest = Rest::Idle,
+            Mark::InputWatermark(_) | Mark::Latency(_) | Mark::Barrier(_) | Mark::End => {}
+        }
+        self.lanes.iter_mut().for_each(|lane| lane.mark(mark, stamp));
+    }
+}
+
+/// The open edges. What was pushed is handed over when this is dropped.
+pub struct AddressedOutput<'a, T: Send + 'static> {
+    lanes: &'a mut [Writer<T>],
+    rest: &'a mut Rest,
+    /// So many find room, wherever they go.
+    room: usize,
+    stamp: u64,
+}
+
+impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.room
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<Addressed<T>>) {
+        debug_assert!(self.room > 0, "a record is pushed without room: check room() first (O1)");
+        let place = record.value.place(self.lanes.len());
+        self.lanes[place].append(Record::new(record.event_time, record.value.value), self.stamp);
+        self.room -= 1;
+        if self.room == 0 {
+            self.room = room_of(self.lanes);
+        }
+    }
+}
+
+/// What the fullest has.
+#[cold]
+fn room_of<T: Send + 'static>(lanes: &[Writer<T>]) -> usize {
+    lanes.iter().map(Writer::room_left).min().unwrap_or(0)
+}
+
+impl<T: Send + 'static> Drop for AddressedOutput<'_, T> {
+    fn drop(&mut self) {
+        if *self.rest == Rest::Idle && self.lanes.iter().any(Writer::has_appended) {
+            *self.rest = Rest::Over;
+        }
+        self.lanes.iter_mut().for_each(Writer::hand_over);
+    }
+}
+
+impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
+    type Output<'a> = AddressedOutput<'a, T>;
+
+    #[inline]
+    fn open(&mut self, now: ProcessingTime) -> AddressedOutput<'_, T> {
+        let stamp = now.as_nanos();
+        self.stamp = stamp;
+        let room = self.lanes.iter_mut().map(|lane| lane.begin(stamp)).min().unwrap_or(0);
+        AddressedOutput { lanes: &mut self.lanes, rest: &mut self.rest, room, stamp }
+    }
+
+    fn is_ready(&mut self) -> bool {
+        // All are asked: a mark that is held back is let go as soon as somebody looks.
+        let are_ready = self.lanes.iter_mut().fold(true, |are_ready, lane| !lane.is_held() && are_ready);
+        if are_ready && self.rest == Rest::Over {
+            self.mark_all(Mark::Watermark(self.watermark), self.stamp);
+            return self.lanes.iter_mut().all(|lane| !lane.is_held());
+        }
+        are_ready
+    }
+
+    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.mark_all(mark, now.as_nanos());
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn pushed(&self) -> u64 {
+        self.lanes.iter().map(|lane| lane.cursors().written()).sum()
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use thalweg_memory::{BlockShape, Budget, EdgeOptions, Next, Pool};
+    use thalweg_model::{EventTime, VirtualClock};
+
+    use super::*;
+    use crate::edge::{EdgeMarks, Reader};
+
+    /// Edges of four records each, and their other ends.
+    fn exit(readers: usize) -> (ToAddressed<u64>, Vec<Reader<u64>>) {
+        let pool = Pool::new(Budget::new(1 << 20));
+        let shape = BlockShape { block_records: 2, chunk_blocks: 1 };
+        let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
+        let edge = |_| thalweg_memory::edge::<Record<u64>, EdgeMarks>(&pool, options).unwrap();
+        let (writers, readers): (Vec<_>, Vec<_>) = (0..readers).map(edge).unzip();
+        (ToAddressed::new(writers.into()), readers)
+    }
+
+    /// Pushes values while there is room; each says itself to which of two readers it goes.
+    fn push(exit: &mut ToAddressed<u64>, values: &[u64]) -> usize {
+        let mut output = exit.open(ProcessingTime::ZERO);
+        let mut pushed = 0;
+        for &value in values {
+            if output.room() == 0 {
+                break;
+            }
+            let addressed = Addressed { key_hash: (value % 2) << 63, value };
+            output.push(Record::new(EventTime::EPOCH, addressed));
+            pushed += 1;
+        }
+        pushed
+    }
+
+    /// What a reader finds: values, and marks, whatever they are, as `W`.
+    fn read(reader: &mut Reader<u64>) -> String {
+        let mut found = Vec::new();
+        loop {
+            match reader.next(usize::MAX) {
+                Next::Values(mut run) => {
+                    let count = run.remaining();
+                    run.take_each(count, |record| found.push(record.value.to_string()));
+                }
+                Next::Mark(_) => found.push("W".to_owned()),
+                Next::Empty => return found.join(" "),
+            }
+        }
+    }
+
+    fn watermark(exit: &mut ToAddressed<u64>, micros: i64) {
+        let mark = Mark::Watermark(EventTime::from_micros(micros));
+        exit.mark(mark, ProcessingTime::ZERO, &VirtualClock::default()).unwrap();
+    }
+
+    #[test]
+    fn records_go_where_they_are_addressed_and_marks_to_all() {
+        let (mut exit, mut readers) = exit(2);
+        assert_eq!(push(&mut exit, &[0, 1, 2]), 3);
+        watermark(&mut exit, 1);
+        assert_eq!(push(&mut exit, &[4, 3]), 2);
+        assert_eq!(exit.pushed(), 5);
+        assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["0 2 W 4", "1 W 3"]);
+    }
+
+    /// There is room as long as every edge has some, whichever is asked for.
+    #[test]
+    fn the_fullest_edge_says_what_room_there_is() {
+        let (mut exit, mut readers) = exit(2);
+        assert_eq!(push(&mut exit, &[0, 1, 2, 3, 4, 5, 6, 7]), 7);
+        assert_eq!(read(&mut readers[1]), "1 3 5");
+        assert_eq!(push(&mut exit, &[7]), 0);
+        assert_eq!(read(&mut readers[0]), "0 2 4 6");
+        // One slot is left of the block that is not read to its end.
+        assert_eq!(push(&mut exit, &[7, 9, 11, 13, 15]), 3);
+        assert_eq!(read(&mut readers[1]), "7 9 11");
+    }
+
+    /// Whoever has been idle and writes to one is back for all.
+    #[test]
+    fn all_are_told_that_the_writer_is_back() {
+        let (mut exit, mut readers) = exit(2);
+        let mut idle = |exit: &mut ToAddressed<u64>| {
+            exit.mark(Mark::Idle, ProcessingTime::ZERO, &VirtualClock::default()).unwrap();
+            readers.iter_mut().map(read).collect::<Vec<_>>()
+        };
+        assert_eq!(idle(&mut exit), ["W", "W"]);
+        assert!(exit.is_ready());
+        assert_eq!(push(&mut exit, &[]), 0);
+        assert!(exit.is_ready());
+        assert_eq!(push(&mut exit, &[1]), 1);
+        assert!(exit.is_ready());
+        assert_eq!(push(&mut exit, &[3]), 1);
+        assert!(exit.is_ready());
+        assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W", "1 W 3"]);
+    }
+
+    /// A mark that one edge holds back holds back what would come behind it on any.
+    #[test]
+    fn a_mark_that_is_held_back_holds_all() {
+        let (mut exit, mut readers) = exit(2);
+        watermark(&mut exit, 1);
+        assert_eq!(read(&mut readers[0]), "W");
+        watermark(&mut exit, 2);
+        assert!(!exit.is_ready());
+        assert_eq!(push(&mut exit, &[0]), 0);
+        assert_eq!(read(&mut readers[1]), "W");
+        assert!(exit.is_ready());
+        assert_eq!(push(&mut exit, &[0, 1]), 2);
+        assert_eq!(readers.iter_mut().map(read).collect::<Vec<_>>(), ["W 0", "W 1"]);
+    }
+}
