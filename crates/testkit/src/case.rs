@@ -6,6 +6,7 @@
 //! everything.
 
 mod confluence;
+mod dealt;
 mod diamond;
 mod joined_twice;
 mod lrb;
@@ -14,6 +15,7 @@ mod meeting;
 mod nyt;
 mod parcels;
 mod passing;
+mod quirky;
 mod readings;
 mod regrouped;
 mod spread;
@@ -29,6 +31,7 @@ use thalweg::{Graph, Layout, QueryReport};
 use crate::gather::AnyGathered;
 
 pub use confluence::Confluence;
+pub use dealt::Dealt;
 pub use diamond::Diamond;
 pub use joined_twice::JoinedTwice;
 pub use lrb::{Lrb, generated_traffic, stretch};
@@ -39,7 +42,7 @@ pub use parcels::Parcels;
 pub use passing::{Passing, Shape};
 pub use readings::{Readings, Tally, TallyResult, window_row};
 pub use regrouped::Regrouped;
-pub use spread::{Quirk, Spread};
+pub use spread::Spread;
 pub use twice::Twice;
 pub use united::United;
 pub use ysb::{Ysb, YsbPace, shared_ysb_generator};

@@ -3,13 +3,15 @@
 //! Rules: watermarks never go back; the last watermark is the end of time, and nothing follows the end; `finish`
 //! comes once, behind the end. Of results of windows, two more: each comes out when the watermark passes its
 //! window's end, not earlier (no result before its window closes) and not later; so between two watermarks `a`
-//! and `b` there are only results of windows whose end lies above `a` and at most at `b`.
+//! and `b` there are only results of windows whose end lies above `a` and at most at `b`. Where several workers have keys of
+//! their own, each is as far as it is, and the sink's watermark is the least of theirs: then no result is behind `a`.
 //!
 //! It holds no bytes in the eyes of the budget, so that a test's own memory does not use up the engine's.
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use thalweg::{Layout, Parallel};
 use thalweg_memory::sync::Mutex;
 use thalweg_model::{EventTime, Fault, Mark, Record, Sink};
 
@@ -22,6 +24,18 @@ pub enum Expects {
     Anything,
     /// Results of windows, stamped with their window's last instant.
     WindowResults,
+    /// Results of windows, by several workers, each of which is ahead of the sink's watermark or at it.
+    ResultsOfCopies,
+}
+
+impl Expects {
+    /// Results of windows of an operator that works per key.
+    pub fn keyed_results(layout: Layout) -> Self {
+        match layout.parallel {
+            Parallel::Serial => Expects::WindowResults,
+            Parallel::Epochs { .. } => Expects::ResultsOfCopies,
+        }
+    }
 }
 
 /// Keeps what reaches it, for whoever holds its [`Gathered`].
@@ -112,9 +126,13 @@ impl<T> Seen<T> {
         }
         let news = &self.records[self.behind_watermark..];
         // A window that ends at `e` is stamped `e - 1`, so `last < e <= watermark` reads as below.
-        let stray =
-            news.iter().map(|record| record.event_time).find(|&stamp| stamp < last || watermark <= stamp);
-        if let (Expects::WindowResults, Some(stamp)) = (expects, stray) {
+        let is_stray = |stamp: EventTime| match expects {
+            Expects::Anything => false,
+            Expects::WindowResults => stamp < last || watermark <= stamp,
+            Expects::ResultsOfCopies => stamp < last,
+        };
+        let stray = news.iter().map(|record| record.event_time).find(|&stamp| is_stray(stamp));
+        if let Some(stamp) = stray {
             self.break_rule(format!(
                 "a result at {stamp:?} came between watermarks {last:?} and {watermark:?}"
             ));

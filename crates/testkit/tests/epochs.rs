@@ -1,5 +1,5 @@
 //! Many workers inside one operator: random queries over one to four hostile splits, whose operators have any number of
-//! copies, interleaved by seeds. Blocks of one record and edges of two chunks are as likely as ordinary ones. Whatever
+//! copies and lanes, interleaved by seeds. Blocks of one record and edges of two chunks are as likely as ordinary ones. Whatever
 //! happens:
 //!
 //! * a query that finishes, or is stopped, has the oracle's results for the records that its splits made, each late by
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use thalweg::{Chaining, EdgeLimits, Layout, Parallel, PlanError, QueryError};
 use thalweg_model::{Entropy, SeededEntropy};
-use thalweg_testkit::case::{Parcels, Spread, verdict};
+use thalweg_testkit::case::{Dealt, Parcels, Spread, verdict};
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
 use thalweg_testkit::splits::Deal;
@@ -67,15 +67,55 @@ enum Mishap {
 /// How often what happened.
 type Happenings = BTreeMap<String, u64>;
 
+/// A case over splits.
+trait Drawn: Case {
+    fn draw(count: usize, entropy: &mut SeededEntropy) -> Self;
+
+    fn break_at(&mut self, sabotage: Sabotage) -> Arc<Sabotage>;
+
+    fn tell(&self) -> String;
+}
+
+macro_rules! drawn {
+    ($case:ident) => {
+        impl Drawn for $case {
+            fn draw(count: usize, entropy: &mut SeededEntropy) -> Self {
+                $case::draw(count, entropy)
+            }
+
+            fn break_at(&mut self, sabotage: Sabotage) -> Arc<Sabotage> {
+                self.sabotage(sabotage)
+            }
+
+            fn tell(&self) -> String {
+                self.told()
+            }
+        }
+    };
+}
+
+drawn!(Spread);
+drawn!(Dealt);
+
 #[test]
 fn copies_make_what_one_makes() {
-    let draw = |case: &mut Spread, entropy: &mut SeededEntropy| match entropy.below(8) {
+    hostile_runs::<Spread>();
+}
+
+/// What works per key in copies, and what is serial behind lanes.
+#[test]
+fn lanes_make_what_one_edge_makes() {
+    hostile_runs::<Dealt>();
+}
+
+fn hostile_runs<C: Drawn>() {
+    let draw = |case: &mut C, entropy: &mut SeededEntropy| match entropy.below(8) {
         0 => Mishap::Paused,
         1 => Mishap::Stopped,
         2 => Mishap::Cancelled,
         3 | 4 => {
             let visit = 1 + entropy.below(RECORDS_MAX / 4);
-            Mishap::Broken(case.sabotage(Sabotage::at(pick(entropy, &PLACES), visit)))
+            Mishap::Broken(case.break_at(Sabotage::at(pick(entropy, &PLACES), visit)))
         }
         _ => Mishap::None,
     };
@@ -86,15 +126,25 @@ fn copies_make_what_one_makes() {
 /// Memory that a copy is refused fails the query, whoever is to publish meanwhile.
 #[test]
 fn copies_without_memory() {
-    let draw = |_: &mut Spread, entropy: &mut SeededEntropy| match entropy.below(2) {
+    runs_without_memory::<Spread>(&["finished", "STATE_LIMIT"]);
+}
+
+/// Each lane reserves what an edge does, so a budget may be too small for so many.
+#[test]
+fn lanes_without_memory() {
+    runs_without_memory::<Dealt>(&["finished", "STATE_LIMIT", "BUDGET_TOO_SMALL"]);
+}
+
+fn runs_without_memory<C: Drawn>(endings: &[&str]) {
+    let draw = |_: &mut C, entropy: &mut SeededEntropy| match entropy.below(2) {
         0 => Mishap::Exhausted,
         _ => Mishap::Scarce,
     };
-    runs(1, draw, &["finished", "STATE_LIMIT"]);
+    runs(1, draw, endings);
 }
 
 /// Runs a query for each of so many times as many seeds; enough of them must have all these endings.
-fn runs(times: u64, draw: impl Fn(&mut Spread, &mut SeededEntropy) -> Mishap, endings: &[&str]) {
+fn runs<C: Drawn>(times: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap, endings: &[&str]) {
     quiet_injected_panics();
     let (mut happenings, mut seed_count) = (Happenings::new(), 0);
     Seeds::from_env("epochs").times(times).each(|seed| {
@@ -121,16 +171,16 @@ fn draw_layout(entropy: &mut dyn Entropy) -> Layout {
 }
 
 /// One query in an engine of its own; how it ended.
-fn run(seed: u64, draw: impl Fn(&mut Spread, &mut SeededEntropy) -> Mishap) -> String {
+fn run<C: Drawn>(seed: u64, draw: impl Fn(&mut C, &mut SeededEntropy) -> Mishap) -> String {
     let mut entropy = entropy_for(seed, "epochs");
     let mut setup = draw_setup(&mut entropy);
     let layout = draw_layout(&mut entropy);
-    let mut case = Spread::draw(entropy.below(RECORDS_MAX + 1) as usize, &mut entropy);
+    let mut case = C::draw(entropy.below(RECORDS_MAX + 1) as usize, &mut entropy);
     let mishap = draw(&mut case, &mut entropy);
     if matches!(mishap, Mishap::Scarce) {
         setup.memory_budget_bytes = pick(&mut entropy, &SCARCE_BUDGETS_BYTES);
     }
-    let _told = OnPanic(format!("seed {seed}: {mishap:?}, {layout:?}, {setup:?}, {}", case.told()));
+    let _told = OnPanic(format!("seed {seed}: {mishap:?}, {layout:?}, {setup:?}, {}", case.tell()));
     let mut simulation = Simulation::with_setup(seed, setup.clone());
     let budget = Arc::clone(simulation.engine().budget());
     let used_before = budget.used_bytes();
@@ -242,10 +292,20 @@ fn values_in_copies_are_dropped_once() {
 /// determined: rows as text.
 #[test]
 fn any_number_of_copies_has_the_rows_of_serial_execution() {
+    rows_of_any_number_of_copies::<Spread>();
+}
+
+/// And so has any number of copies per key, behind any number of lanes.
+#[test]
+fn any_number_of_lanes_has_the_rows_of_serial_execution() {
+    rows_of_any_number_of_copies::<Dealt>();
+}
+
+fn rows_of_any_number_of_copies<C: Drawn>() {
     Seeds::from_env("epochs").one_in(4).each(|seed| {
         let mut entropy = entropy_for(seed, "rows");
-        let mut case = Spread::draw(200, &mut entropy);
-        let _told = OnPanic(case.told());
+        let mut case = C::draw(200, &mut entropy);
+        let _told = OnPanic(case.tell());
         let mut expected: Option<(Vec<String>, bool)> = None;
         for copies in [0, 1, 2, 3, 8] {
             let chaining = pick(&mut entropy, &[Chaining::None, Chaining::Default, Chaining::All]);

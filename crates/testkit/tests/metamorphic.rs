@@ -17,8 +17,8 @@ use thalweg_scheduling::policy::{by_name, enjima, names};
 use thalweg_testkit::Case;
 use thalweg_testkit::arrival::delayed;
 use thalweg_testkit::case::{
-    JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Spread, Ysb, YsbPace, generated_traffic, stretch,
-    verdict,
+    Dealt, JoinedTwice, Lrb, LrbFull, Nyt, NytSource, Regrouped, Spread, Ysb, YsbPace, generated_traffic,
+    stretch, verdict,
 };
 use thalweg_testkit::data::{TAXI_TRIPS, recorded};
 use thalweg_testkit::hostile::{Reading, Sides};
@@ -136,6 +136,12 @@ fn trips_of_several_splits_do_not_depend_on_how_they_run() {
 #[test]
 fn windows_over_splits_do_not_depend_on_how_they_run() {
     check(Spread::at_its_worst(1_000, &mut entropy_for(0, "windows over splits")));
+}
+
+/// Whatever is serial or works per key, behind splits.
+#[test]
+fn what_is_dealt_by_key_does_not_depend_on_how_it_runs() {
+    Dealt::at_their_worst(600, &mut entropy_for(0, "dealt by key")).into_iter().for_each(check);
 }
 
 #[test]

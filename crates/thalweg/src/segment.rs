@@ -19,22 +19,31 @@
 //! Two things hold whatever the setting. [`isolate`](crate::Stream::isolate) keeps one operator a task of its own;
 //! [`boxed`](crate::Stream::boxed) ends a chain, since nobody knows any more what could be joined there.
 //!
+//! With [`Parallel::Epochs`] chains break in some more places: before and behind what several workers share, where what
+//! follows is not shared in the same way.
+//!
+//! ```text
+//!   splits-filter | window-sink      containers    source-1-filter, source-2-filter | window#1, window#2 | window-sink
+//!   splits-filter | sort-sink        lanes         source-1-filter, source-2-filter | sort-sink
+//!   splits-filter | sessions-sink    by key        source-1-filter-key_by, source-2-.. | sessions#1, sessions#2 | sink
+//! ```
+//!
 //! Every way to chain operators compiles. An operator that may emit more than one record per record taken keeps
 //! what finds no room, so any number of them may stand in one chain (rule O3 of [`thalweg_model::operator`]).
 
 mod awaited;
 mod ends;
+mod planner;
 mod splits;
 
-use std::collections::HashSet;
 use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Sharing, Source, Then, WatermarkStrategy, Watermarks};
-use thalweg_operators::{Identity, Named};
+use thalweg_operators::{Address, Identity, Named, Only};
 use thalweg_runtime::graph::Several;
-use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph, limits};
+use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
-use crate::draft::{Label, free_name};
+use crate::draft::Label;
 
 /// Which operators share a task. A task runs on one worker at a time; what passes between two tasks goes through an
 /// edge, which takes memory and time.
@@ -57,9 +66,13 @@ pub enum Parallel {
     /// One. Every operator sees its records in order, on blocks that are read while they are filled (Enjima's model).
     #[default]
     Serial,
-    /// As many as this, in those operators that allow it: from sources on, those without state, up to the first that
-    /// gathers state which can be put together, such as a window aggregate. They claim whole blocks, epoch by epoch
-    /// (StreamBox's model).
+    /// As many as this, in those operators that allow it. From sources on, those without state, up to the first that
+    /// gathers state which can be put together, such as a window aggregate: they claim whole blocks, epoch by epoch
+    /// (StreamBox's model). Those that work per key, such as sessions, process functions and joins, have a copy for each
+    /// worker, with keys of its own. In front of these and of whatever one task must do, each split of a source goes
+    /// through operators without state by itself.
+    ///
+    /// Results are the same. Their order is that of each split and, behind what works per key, of each key.
     Epochs {
         /// Copies of each such operator; as many as the engine has workers is a good choice.
         workers: usize,
@@ -99,237 +112,17 @@ impl Gathers {
         match (self, next) {
             (Gathers::NotYet, Sharing::Stateless) => Gathers::NotYet,
             (Gathers::NotYet, Sharing::Merging) => Gathers::First,
-            (Gathers::NotYet, Sharing::Serial) => Gathers::Never,
+            (Gathers::NotYet, Sharing::Keyed | Sharing::Serial) => Gathers::Never,
             (decided, _) => decided,
         }
     }
 }
 
-/// As many lanes as a stream may have; one of more splits is read by one task. So two streams may meet wherever one task
-/// may read two edges.
-const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 2;
-
-/// A graph in the making.
-pub struct Planner {
-    pub(crate) graph: Graph,
-    pub(crate) chaining: Chaining,
-    parallel: Parallel,
-    /// Of operators, by [`Label`].
-    names: Vec<String>,
-    /// Names of tasks that are taken.
-    tasks: HashSet<String>,
-}
-
-impl Planner {
-    pub(crate) fn new(query: String, layout: Layout, names: Vec<String>) -> Self {
-        let Layout { chaining, parallel } = layout;
-        Planner { graph: Graph::new(query), chaining, parallel, names, tasks: HashSet::new() }
-    }
-
-    pub(crate) fn into_graph(self) -> Graph {
-        self.graph
-    }
-
-    pub(crate) fn name(&self, label: Label) -> String {
-        label.name_in(&self.names).to_owned()
-    }
-
-    fn named<P: Named>(&self, label: Label, mut operator: P) -> P {
-        operator.rename(self.name(label));
-        operator
-    }
-
-    /// A task's name is made of its operators' names, joined by dashes, which may stand in these, too: so two tasks
-    /// may come by the same one, and nobody is to blame.
-    fn task_name(&mut self, name: &str) -> String {
-        let name = free_name(name, &mut 0, |name| self.tasks.contains(name));
-        self.tasks.insert(name.clone());
-        name
-    }
-
-    fn source<S, W, P, X>(&mut self, from: FromSource<S, W>, tail: P, tail_name: &str, exit: X)
-    where
-        S: Source + 'static,
-        W: Watermarks<S::Item>,
-        P: Operator<S::Item> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        let FromSource { label, source, watermarks } = from;
-        let name = self.task_name(&join(&self.name(label), tail_name));
-        let exit = self.one_of(exit);
-        self.graph.source(name, source, watermarks, tail, exit);
-    }
-
-    /// Where one task writes: one of the lanes, if it is lanes.
-    fn one_of<T, X: ExitPlan<T>>(&mut self, exit: X) -> X {
-        match exit.kind() {
-            EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes have as many writers as one likes"),
-            EdgeKind::Ordered | EdgeKind::Containers => exit,
-        }
-    }
-
-    pub(crate) fn operator<T, N, P, X>(&mut self, name: &str, entry: N, operator: P, exit: X)
-    where
-        T: Send + 'static,
-        N: EntryPlan<T>,
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        let name = self.task_name(name);
-        let exit = self.one_of(exit);
-        self.graph.operator(name, entry, operator, exit);
-    }
-
-    /// Ends `segment` at `exit`, its operators in as many tasks as the chaining says.
-    pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, exit: EdgeExit<T>) {
-        match self.chaining {
-            Chaining::None => segment.split(self, exit),
-            Chaining::Default | Chaining::All => segment.end(self, exit),
-        }
-    }
-
-    /// Ends `segment` at a new edge of this kind; gives the end to read.
-    fn end_at_edge<T: Send + 'static>(&mut self, segment: impl Segment<T>, kind: EdgeKind) -> EdgeEntry<T> {
-        let (exit, entry) = self.graph.edge_of(kind);
-        self.end(segment, exit);
-        entry
-    }
-
-    /// Reads where `segment` ends with `tail`, the first operator of another task.
-    fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, exit: X)
-    where
-        T: Send + 'static,
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        // What parts where nothing stands before it has no name of its own.
-        let name = if tail_name.is_empty() { "part" } else { tail_name };
-        self.follow(segment, tail, name, exit);
-    }
-
-    /// The same, for a task of this name: or for several, which share the operator.
-    pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
-    where
-        T: Send + 'static,
-        C: Segment<T>,
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        // Settled when this is compiled, so that what cannot be shared is compiled as one task only.
-        if const {
-            let can_be_shared = match P::SHARING {
-                Sharing::Serial => false,
-                Sharing::Stateless => X::IS_EDGE,
-                Sharing::Merging => true,
-            };
-            C::MAY_BE_SHARED && can_be_shared
-        } && segment.is_shared()
-            && let Some(workers) = self.sharing::<P, T, X>(&exit)
-        {
-            let entry = segment.entry(self, EdgeKind::Containers);
-            let name = self.task_name(name);
-            return self.graph.shared(name, entry, operator, exit, workers);
-        }
-        if const { C::MAY_SPREAD } && self.spreads(&segment) {
-            let lanes = segment.entry(self, EdgeKind::Lanes).lanes();
-            if const { X::MAY_BE_LANES && matches!(P::SHARING, Sharing::Stateless) }
-                && exit.kind() == EdgeKind::Lanes
-            {
-                return self.follow_each(lanes, &operator, name, &exit);
-            }
-            return self.operator(name, Several(lanes), operator, exit);
-        }
-        let entry = segment.entry(self, EdgeKind::Ordered);
-        self.operator(name, entry, operator, exit);
-    }
-
-    /// Reads each of these lanes with a copy of an operator without state, which writes a lane.
-    fn follow_each<T, N, P, X>(&mut self, lanes: Vec<N>, operator: &P, name: &str, exit: &X)
-    where
-        T: Send + 'static,
-        N: EntryPlan<T>,
-        P: Operator<T> + 'static,
-        P::Out: Send + 'static,
-        X: ExitPlan<P::Out>,
-    {
-        for (lane, number) in lanes.into_iter().zip(1..) {
-            let exit = exit.again(&mut self.graph).expect("lanes have as many writers as one likes");
-            self.operator(&format!("{name}#{number}"), lane, operator.fork(), exit);
-            if number > 1 {
-                self.graph.note_copy();
-            }
-        }
-    }
-
-    /// Whether this piece ends in several tasks, each with a lane of its own.
-    pub(crate) fn spreads<T: Send + 'static>(&self, segment: &impl Segment<T>) -> bool {
-        self.is_parallel() && segment.is_spread()
-    }
-
-    /// What two parts of a stream are made of, where this piece parts.
-    pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
-        if self.spreads(segment) { EdgeKind::Lanes } else { EdgeKind::Ordered }
-    }
-
-    /// Plans a piece up to where one task reads it, and others beside.
-    fn entry_of<T, C>(&mut self, segment: C) -> Several<LaneOf<T, C>>
-    where
-        T: Send + 'static,
-        C: Segment<T>,
-    {
-        let kind = if self.spreads(&segment) { EdgeKind::Lanes } else { EdgeKind::Ordered };
-        Several(segment.entry(self, kind).lanes())
-    }
-
-    fn is_parallel(&self) -> bool {
-        matches!(self.parallel, Parallel::Epochs { .. })
-    }
-
-    /// What a shared stream is made of, if all who read it gather, and what leads up to it is shared.
-    pub(crate) fn kind_of_shared<T: Send + 'static>(
-        &self,
-        segment: &impl Segment<T>,
-        all_gather: bool,
-    ) -> EdgeKind {
-        if self.is_parallel() && all_gather && segment.is_shared() {
-            EdgeKind::Containers
-        } else if self.spreads(segment) {
-            EdgeKind::Lanes
-        } else {
-            EdgeKind::Ordered
-        }
-    }
-
-    /// How many workers share an operator with this exit, if several may.
-    fn sharing<P, T, X>(&self, exit: &X) -> Option<usize>
-    where
-        P: Operator<T>,
-        X: ExitPlan<P::Out>,
-    {
-        let Parallel::Epochs { workers } = self.parallel else { return None };
-        let can_be_shared = match P::SHARING {
-            Sharing::Serial => false,
-            Sharing::Stateless => exit.kind() == EdgeKind::Containers,
-            Sharing::Merging => true,
-        };
-        can_be_shared.then_some(workers)
-    }
-}
-
-/// What is read of each of the lanes that a piece ends in.
-pub(crate) type LaneOf<T, C> = <<C as Segment<T>>::Entry as EntryPlan<T>>::Lane;
-
-fn join(left: &str, right: &str) -> String {
-    if right.is_empty() { left.to_owned() } else { format!("{left}-{right}") }
-}
-
 pub use awaited::Awaited;
 pub(crate) use ends::Slot;
 pub use ends::{BothOf, Branch, FromEnds, Part, SeveralOf, SidesOf};
+pub use planner::Planner;
+use planner::{LANES_MAX, LaneOf, join};
 pub use splits::FromSplits;
 
 /// A piece of a stream: everything from its source up to a place where values of type `T` flow.
@@ -377,8 +170,21 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     const MAY_SPREAD: bool;
 
     /// Whether it ends in several tasks where what follows is serial: all that leads up to it is splits, and operators
-    /// without state, of which each split has its own.
-    fn is_spread(&self) -> bool;
+    /// without state, of which each split has its own; or it ends in an operator that works per key, of which each worker
+    /// has a copy.
+    fn is_spread(&self, planner: &Planner) -> bool;
+
+    /// Whether [`may_exchange`](Self::may_exchange) may say so.
+    const MAY_EXCHANGE: bool;
+
+    /// Whether what works per key may have copies behind it, as far as it goes: nothing in it gathers, which leaves little.
+    fn may_exchange(&self, planner: &Planner) -> bool;
+
+    /// What one of the copies reads.
+    type Instance: EntryPlan<T>;
+
+    /// Plans the piece up to where each of the copies of `operator`, which works per key, reads what goes to it.
+    fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>;
 
     /// What the piece is read from by whoever follows it in another task.
     type Entry: EntryPlan<T>;
@@ -433,8 +239,24 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self) -> bool {
+    fn is_spread(&self, _planner: &Planner) -> bool {
         false
+    }
+
+    const MAY_EXCHANGE: bool = true;
+
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        true
+    }
+
+    type Instance = Several<EdgeEntry<S::Item>>;
+
+    fn exchange<Q: Operator<S::Item> + 'static>(
+        self,
+        planner: &mut Planner,
+        operator: &Q,
+    ) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = EdgeEntry<S::Item>;
@@ -457,6 +279,10 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
+        if matches!(P::SHARING, Sharing::Keyed) && exit.kind() == EdgeKind::Lanes && planner.exchanges(&self)
+        {
+            return planner.cut(self, tail, tail_name, exit);
+        }
         planner.source(self, tail, tail_name, exit);
     }
 }
@@ -497,10 +323,34 @@ where
 
     const GATHERS: Gathers = H::GATHERS.then(P::SHARING);
 
-    const MAY_SPREAD: bool = H::MAY_SPREAD && matches!(P::SHARING, Sharing::Stateless);
+    const MAY_SPREAD: bool = match P::SHARING {
+        Sharing::Stateless => H::MAY_SPREAD,
+        Sharing::Keyed => H::MAY_EXCHANGE,
+        Sharing::Merging | Sharing::Serial => false,
+    };
 
-    fn is_spread(&self) -> bool {
-        Self::MAY_SPREAD && self.head.is_spread()
+    fn is_spread(&self, planner: &Planner) -> bool {
+        match P::SHARING {
+            Sharing::Stateless => planner.spreads(&self.head),
+            Sharing::Keyed => planner.exchanges(&self.head),
+            Sharing::Merging | Sharing::Serial => false,
+        }
+    }
+
+    const MAY_EXCHANGE: bool = H::MAY_EXCHANGE && !matches!(P::SHARING, Sharing::Merging);
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        Self::MAY_EXCHANGE && self.head.may_exchange(planner)
+    }
+
+    type Instance = Several<EdgeEntry<P::Out>>;
+
+    fn exchange<Q: Operator<P::Out> + 'static>(
+        self,
+        planner: &mut Planner,
+        operator: &Q,
+    ) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = EdgeEntry<P::Out>;
@@ -526,12 +376,20 @@ where
         Q::Out: Send + 'static,
         X: ExitPlan<Q::Out>,
     {
-        let gather_ends = matches!((P::SHARING, Q::SHARING), (Sharing::Merging, Sharing::Serial));
-        let lanes_end = matches!((P::SHARING, Q::SHARING), (Sharing::Stateless, Sharing::Serial));
-        if gather_ends && planner.is_parallel() && self.head.is_shared()
-            || lanes_end && planner.spreads(&self.head)
-        {
-            // Several workers gather, or have lanes of their own; what only one may run comes behind them.
+        let breaks = match (P::SHARING, Q::SHARING) {
+            // Several workers gather; what only one may run comes behind them.
+            (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
+                planner.is_parallel() && self.head.is_shared()
+            }
+            // Each of several works on keys of its own.
+            (_, Sharing::Keyed) => planner.exchanges(&self),
+            // What needs all of it comes behind the lanes.
+            (Sharing::Stateless, Sharing::Serial) | (Sharing::Keyed, Sharing::Serial | Sharing::Merging) => {
+                planner.spreads(&self)
+            }
+            _ => false,
+        };
+        if breaks {
             return planner.cut(self, tail, tail_name, exit);
         }
         let operator = planner.named(self.label, self.operator);
@@ -572,8 +430,24 @@ where
 
     const MAY_SPREAD: bool = <Chained<H, In, P> as Segment<P::Out>>::MAY_SPREAD;
 
-    fn is_spread(&self) -> bool {
-        self.0.is_spread()
+    fn is_spread(&self, planner: &Planner) -> bool {
+        self.0.is_spread(planner)
+    }
+
+    const MAY_EXCHANGE: bool = <Chained<H, In, P> as Segment<P::Out>>::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        self.0.may_exchange(planner)
+    }
+
+    type Instance = Several<EdgeEntry<P::Out>>;
+
+    fn exchange<Q: Operator<P::Out> + 'static>(
+        self,
+        planner: &mut Planner,
+        operator: &Q,
+    ) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = EdgeEntry<P::Out>;
@@ -626,8 +500,20 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
 
     const MAY_SPREAD: bool = C::MAY_SPREAD;
 
-    fn is_spread(&self) -> bool {
-        self.0.is_spread()
+    fn is_spread(&self, planner: &Planner) -> bool {
+        self.0.is_spread(planner)
+    }
+
+    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        self.0.may_exchange(planner)
+    }
+
+    type Instance = C::Instance;
+
+    fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
+        self.0.exchange(planner, operator)
     }
 
     type Entry = C::Entry;
@@ -683,8 +569,20 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
 
     const MAY_SPREAD: bool = C::MAY_SPREAD;
 
-    fn is_spread(&self) -> bool {
-        self.0.is_spread()
+    fn is_spread(&self, planner: &Planner) -> bool {
+        self.0.is_spread(planner)
+    }
+
+    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        self.0.may_exchange(planner)
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = C::Entry;
@@ -761,8 +659,20 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self) -> bool {
+    fn is_spread(&self, _planner: &Planner) -> bool {
         false
+    }
+
+    const MAY_EXCHANGE: bool = false;
+
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        false
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = EdgeEntry<T>;

@@ -411,7 +411,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     /// Groups values by a key. What is done with a keyed stream is done per key.
     ///
     /// Keys are hashed with a seed that nobody can guess, so they may come from strangers. `key_of` runs once per
-    /// record, within the operator that needs the key.
+    /// record, within the operator that needs the key; once more in front of it, if several workers share that operator,
+    /// which tells who of them has the key.
     pub fn key_by<K, KeyOf>(self, key_of: KeyOf) -> KeyedStream<K, T, C, KeyOf>
     where
         K: Eq + Hash + State,

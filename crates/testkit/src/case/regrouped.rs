@@ -91,7 +91,7 @@ impl Case for Regrouped {
             Gather::new(Expects::Anything, &Arc::default()),
             Gather::new(Expects::Anything, &Arc::default()),
         );
-        let group_sink = Gather::new(Expects::WindowResults, &Arc::default());
+        let group_sink = Gather::new(Expects::keyed_results(layout), &Arc::default());
         (self.united, self.alone) = (united_sink.gathered(), alone_sink.gathered());
         self.grouped = group_sink.gathered();
 

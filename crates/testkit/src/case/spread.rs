@@ -7,48 +7,21 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use thalweg::{Firing, Graph, Layout, Query, QueryReport, Segment, Span, Stream, Table, Windowed};
-use thalweg_model::{Entropy, SeededEntropy};
+use thalweg_model::Entropy;
 
+use super::quirky::Quirky;
 use super::readings::{Tally, TallyResult, window_row};
 use super::{Case, count_difference, first_difference, sorted, sorted_text};
 use crate::gather::{AnyGathered, Expects, Gather, Gathered};
-use crate::hostile::{Reading, Sides, records, sliding};
-use crate::oracle::{self, Lenient, Promise, Row};
+use crate::hostile::{Reading, Sides, sliding};
+use crate::oracle::{self, Lenient, Row};
 use crate::sabotage::{Place, Sabotage};
-use crate::script::Script;
 use crate::seed::pick;
-use crate::splits;
-
-const YEAR_US: i64 = 365 * 24 * 60 * 60 * 1_000_000;
-
-/// How long a split is silent that falls silent, and after how long it is left out: in processing time.
-const SILENCE_NS: u64 = 50_000_000;
-const IDLE_AFTER: Duration = Duration::from_millis(1);
 
 /// Keys below this one, but for those divisible by three, have a factor.
 const FACTOR_KEYS: u64 = 150;
-
-/// How the splits are hostile to each other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Quirk {
-    /// One is years ahead.
-    FarAhead,
-    /// One has no records.
-    Empty,
-    /// All stamps of one jump ahead by years, now and then.
-    Jumps,
-    /// One falls silent halfway, for so long that it is left out.
-    Silent,
-    /// All have pauses and polls that bring nothing.
-    Pauses,
-}
-
-impl Quirk {
-    const ALL: [Quirk; 5] = [Quirk::FarAhead, Quirk::Empty, Quirk::Jumps, Quirk::Silent, Quirk::Pauses];
-}
 
 /// What stands between the splits and the windows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,14 +40,9 @@ enum Shape {
 
 /// Windows over several splits.
 pub struct Spread {
-    quirks: Vec<Quirk>,
-    /// The split to which things happen.
-    odd: usize,
+    splits: Quirky,
     shape: Shape,
     windows: Lenient,
-    promise: Promise,
-    inputs: Vec<Vec<(i64, Reading)>>,
-    pauses: u64,
     sabotage: Arc<Sabotage>,
     gathered: Gathered<Windowed<u64, TallyResult>>,
 }
@@ -83,58 +51,23 @@ impl Spread {
     /// One to four splits with about `count` records in all.
     pub fn draw(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::draw(1 + entropy.below(4) as usize, entropy);
-        let mut inputs = sides.readings(count, entropy);
-        let mut quirks = Quirk::ALL.to_vec();
-        quirks.retain(|_| entropy.below(4) == 0);
-        let odd = entropy.below(inputs.len() as u64) as usize;
-        for quirk in &quirks {
-            match quirk {
-                Quirk::FarAhead => {
-                    let years = 1 + entropy.below(100) as i64;
-                    inputs[odd].iter_mut().for_each(|(at_us, _)| *at_us += years * YEAR_US);
-                }
-                Quirk::Empty => inputs[odd].clear(),
-                Quirk::Jumps => {
-                    let mut by_us = 0;
-                    for (at_us, _) in &mut inputs[odd] {
-                        by_us += if entropy.below(50) == 0 { YEAR_US } else { 0 };
-                        *at_us += by_us;
-                    }
-                }
-                Quirk::Silent | Quirk::Pauses => {}
-            }
-        }
+        let splits = Quirky::draw(&sides, count, entropy);
         let first = &sides.sides[0];
         let mut windows = first.lenient();
         if entropy.below(2) == 0 {
             windows.windows = first.windows.into();
         }
         let shape = pick(entropy, &[Shape::Bare, Shape::Straight, Shape::Flat, Shape::Apart, Shape::Joined]);
-        Spread {
-            quirks,
-            odd,
-            shape,
-            windows,
-            promise: first.promise,
-            inputs,
-            pauses: entropy.next_u64(),
-            sabotage: Arc::default(),
-            gathered: Gathered::default(),
-        }
+        Spread { splits, shape, windows, sabotage: Arc::default(), gathered: Gathered::default() }
     }
 
     /// Three splits with about `count` records in all, which are hostile in every way that leaves something to be seen.
     pub fn at_its_worst(count: usize, entropy: &mut dyn Entropy) -> Self {
         let sides = Sides::at_their_worst(3);
-        let inputs = sides.readings(count, entropy);
         Spread {
-            quirks: Vec::new(),
-            odd: 0,
+            splits: Quirky::plain(&sides, count, entropy),
             shape: Shape::Joined,
             windows: sides.sides[0].lenient(),
-            promise: sides.sides[0].promise,
-            inputs,
-            pauses: 0,
             sabotage: Arc::default(),
             gathered: Gathered::default(),
         }
@@ -148,27 +81,8 @@ impl Spread {
 
     /// What this run does.
     pub fn told(&self) -> String {
-        let Spread { quirks, odd, shape, windows, promise, .. } = self;
-        let lengths: Vec<usize> = self.inputs.iter().map(Vec::len).collect();
-        format!("{quirks:?} of split {odd} of {lengths:?}, {shape:?}, {windows:?}, {promise:?}")
-    }
-
-    fn has(&self, quirk: Quirk) -> bool {
-        self.quirks.contains(&quirk)
-    }
-
-    fn source(&self, split: usize) -> Script<Reading> {
-        let input = &self.inputs[split];
-        let is_silent = self.has(Quirk::Silent) && split == self.odd;
-        let (before, behind) = input.split_at(if is_silent { input.len() / 2 } else { input.len() });
-        let mut source = Script::new(records(before), &self.sabotage);
-        if is_silent {
-            source = source.then_pause(SILENCE_NS).then_records(records(behind));
-        }
-        if self.has(Quirk::Pauses) {
-            source = source.with_pauses(&mut SeededEntropy::new(self.pauses ^ split as u64));
-        }
-        source
+        let Spread { splits, shape, windows, .. } = self;
+        format!("{}, {shape:?}, {windows:?}", splits.told())
     }
 
     fn finish<C: Segment<Reading>>(&mut self, readings: Stream<Reading, C>) {
@@ -190,7 +104,7 @@ impl Spread {
 
     /// The rows that reach the windows, of what the splits have made.
     fn rows_of(&self, report: &QueryReport) -> Vec<Row<Reading>> {
-        let rows = splits::rows(&self.inputs, &report.made, self.promise);
+        let rows = self.splits.rows(report);
         match self.shape {
             Shape::Bare => rows,
             Shape::Straight => oracle::map(&oracle::filter(&rows, is_kept), |reading| raised(*reading)),
@@ -250,12 +164,6 @@ fn scaled(reading: Reading, factor: i64) -> Reading {
 
 impl Case for Spread {
     fn graph(&mut self, name: &str, layout: Layout) -> Graph {
-        let Promise { bound_us, step_us } = self.promise;
-        let strategy = thalweg::WatermarkStrategy::bounded_out_of_order(Span::from_micros(bound_us));
-        let mut strategy = strategy.with_step(Span::from_micros(step_us));
-        if self.has(Quirk::Silent) {
-            strategy = strategy.with_idle_after(IDLE_AFTER);
-        }
         let visit = |place| {
             let sabotage = Arc::clone(&self.sabotage);
             move || sabotage.visit(place)
@@ -271,8 +179,7 @@ impl Case for Spread {
             raised(reading)
         };
         let query = Query::new(name);
-        let sources: Vec<_> = (0..self.inputs.len()).map(|split| self.source(split)).collect();
-        let readings = query.splits("source", sources, strategy);
+        let readings = query.splits("source", self.splits.sources(&self.sabotage), self.splits.strategy());
         match self.shape {
             Shape::Bare => self.finish(readings),
             Shape::Straight => self.finish(readings.filter(keeps).map(raises)),

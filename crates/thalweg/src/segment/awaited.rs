@@ -3,7 +3,8 @@
 use std::marker::PhantomData;
 
 use thalweg_model::{Deferred, Operator};
-use thalweg_operators::{Identity, Named};
+use thalweg_operators::{Address, Identity, Named, Only};
+use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
 use super::{Cut, Gathers, Isolated, Planner, Segment, join};
@@ -42,8 +43,24 @@ where
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self) -> bool {
+    fn is_spread(&self, _planner: &Planner) -> bool {
         false
+    }
+
+    const MAY_EXCHANGE: bool = false;
+
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        false
+    }
+
+    type Instance = Several<EdgeEntry<D::Out>>;
+
+    fn exchange<Q: Operator<D::Out> + 'static>(
+        self,
+        planner: &mut Planner,
+        operator: &Q,
+    ) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = EdgeEntry<D::Out>;

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use thalweg_model::{Either, Operator};
-use thalweg_operators::Identity;
+use thalweg_operators::{Address, Identity, LeftOf, Only, RightOf};
 use thalweg_runtime::graph::{Both, Several, SharedEdge, SharedEntry, Sides};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
@@ -33,6 +33,22 @@ pub trait Ends<T: Send + 'static>: Sized + 'static {
     fn is_spread(&self) -> bool {
         false
     }
+
+    /// Whether [`may_exchange`](Self::may_exchange) may say so.
+    const MAY_EXCHANGE: bool = Self::MAY_SPREAD;
+
+    /// Whether what works per key may have copies behind them.
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        self.is_spread()
+    }
+
+    /// What one of the copies reads.
+    type Instance: EntryPlan<T>;
+
+    /// Plans what leads up to them, to where each of the copies of `operator` reads what goes to it.
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<T> + 'static;
 
     /// What a task reads.
     type Entry: EntryPlan<T>;
@@ -71,8 +87,20 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
 
     const MAY_SPREAD: bool = E::MAY_SPREAD;
 
-    fn is_spread(&self) -> bool {
+    fn is_spread(&self, _planner: &Planner) -> bool {
         self.ends.is_spread()
+    }
+
+    const MAY_EXCHANGE: bool = E::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        self.ends.may_exchange(planner)
+    }
+
+    type Instance = E::Instance;
+
+    fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance> {
+        E::exchange(self, planner, operator)
     }
 
     type Entry = E::Entry;
@@ -142,6 +170,19 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
         edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
     }
 
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        !self.is_shared()
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<T> + 'static,
+    {
+        planner.exchange_of(from, Address::<_, Only>::new(operator.keys()))
+    }
+
     type Entry = SharedEntry<T>;
 
     fn entry(self, planner: &mut Planner) -> SharedEntry<T> {
@@ -161,6 +202,19 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
         edge.as_ref().is_some_and(|edge| edge.kind() == EdgeKind::Lanes)
     }
 
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        true
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<T> + 'static,
+    {
+        planner.exchange_of(from, Address::<_, Only>::new(operator.keys()))
+    }
+
     type Entry = EdgeEntry<T>;
 
     fn entry(self, _planner: &mut Planner) -> EdgeEntry<T> {
@@ -172,6 +226,24 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
+    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE && D::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        planner.exchanges(&self.0) && planner.exchanges(&self.1)
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<T> + 'static,
+    {
+        let (exit, entries) = planner.graph.exchange(planner.keyed_copies());
+        planner.address(from.ends.0, Address::<_, Only>::new(operator.keys()), exit.share());
+        planner.address(from.ends.1, Address::<_, Only>::new(operator.keys()), exit);
+        entries.into_iter().map(|entry| Several(entry.lanes())).collect()
+    }
+
     type Entry = Both<Several<LaneOf<T, C>>, Several<LaneOf<T, D>>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {
@@ -184,6 +256,25 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {
+    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        self.0.iter().all(|segment| planner.exchanges(segment))
+    }
+
+    type Instance = Several<EdgeEntry<T>>;
+
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<T> + 'static,
+    {
+        let (exit, entries) = planner.graph.exchange(planner.keyed_copies());
+        for segment in from.ends.0 {
+            planner.address(segment, Address::<_, Only>::new(operator.keys()), exit.share());
+        }
+        entries.into_iter().map(|entry| Several(entry.lanes())).collect()
+    }
+
     type Entry = Several<LaneOf<T, C>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {
@@ -211,6 +302,23 @@ where
     C: Segment<L>,
     D: Segment<R>,
 {
+    const MAY_EXCHANGE: bool = C::MAY_EXCHANGE || D::MAY_EXCHANGE;
+
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        planner.exchanges(&self.left) || planner.exchanges(&self.right)
+    }
+
+    type Instance = Sides<Several<EdgeEntry<L>>, Several<EdgeEntry<R>>>;
+
+    fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
+    where
+        P: Operator<Either<L, R>> + 'static,
+    {
+        let lefts = planner.exchange_of(from.ends.left, Address::<_, LeftOf<R>>::new(operator.keys()));
+        let rights = planner.exchange_of(from.ends.right, Address::<_, RightOf<L>>::new(operator.keys()));
+        lefts.into_iter().zip(rights).map(|(left, right)| Sides { left, right }).collect()
+    }
+
     type Entry = Sides<Several<LaneOf<L, C>>, Several<LaneOf<R, D>>>;
 
     fn entry(self, planner: &mut Planner) -> Self::Entry {

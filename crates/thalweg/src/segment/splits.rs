@@ -4,7 +4,7 @@
 //! [`FromSource`]. So a query that has splits is written and compiled once, whatever their number.
 
 use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
-use thalweg_operators::Identity;
+use thalweg_operators::{Address, Identity, Only};
 use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
@@ -44,8 +44,24 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
 
     const MAY_SPREAD: bool = true;
 
-    fn is_spread(&self) -> bool {
+    fn is_spread(&self, _planner: &Planner) -> bool {
         (2..=LANES_MAX).contains(&self.splits.len())
+    }
+
+    const MAY_EXCHANGE: bool = true;
+
+    fn may_exchange(&self, _planner: &Planner) -> bool {
+        self.splits.len() <= LANES_MAX
+    }
+
+    type Instance = Several<EdgeEntry<S::Item>>;
+
+    fn exchange<Q: Operator<S::Item> + 'static>(
+        self,
+        planner: &mut Planner,
+        operator: &Q,
+    ) -> Vec<Self::Instance> {
+        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
     }
 
     type Entry = Several<EdgeEntry<S::Item>>;

@@ -1,14 +1,15 @@
 //! How streams are cut into tasks: by names, since a task is called after its operators. And that it makes no
 //! difference to what comes out.
 
+use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
 
 use thalweg_model::source::Given;
 use thalweg_model::{
-    Counts, Either, EventTime, Fault, Flow, Input, Mark, Output, Record, Sink, Span, StateError, StateReader,
-    StateWriter, TumblingWindows,
+    CountWindows, Counts, Either, EventTime, Fault, Flow, Input, Mark, Output, Record, SessionGap, Sink,
+    Span, StateError, StateReader, StateWriter, TumblingWindows,
 };
-use thalweg_operators::{Count, Table};
+use thalweg_operators::{Count, KeyedProcess, ProcessContext, Table};
 use thalweg_runtime::{EdgeLimits, Engine, OperatorCounts};
 
 use super::*;
@@ -358,6 +359,103 @@ fn splits_have_lanes_up_to_what_is_serial() {
         "s-1 | s-2 | map#1 | map#2 | sort | map-2 | sink",
         "s-1-map | s-2-map | sort-map-2-sink",
         "s-1-map | s-2-map | sort-map-2-sink",
+    );
+}
+
+/// Values of each key, one after the other.
+struct Sums;
+
+impl KeyedProcess<i64, i64> for Sums {
+    type State = i64;
+    type Out = (i64, i64);
+
+    fn on_record(&self, _: &i64, value: Record<i64>, context: &mut ProcessContext<'_, i64, i64, (i64, i64)>) {
+        *context.state() += value.value;
+        context.set_timer(EventTime::from_secs(100));
+    }
+
+    fn on_timer(&self, key: &i64, _: EventTime, context: &mut ProcessContext<'_, i64, i64, (i64, i64)>) {
+        let sum = *context.state();
+        context.emit((*key, sum));
+    }
+}
+
+/// What works per key has a copy for each worker, which all splits write.
+#[test]
+fn what_works_per_key_has_copies() {
+    let gap = || SessionGap::new(Span::from_secs(3)).unwrap();
+    check_spread(
+        |numbers, seen| numbers.key_by(|value| *value % 7).session(gap()).aggregate(Count).sink("sink", seen),
+        "s-1 | s-2 | key_by#1 | key_by#2 | sessions#1 | sessions#2 | sink",
+        "s-1-key_by | s-2-key_by | sessions#1 | sessions#2 | sink",
+        "s-1-key_by | s-2-key_by | sessions#1 | sessions#2 | sink",
+    );
+    check_spread(
+        |numbers, seen| {
+            let sums = numbers.map(|value| value + 1).key_by(|value| *value % 7).process(Sums);
+            sums.map(|(key, sum)| key + sum).filter(|sum| sum % 2 == 0).sink("sink", seen);
+        },
+        "s-1 | s-2 | map#1 | map#2 | key_by#1 | key_by#2 | process#1 | process#2 | map-2#1 | map-2#2 | filter#1 | filter#2 | sink",
+        "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
+        "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
+    );
+    // And on, by another key.
+    check_spread(
+        |numbers, seen| {
+            let distinct = numbers.isolate().key_by(|value| *value % 7).distinct(seconds(4));
+            let tens = CountWindows::of_size(NonZeroU64::MIN);
+            distinct.key_by(|seen| seen.key % 2).count_windows(tens, Count).sink("sink", seen);
+        },
+        "s-1 | s-2 | key_by#1 | key_by#2 | distinct#1 | distinct#2 | key_by-2#1 | key_by-2#2 | count_windows#1 | count_windows#2 | sink",
+        "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
+        "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
+    );
+    // What needs all keys comes behind them, and so does what gathers.
+    check_spread(
+        |numbers, seen| {
+            let sessions = numbers.key_by(|value| *value % 7).session(gap()).aggregate(Count);
+            sessions.in_order_by(|session| session.key).sink("sink", seen);
+        },
+        "s-1 | s-2 | key_by#1 | key_by#2 | sessions#1 | sessions#2 | sort | sink",
+        "s-1-key_by | s-2-key_by | sessions#1 | sessions#2 | sort-sink",
+        "s-1-key_by | s-2-key_by | sessions#1 | sessions#2 | sort-sink",
+    );
+    check_spread(
+        |numbers, seen| {
+            let distinct = numbers.key_by(|value| *value % 7).distinct(seconds(4));
+            distinct.key_by(|_| ()).tumbling(seconds(4)).aggregate(Count).sink("sink", seen);
+        },
+        "s-1 | s-2 | key_by#1 | key_by#2 | distinct#1 | distinct#2 | window | sink",
+        "s-1-key_by | s-2-key_by | distinct#1 | distinct#2 | window-sink",
+        "s-1-key_by | s-2-key_by | distinct#1 | distinct#2 | window-sink",
+    );
+}
+
+/// Both sides of a join are dealt by key, and all that is united.
+#[test]
+fn what_meets_per_key_has_copies() {
+    check_spread(
+        |numbers, seen| {
+            let numbers = numbers.share();
+            let odd = numbers.branch().filter(|value| *value % 2 == 1);
+            let pair = numbers.branch().key_by(|value| *value % 7).join(odd.key_by(|value| *value % 7));
+            pair.tumbling(seconds(4)).inner(|left, right| (*left, *right)).sink("sink", seen);
+        },
+        "s-1 | s-2 | key_by#1 | key_by#2 | filter#1 | filter#2 | key_by-2#1 | key_by-2#2 | join#1 | join#2 | sink",
+        "s-1 | s-2 | key_by#1 | key_by#2 | filter-key_by#1 | filter-key_by#2 | join#1 | join#2 | sink",
+        "s-1 | s-2 | key_by#1 | key_by#2 | filter-key_by#1 | filter-key_by#2 | join#1 | join#2 | sink",
+    );
+    check_spread(
+        |numbers, seen| {
+            let choose =
+                |value| if value % 3 == 0 { Either::Left(value) } else { Either::Right(value as u64) };
+            let (left, right) = numbers.split(choose);
+            let united = left.union(right.map(|value| value as i64));
+            united.key_by(|value| *value % 7).distinct(seconds(4)).sink("sink", seen);
+        },
+        "s-1 | s-2 | split#1 | split#2 | part#1 | part#2 | key_by#1 | key_by#2 | map#1 | map#2 | key_by-2#1 | key_by-2#2 | distinct#1 | distinct#2 | sink",
+        "s-1-split | s-2-split | key_by#1 | key_by#2 | map-key_by#1 | map-key_by#2 | distinct#1 | distinct#2 | sink",
+        "s-1-split | s-2-split | key_by#1 | key_by#2 | map-key_by#1 | map-key_by#2 | distinct#1 | distinct#2 | sink",
     );
 }
 

@@ -367,7 +367,7 @@ where
     }
 
     /// Folds the values of each session into one result, stamped with the last instant of the session, when the watermark
-    /// reaches its end.
+    /// reaches its end: sessions in the order of their ends, those of each worker's keys if several share it.
     ///
     /// Memory: an accumulator per open session, and with allowed lateness per session that takes updates, counted in the
     /// engine's budget as those of [windows](WindowedStream::aggregate) are.

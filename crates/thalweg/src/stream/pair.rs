@@ -104,8 +104,8 @@ macro_rules! matching {
             K: Eq + Hash + State,
             L: Clone + State,
             R: Clone + State,
-            KeyL: Fn(&L) -> K + Send + 'static,
-            KeyR: Fn(&R) -> K + Send + 'static,
+            KeyL: Fn(&L) -> K + Send + Sync + 'static,
+            KeyR: Fn(&R) -> K + Send + Sync + 'static,
         {
             type Join<M: Combine<L, R, Out: Send + 'static> + 'static> = $join<K, L, R, KeyL, KeyR, M>;
 
