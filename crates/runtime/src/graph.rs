@@ -78,6 +78,8 @@ struct EdgePlan {
     /// How many there are so far.
     readers: usize,
     kind: EdgeKind,
+    /// Among how many like it what is written is dealt.
+    dealt_to: u32,
     open: Box<dyn OpenEdge>,
 }
 
@@ -194,11 +196,20 @@ impl Graph {
     /// [shared](Self::shared), and read by an operator that is shared. Lanes are as many edges as are [asked
     /// for](ExitPlan::again) before they are [read](EntryPlan::lanes), each with its own memory.
     pub fn edge_of<T: Send + 'static>(&mut self, kind: EdgeKind) -> (EdgeExit<T>, EdgeEntry<T>) {
+        self.dealt_edge(kind, 1)
+    }
+
+    /// The same, of which one writer has so many, among which he deals what he writes.
+    fn dealt_edge<T: Send + 'static>(
+        &mut self,
+        kind: EdgeKind,
+        dealt_to: u32,
+    ) -> (EdgeExit<T>, EdgeEntry<T>) {
         let lanes = ends::Lanes::default();
         if kind == EdgeKind::Lanes {
             let made = Arc::clone(&lanes);
             let exit = EdgeExit::of_lanes(move |graph| {
-                let (exit, entry) = graph.edge();
+                let (exit, entry) = graph.dealt_edge(EdgeKind::Ordered, dealt_to);
                 made.lock().push(entry);
                 exit
             });
@@ -209,15 +220,17 @@ impl Graph {
         let (writer, reader) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(None)));
         let feed = Arc::new(Mutex::new(None));
         let open = Box::new(OwnEnds { writer: Arc::clone(&writer), reader: Arc::clone(&reader) });
-        self.edges.push(EdgePlan { readers: 1, kind, open });
+        self.edges.push(EdgePlan { readers: 1, kind, dealt_to, open });
         let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
         (exit, EdgeEntry { index, kind, reader, feed, lanes })
     }
 
     /// New lanes to so many readers. Each writer has one to each of them, and the key of a record says which it takes; each
-    /// reader reads those that lead to it. So there are as many edges as writers times readers, each with its own memory.
-    pub fn exchange<T: Send + 'static>(&mut self, readers: usize) -> (AddressedExit<T>, Vec<EdgeEntry<T>>) {
-        let (exits, entries) = (0..readers.max(1)).map(|_| self.edge_of(EdgeKind::Lanes)).unzip();
+    /// reader reads those that lead to it. So there are as many edges as writers times readers, each with its own memory; but
+    /// what a writer has for one edge, it has for all of them together: their chunks have as many blocks less, one at least.
+    pub fn exchange<T: Send + 'static>(&mut self, readers: u32) -> (AddressedExit<T>, Vec<EdgeEntry<T>>) {
+        let lanes = |_| self.dealt_edge(EdgeKind::Lanes, readers);
+        let (exits, entries) = (0..readers.max(1)).map(lanes).unzip();
         (AddressedExit(exits), entries)
     }
 
@@ -241,7 +254,7 @@ impl Graph {
         let index = self.edges.len();
         let (writer, readers) = (Arc::new(Mutex::new(None)), Arc::new(Mutex::new(Vec::new())));
         let open = Box::new(SharedEnds { writer: Arc::clone(&writer), readers: Arc::clone(&readers) });
-        self.edges.push(EdgePlan { readers: 0, kind, open });
+        self.edges.push(EdgePlan { readers: 0, kind, dealt_to: 1, open });
         let feed = Arc::new(Mutex::new(None));
         let exit = EdgeExit { index, kind, writer, feed: Arc::clone(&feed), more: None };
         (exit, SharedEdge { index, kind, readers, feed, containers, lanes })
@@ -425,6 +438,8 @@ impl Graph {
         for (place, plan) in self.edges.iter().enumerate() {
             edges.push(match plan.kind {
                 EdgeKind::Ordered => {
+                    let chunk_blocks = (limits.chunk_blocks / plan.dealt_to.max(1)).max(1);
+                    let limits = EdgeLimits { chunk_blocks, ..limits };
                     let cursors = plan.open.open(pool, limits, plan.readers);
                     OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
                 }

@@ -175,7 +175,11 @@ impl Merge {
         let is_idle = of_moving.is_none() && open().next().is_some();
         // When the last one falls silent it must not matter which did so first: then the farthest of them counts, as it
         // would had it been the last (so does Flink). With none open, all has ended.
-        let farthest = || open().map(|input| input.watermark).max();
+        // A family is as far as its last.
+        let of_family = |of: &InputState| {
+            open().filter(|input| input.family == of.family).map(|input| input.watermark).min()
+        };
+        let farthest = || open().filter_map(of_family).max();
         let least = of_moving.or_else(farthest).unwrap_or(EventTime::MAX);
         if least > self.watermark {
             self.watermark = least;

@@ -200,10 +200,10 @@ impl Planner {
     }
 
     /// How many workers share what works per key. Whoever reads what they write reads as many lanes.
-    pub(super) fn keyed_copies(&self) -> usize {
+    pub(super) fn keyed_copies(&self) -> u32 {
         match self.parallel {
             Parallel::Serial => 1,
-            Parallel::Epochs { workers } => workers.min(LANES_MAX),
+            Parallel::Epochs { workers } => workers.min(LANES_MAX) as u32,
         }
     }
 

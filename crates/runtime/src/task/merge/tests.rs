@@ -63,12 +63,15 @@ fn the_watermark_is_the_least_and_advances_only() {
 fn a_family_is_idle_when_all_of_it_is() {
     let alone = "a5 b5 a! b9 b! a9 a12 b12";
     check(2, alone, "W5 W9 idle W12");
-    check_families(&[7, 7], alone, "W5 W9 idle W12");
+    check_families(&[7, 7], alone, "W5 idle W9 W12");
     // The others are waited for when one has woken.
     check(2, "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a9", "W5 idle W9");
     check_families(&[7, 7], "a5 b5 a! b! b9 a7 a9", "W5 idle W7 W9");
     check(2, "a5 b5 a! b! b9 a7 a9", "W5 idle W9");
+    // One that has woken and fallen asleep again is not ahead of the others, who are still to hear of it.
+    check(2, "a5 b5 a! b! a9 a! b9", "W5 idle W9 idle");
+    check_families(&[7, 7], "a5 b5 a! b! a9 a! b9", "W5 idle idle W9");
     // Nobody waits for another family.
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b! c12", "W5 W9 W12");
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b. c12", "W5 W9 W12");
