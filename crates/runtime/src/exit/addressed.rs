@@ -107,7 +107,8 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
 
     fn is_ready(&mut self) -> bool {
         // All are asked: a mark that is held back is let go as soon as somebody looks.
-        let are_ready = self.lanes.iter_mut().fold(true, |are_ready, lane| !lane.is_held() && are_ready);
+        let held = self.lanes.iter_mut().map(|lane| lane.is_held()).filter(|&is_held| is_held).count();
+        let are_ready = held == 0;
         if are_ready && self.rest == Rest::Over {
             self.mark_all(Mark::Watermark(self.watermark), self.stamp);
             return self.lanes.iter_mut().all(|lane| !lane.is_held());
