@@ -560,13 +560,18 @@ impl Graph {
 /// Of each edge, the task that all on it comes from: a source, or where several edges came together last. Copies that several
 /// edges are dealt to count as one.
 fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
-    let writer_of = |edge: usize| tasks.iter().position(|task| task.outputs.contains(&edge));
-    let writers: Vec<usize> = (0..edges).map(|edge| writer_of(edge).unwrap_or(0)).collect();
+    let writers_of = |edge: usize| {
+        let writes = |task: &usize| tasks[*task].outputs.contains(&edge);
+        (0..tasks.len()).filter(writes).collect::<Vec<usize>>()
+    };
+    let writers: Vec<Vec<usize>> = (0..edges).map(writers_of).collect();
     let family = |edge: usize| {
-        let mut task = writers[edge];
-        // No further than there are tasks: nothing leads back to itself.
-        while let [input] = &tasks[task].inputs[..] {
-            task = writers[input.edge];
+        let mut task = writers[edge][0];
+        // Containers have several writers. No further than there are tasks: nothing leads back to itself.
+        while let [input] = &tasks[task].inputs[..]
+            && let [writer] = writers[input.edge][..]
+        {
+            task = writer;
         }
         while tasks[task].is_copy {
             task -= 1;

@@ -107,8 +107,10 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
 
     fn is_ready(&mut self) -> bool {
         // All are asked: a mark that is held back is let go as soon as somebody looks.
-        let held = self.lanes.iter_mut().map(|lane| lane.is_held()).filter(|&is_held| is_held).count();
-        let are_ready = held == 0;
+        let mut are_ready = true;
+        for lane in &mut self.lanes {
+            are_ready &= !lane.is_held();
+        }
         if are_ready && self.rest == Rest::Over {
             self.mark_all(Mark::Watermark(self.watermark), self.stamp);
             return self.lanes.iter_mut().all(|lane| !lane.is_held());
