@@ -45,9 +45,8 @@ impl Cell {
     /// and northern border.
     #[inline]
     pub fn around(place: Place) -> Option<Cell> {
-        let column =
-            ((place.longitude - FIRST_CENTRE.longitude + WIDTH_DEGREES / 2.0) / WIDTH_DEGREES).floor();
-        let row = ((FIRST_CENTRE.latitude + HEIGHT_DEGREES / 2.0 - place.latitude) / HEIGHT_DEGREES).floor();
+        let column = (place.longitude - FIRST_CENTRE.longitude + WIDTH_DEGREES / 2.0) / WIDTH_DEGREES;
+        let row = (FIRST_CENTRE.latitude + HEIGHT_DEGREES / 2.0 - place.latitude) / HEIGHT_DEGREES;
         Some(Cell { x: number(column)?, y: number(row)? })
     }
 
@@ -80,7 +79,8 @@ pub(super) struct Offset {
 /// The number of the cell that lies `steps` behind the first.
 #[inline]
 fn number(steps: f64) -> Option<u16> {
-    // Compared as a double: what is no number, or too large for an integer, is in no range.
+    // Compared as a double: what is no number, or too large for an integer, is in no range. What is within is cut to a whole
+    // number, which is what rounding down does to it; a call of `floor` took a fifth of the query's time.
     let inside = 0.0 <= steps && steps < f64::from(CELLS_PER_SIDE);
     inside.then(|| steps as u16 + 1)
 }
