@@ -39,6 +39,8 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
     block: Option<BlockRef<T>>,
     /// Slots of it that are filled; zero while there is none.
     filled: usize,
+    /// Slots of every block.
+    block_records: usize,
     /// Block sequence numbers below this one are recycled.
     recycled: u64,
     /// Blocks of ours that are not in use; the last one was freed last. Within a core it is used next, since it is in the
@@ -57,12 +59,14 @@ pub struct Writer<T: Send + 'static, R: MarkRules> {
 impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     pub(crate) fn new(shared: Arc<Shared<T, R>>, pool: Arc<Pool>, chunks: Vec<Chunk<T>>) -> Self {
         let capacity = shared.chunks_max * shared.layout.shape.chunk_blocks as usize;
+        let block_records = shared.cursors.block_records() as usize;
         let mut writer = Writer {
             shared,
             pool,
             written: 0,
             block: None,
             filled: 0,
+            block_records,
             recycled: 0,
             free: VecDeque::with_capacity(capacity),
             chunks: Vec::with_capacity(chunks.capacity()),
@@ -110,9 +114,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         if self.held.is_some() {
             return 0;
         }
-        let block_records = self.shared.cursors.block_records() as usize;
-        let in_block = if self.block.is_some() { block_records - self.filled } else { 0 };
-        in_block + self.free.len() * block_records
+        let in_block = if self.block.is_some() { self.block_records - self.filled } else { 0 };
+        in_block + self.free.len() * self.block_records
     }
 
     /// Appends a value, which readers see when it is [handed over](Self::hand_over); only while there is
@@ -123,9 +126,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     #[inline(always)]
     pub fn append(&mut self, value: T, stamp: u64) {
         debug_assert!(self.held.is_none(), "a record is appended behind a mark that is held back");
-        let block_records = self.shared.cursors.block_records() as usize;
         let block = match self.block {
-            Some(block) if self.filled < block_records => block,
+            Some(block) if self.filled < self.block_records => block,
             _ => self.next_block(self.written, stamp),
         };
         // SAFETY: `filled` is below the block's capacity: it was asked, or the block was begun just now; the block is in
