@@ -28,6 +28,10 @@ const CROSSING_AFTER_BLOCKS: u32 = 64;
 /// reader's when they are written again, and less than the third-level cache that both share (PEERS: 1.8 to 7 MB).
 const CROSSING_BYTES: u64 = 2 << 20;
 
+/// An edge grows for speed alone while no more than one part in so many of the budget is in use: state, which cannot wait,
+/// is to find the rest.
+const CROSSING_BUDGET_SHARE: usize = 4;
+
 /// The writing end of an edge: the only one (B1).
 pub struct Writer<T: Send + 'static, R: MarkRules> {
     shared: Arc<Shared<T, R>>,
@@ -292,9 +296,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     fn grow_or_shrink(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;
-        // Not with every block: the budget may have nothing left to give.
-        let is_asking = is_crossing && self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS);
-        if self.free.len() < chunk_blocks || is_asking && self.cursors().chunk_bytes() < CROSSING_BYTES {
+        if self.free.len() < chunk_blocks || is_crossing && self.may_grow_for_speed() {
             self.calm_blocks = 0;
             let growth = &self.shared.cursors.writer.growth;
             if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
@@ -311,6 +313,14 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             self.calm_blocks = 0;
             self.give_back_surplus(chunk_blocks);
         }
+    }
+
+    /// Whether a chunk more is worth its bytes though nothing waits for it. Not asked for with every block.
+    fn may_grow_for_speed(&self) -> bool {
+        let budget = self.pool.budget();
+        self.crossing_blocks.is_multiple_of(CROSSING_AFTER_BLOCKS)
+            && self.cursors().chunk_bytes() < CROSSING_BYTES
+            && budget.used_bytes() < budget.limit_bytes() / CROSSING_BUDGET_SHARE
     }
 
     fn give_back_surplus(&mut self, chunk_blocks: usize) {

@@ -243,7 +243,7 @@ impl Executor {
                 downstream,
                 further,
                 peers,
-                copy,
+                home,
                 ..
             } = built;
             let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
@@ -274,7 +274,7 @@ impl Executor {
                 query: TaskOfQuery(Arc::clone(&query)),
             });
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
-            let home = copy.map_or(HOMELESS | kind, |copy| copy | COPY);
+            let home = home.map_or(HOMELESS | kind, |worker| worker | COPY);
             self.homes[operator.0 as usize].store(home, Ordering::Relaxed);
             let filled = self.batons[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");

@@ -8,6 +8,7 @@ mod check;
 pub mod ends;
 mod stage;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
@@ -57,6 +58,8 @@ struct TaskPlan {
     name: String,
     /// Whether it is a further copy of another, and counted there.
     is_copy: bool,
+    /// The worker that it is at home with, if it is to have one of its own.
+    home: Option<u32>,
     /// Of a source.
     strategy: Option<WatermarkStrategy>,
     inputs: Vec<ReaderOf>,
@@ -112,6 +115,8 @@ pub(crate) struct BuiltTask {
     pub(crate) peers: Vec<usize>,
     /// Which of them it is; none if it is alone.
     pub(crate) copy: Option<u32>,
+    /// The worker that it is at home with, if it has one of its own.
+    pub(crate) home: Option<u32>,
 }
 
 /// A query, ready to run.
@@ -303,6 +308,7 @@ impl Graph {
         self.tasks.push(TaskPlan {
             name: name.into(),
             is_copy: false,
+            home: None,
             strategy: Some(strategy),
             inputs: Vec::new(),
             outputs,
@@ -311,9 +317,11 @@ impl Graph {
         });
     }
 
-    /// Takes note that the task that was added last is one more of several that run copies of one chain.
-    pub fn note_copy(&mut self) {
-        self.tasks.last_mut().expect("a task was added").is_copy = true;
+    /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
+    /// `has_home`, that is the worker of its number, whoever feeds it: as it should be for a copy with state, which many feed.
+    pub fn note_copy(&mut self, number: u32, has_home: bool) {
+        let task = self.tasks.last_mut().expect("a task was added");
+        (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
     }
 
     /// Adds a chain that reads `entry` and writes `exit`.
@@ -336,6 +344,7 @@ impl Graph {
         self.tasks.push(TaskPlan {
             name: name.into(),
             is_copy: false,
+            home: None,
             strategy: None,
             inputs,
             outputs,
@@ -370,6 +379,7 @@ impl Graph {
         self.tasks.push(TaskPlan {
             name: name.into(),
             is_copy: false,
+            home: None,
             strategy: None,
             inputs,
             outputs,
@@ -406,6 +416,7 @@ impl Graph {
         self.tasks.push(TaskPlan {
             name: name.into(),
             is_copy: false,
+            home: None,
             strategy: None,
             inputs,
             outputs,
@@ -470,7 +481,9 @@ impl Graph {
                     let mut opened = Opened::new(&delivered, probe);
                     opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
                     let task = build(&opened);
-                    built.push(opened.finish(plan.name, task, pool, entropy));
+                    let mut task = opened.finish(plan.name, task, pool, entropy);
+                    task.home = plan.home;
+                    built.push(task);
                 }
                 Making::Stage(stage) => {
                     let parts = stage.build(outputs(), &delivered, entropy);
@@ -481,7 +494,7 @@ impl Graph {
                         let name =
                             copy.map_or(plan.name.clone(), |copy| format!("{}#{}", plan.name, copy + 1));
                         let mut part = opened.finish(name, task, pool, entropy);
-                        part.copy = copy;
+                        (part.copy, part.home) = (copy, copy);
                         built.push(part);
                     }
                     let closing = first + copies..built.len();
@@ -557,28 +570,30 @@ impl Graph {
     }
 }
 
-/// Of each edge, the task that all on it comes from: a source, or where several edges came together last. Copies that several
-/// edges are dealt to count as one.
+/// Of each edge, a number that it has in common with those whose records come from the same sources, all of them: they have
+/// every reason to be idle together, and none to be idle apart.
 fn families_of(tasks: &[TaskPlan], edges: usize) -> Vec<usize> {
-    let writers_of = |edge: usize| {
-        let writes = |task: &usize| tasks[*task].outputs.contains(&edge);
-        (0..tasks.len()).filter(writes).collect::<Vec<usize>>()
-    };
-    let writers: Vec<Vec<usize>> = (0..edges).map(writers_of).collect();
-    let family = |edge: usize| {
-        let mut task = writers[edge][0];
-        // Containers have several writers. No further than there are tasks: nothing leads back to itself.
-        while let [input] = &tasks[task].inputs[..]
-            && let [writer] = writers[input.edge][..]
-        {
-            task = writer;
+    let mut sources: Vec<Option<BTreeSet<usize>>> = vec![None; edges];
+    (0..edges).for_each(|edge| find_sources(edge, tasks, &mut sources));
+    (0..edges).map(|edge| (0..edge).find(|&other| sources[other] == sources[edge]).unwrap_or(edge)).collect()
+}
+
+/// Finds the sources that the records of an edge come from, and those of all edges before it. Nothing leads back to itself.
+fn find_sources(edge: usize, tasks: &[TaskPlan], known: &mut [Option<BTreeSet<usize>>]) {
+    if known[edge].is_some() {
+        return;
+    }
+    let mut found = BTreeSet::new();
+    for (place, task) in tasks.iter().enumerate().filter(|(_, task)| task.outputs.contains(&edge)) {
+        if task.inputs.is_empty() {
+            found.insert(place);
         }
-        while tasks[task].is_copy {
-            task -= 1;
+        for input in &task.inputs {
+            find_sources(input.edge, tasks, known);
+            found.extend(known[input.edge].iter().flatten());
         }
-        task
-    };
-    (0..edges).map(family).collect()
+    }
+    known[edge] = Some(found);
 }
 
 /// An edge while a graph is built.
@@ -665,6 +680,7 @@ impl Opened {
             further,
             peers,
             copy: None,
+            home: None,
         }
     }
 }
@@ -674,3 +690,6 @@ fn edges_of<T>(exit: &impl ExitPlan<T>) -> Vec<usize> {
     exit.visit_edges(&mut |edge| edges.push(edge));
     edges
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -179,10 +179,10 @@ pub const TASKS_PER_QUERY: Limit = Limit {
 pub const INPUTS_PER_TASK: Limit = Limit {
     name: "inputs_per_task",
     unit: "edges",
-    default: 64,
+    default: 128,
     min: 1,
-    max: 64,
-    reason: "every one is looked at in every step; of more streams unite some first",
+    max: 128,
+    reason: "every one is looked at in every step; with several workers a stream may come on as many edges as there are, 32 at most: of more streams unite some first, and box what comes of them",
 };
 
 /// Readers of one edge.

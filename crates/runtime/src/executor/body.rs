@@ -36,7 +36,8 @@ pub(crate) struct TaskBody {
     pub(super) stands_since: ProcessingTime,
     /// The most records that a run takes, or puts out if it is a source.
     pub(super) run_records: u32,
-    /// What it may take at least, whatever the policy allows, so that it fills a block before it hands it over.
+    /// What it may take at least if that does not take long, whatever the policy allows, so that it fills a block before it
+    /// hands it over.
     pub(super) bundle_records: u32,
     /// Whether its results come in their own time, so that it may run for nothing.
     pub(super) is_deferred: bool,

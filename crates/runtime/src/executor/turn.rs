@@ -365,12 +365,15 @@ impl Turn<'_> {
     fn claim(&mut self, mut body: Box<TaskBody>) -> Claim {
         let mut cost_ns = 0.0;
         if let Some(ranker) = &mut self.ranker {
-            let records = ranker.quantum(body.operator, self.now).max(body.bundle_records);
+            cost_ns = ranker.cost_ns(body.operator);
+            // A block that is handed over should be full, unless that takes longer than a round.
+            let is_short = cost_ns * f64::from(body.bundle_records) <= ROUND_NS as f64;
+            let records_min = if is_short { body.bundle_records } else { 0 };
+            let records = ranker.quantum(body.operator, self.now).max(records_min);
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
             let made_records = self.executor.block_records.saturating_mul(BLOCKS_MADE).max(records);
             body.quantum =
                 Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
-            cost_ns = ranker.cost_ns(body.operator);
         }
         body.note_state(TaskState::Running, self.now);
         self.settle(body.operator);

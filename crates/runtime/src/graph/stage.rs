@@ -17,6 +17,10 @@ use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
 use crate::task::{Inlet, Outlet, Probe, Task};
 
+/// The most that blocks of an edge make together when they become one that goes from hand to hand: what a worker fills and
+/// another operator empties is to stay in its second-level cache. A single block of an edge may be larger.
+const BUNDLE_BYTES_MAX: usize = 128 << 10;
+
 /// What containers are opened with.
 pub struct Opening<'a> {
     pub(super) pool: &'a Arc<Pool>,
@@ -41,12 +45,14 @@ impl Opening<'_> {
         }
     }
 
-    /// The blocks for containers of so many copies. Each is as large as a chunk of an edge, so that what a block costs when
-    /// it goes from hand to hand, two counts that all workers share and two locks, is paid by more records: with 384 of them
-    /// it is a fifth of YSB's speed on two workers.
+    /// The blocks for containers of so many copies. Each is as large as a chunk of an edge, or as [`BUNDLE_BYTES_MAX`], so
+    /// that what a block costs when it goes from hand to hand, two counts that all workers share and two locks, is paid by
+    /// more records: with 384 of them it is a fifth of YSB's speed on two workers.
     pub(super) fn depot<T: Send + 'static>(&self) -> Result<Arc<Depot<T>>, EdgeError> {
         let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = self.limits;
-        let shape = BlockShape { block_records: block_records.saturating_mul(chunk_blocks), chunk_blocks: 1 };
+        let block_bytes = block_records as usize * size_of::<T>();
+        let fitting = (BUNDLE_BYTES_MAX / block_bytes.max(1)).clamp(1, chunk_blocks as usize) as u32;
+        let shape = BlockShape { block_records: block_records.saturating_mul(fitting), chunk_blocks: 1 };
         // Each writer and each copy may hold blocks while it runs; with fewer, nobody could go on.
         let chunks_max = chunks_max.max(2 * (self.splits + self.copies) as u32);
         let options = EdgeOptions { shape, chunks_max, marks_max };

@@ -50,14 +50,14 @@ pub(crate) struct Merge {
     /// The last latency marker that was handed on.
     marker: ProcessingTime,
     /// Inputs found empty in this step: a bit each.
-    empty: u64,
+    empty: u128,
     /// Inputs that had their turns.
-    tired: u64,
+    tired: u128,
     /// The input that was read last, and for how many turns in a row.
     turns: (usize, u32),
 }
 
-const _: () = assert!(limits::INPUTS_PER_TASK.max <= u64::BITS as u64, "an input is a bit of a word");
+const _: () = assert!(limits::INPUTS_PER_TASK.max <= u128::BITS as u64, "an input is a bit of a word");
 
 impl Merge {
     /// Of so many inputs as there are families given, one each.
@@ -155,7 +155,7 @@ impl Merge {
         }
     }
 
-    fn lowest(&self, passed_over: u64) -> Option<usize> {
+    fn lowest(&self, passed_over: u128) -> Option<usize> {
         let can_be_read = |&place: &usize| {
             let InputState { is_over, is_at_barrier, .. } = self.inputs[place];
             !is_over && !is_at_barrier && passed_over & (1 << place) == 0

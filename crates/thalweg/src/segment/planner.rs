@@ -13,9 +13,8 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph,
 use super::{Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
-/// As many lanes as a stream may have; one of more splits is read by one task. So two streams may meet wherever one task
-/// may read two edges.
-pub(super) const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 2;
+/// As many lanes as a stream may have; one of more splits is read by one task. So four streams may meet in any case.
+pub(super) const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
 
 /// A graph in the making.
 pub struct Planner {
@@ -177,12 +176,10 @@ impl Planner {
         X: ExitPlan<P::Out>,
     {
         let name = self.task_name(name);
-        for (lane, number) in lanes.into_iter().zip(1..) {
+        for (lane, number) in lanes.into_iter().zip(0..) {
             let exit = exit.again(&mut self.graph).expect("lanes have as many writers as one likes");
-            self.operator(&format!("{name}#{number}"), lane, operator.fork(), exit);
-            if number > 1 {
-                self.graph.note_copy();
-            }
+            self.operator(&format!("{name}#{}", number + 1), lane, operator.fork(), exit);
+            self.graph.note_copy(number, matches!(P::SHARING, Sharing::Keyed));
         }
     }
 

@@ -1,0 +1,53 @@
+//! Which edges come from the same sources.
+
+use super::*;
+
+/// Tasks as `what it reads>what it writes`, edges by their numbers; the family of each edge is the first edge that has it.
+fn check(tasks: &str, expected: &[usize]) {
+    let edges_of = |list: &str| -> Vec<usize> { list.split(',').flat_map(str::parse).collect() };
+    let plan = |task: &str| {
+        let (inputs, outputs) = task.split_once('>').unwrap();
+        TaskPlan {
+            name: task.to_owned(),
+            is_copy: false,
+            home: None,
+            strategy: None,
+            inputs: edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect(),
+            outputs: edges_of(outputs),
+            horizon: Horizon::NONE,
+            making: Making::Single(Box::new(|_| unreachable!("it is not built"))),
+        }
+    };
+    let tasks: Vec<TaskPlan> = tasks.split_whitespace().map(plan).collect();
+    assert_eq!(families_of(&tasks, expected.len()), expected);
+}
+
+/// A source, a chain behind it, and another source.
+#[test]
+fn sources_are_apart() {
+    check(">0 0>1 >2", &[0, 0, 2]);
+}
+
+/// Two branches of one stream, and what works on each.
+#[test]
+fn branches_are_one() {
+    check(">0 0>1 0>2 2>3", &[0, 0, 0, 0]);
+}
+
+/// Two splits into containers, and two stages that read them.
+#[test]
+fn stages_over_the_same_containers_are_one() {
+    check(">0 >0 0>1 0>2", &[0, 0, 0]);
+}
+
+/// Two splits that deal to two copies each, and their lanes; the splits themselves may fall silent one by one.
+#[test]
+fn lanes_of_copies_are_one() {
+    check(">0,1 >2,3 0,2>4 1,3>5", &[0, 0, 2, 2, 4, 4]);
+}
+
+/// What several streams come together in is apart from each of them.
+#[test]
+fn what_meets_is_apart_from_what_it_is_made_of() {
+    check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);
+}
