@@ -60,7 +60,8 @@ pub(crate) struct WriterLine {
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
     pub(crate) mark_held: AtomicBool,
-    /// On which core the writer runs, as a number of the caller's. Relaxed: a hint, see [`Cursors::crosses`].
+    /// On which core the writer runs, as a number of the caller's: written by whoever runs it, before a step, read by the
+    /// writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) home: AtomicUsize,
     /// State of the mailbox: `GROWTH_*`. The pool stores with Release after it has filled the mailbox, the
     /// writer loads with Acquire before it looks inside.
@@ -80,7 +81,8 @@ pub(crate) struct ReaderLine {
     pub(crate) block_stamp: AtomicU64,
     /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
     pub(crate) marks_read: AtomicU64,
-    /// As the writer's.
+    /// On which core the reader runs, as a number of the caller's: written by whoever runs it, before a step, read by the
+    /// writer once per block. Relaxed: a hint, see [`Cursors::crosses`].
     pub(crate) home: AtomicUsize,
     /// The reader is gone; the writer no longer waits for it. Stored with Release after the last `read`, loaded
     /// with Acquire by the writer.

@@ -6,12 +6,12 @@
 //!            |  b3  |  b4  |  b5  |      |      |        b3, b4, b5: blocks in use
 //!            +------+------+------+------+------+
 //!               ^ read         ^ written                 free list of the writer: [b1, b2, b0]
-//!   marks:        (pos, W)  (pos, W)                     the block freed last is taken first
+//!   marks:        (pos, W)  (pos, W)                     at home the one freed last is next
 //! ```
 //!
 //! Positions count records, so that `position / N` is the block and `position % N` the slot; blocks are filled
 //! to the end, readers may read a block while it is being filled. The block that was freed last is taken first:
-//! it still lies in the cache. (Enjima recycles whole chunks. Between two operators on one core a chunk of four
+//! it still lies in the cache; between two cores the one that was freed first. (Enjima recycles whole chunks. Between two operators on one core a chunk of four
 //! blocks of 384 YSB events is 86 KB, a block 21 KB: the block stays in the first-level cache, see README.md.)
 
 use std::fmt;

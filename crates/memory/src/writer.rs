@@ -150,8 +150,13 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     }
 
     /// Hands over what was appended.
+    ///
+    /// # Panics
+    /// If something was appended behind a mark that is held back.
     #[inline]
     pub fn hand_over(&mut self) {
+        let is_behind = self.held.is_some() && self.has_appended();
+        assert!(!is_behind, "a record is appended behind a mark that is held back: check room_left() first");
         self.publish(self.written, self.filled);
     }
 

@@ -72,6 +72,9 @@ impl Query {
     /// `name-1` and so on; one alone is a [`source`](Self::source) of that name. One that may fall silent, and must not hold the others back, needs
     /// [`idle_after`](thalweg_model::WatermarkStrategy::idle_after).
     ///
+    /// Several workers share what follows ([`Parallel::Epochs`](crate::Parallel)): windows whatever the number of splits, what
+    /// works per key and what has no state up to 32 of them; behind more, these are run by one worker at a time.
+    ///
     /// None at all are refused when the query is planned.
     ///
     /// ```

@@ -461,7 +461,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.with(Erased::new)
     }
 
-    /// Ends the stream: its values go to `sink`, in order. `name` is what errors and reports call it; it must not be
+    /// Ends the stream: its values go to `sink`, in order; with several workers in the order of each split of its sources, or of
+    /// each key behind what works per key. `name` is what errors and reports call it; it must not be
     /// empty, and no other operator of the query may be given the same.
     ///
     /// The sink publishes when the stream has ended; if the query fails or is cancelled, it does not.

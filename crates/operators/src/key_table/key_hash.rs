@@ -79,8 +79,8 @@ impl KeyHash {
     }
 }
 
-/// A hash of `key` by which a lane is chosen, the same for all who write: no secret, and another than those of tables, so that
-/// the keys of a lane spread there. Who chooses keys with it in mind can bring all of them into one lane, which costs the
+/// A hash of `key` by which a lane is chosen, the same for all who write: no secret, and another than those of tables that have
+/// drawn a seed, as all that an engine runs have, so that the keys of a lane spread there. Who chooses keys with it in mind can bring all of them into one lane, which costs the
 /// speed of the others and no more. Its upper bits are the good ones.
 #[inline(always)]
 pub(crate) fn lane_hash<K: Hash>(key: &K) -> u64 {
