@@ -151,7 +151,8 @@ fn wrong_plans_are_refused() {
     assert_eq!(refused(&foreign), PlanError::OtherQuery { other: "other".to_owned() });
     let many = |query: &Query| {
         let part = |n: i64| query.source(&format!("n{n}"), numbers(0..1), WatermarkStrategy::ascending());
-        part(0).union_all((1..65).map(part)).sink("found", Discard::default());
+        // One more than a task reads.
+        part(0).union_all((1..129).map(part)).sink("found", Discard::default());
     };
     assert_eq!(refused(&many).code(), "OUT_OF_RANGE");
 }
