@@ -39,6 +39,8 @@ mod lender;
 pub mod limits;
 mod meter;
 pub mod metrics;
+#[cfg(all(test, loom))]
+mod models;
 pub mod ports;
 pub mod query;
 mod ranker;

@@ -39,7 +39,7 @@ mod splits;
 use std::marker::PhantomData;
 
 use thalweg_model::{Operator, Sharing, Source, Then, WatermarkStrategy, Watermarks};
-use thalweg_operators::{Address, Identity, Named, Only};
+use thalweg_operators::{Identity, Named};
 use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
@@ -172,13 +172,19 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
     /// Whether it ends in several tasks where what follows is serial: all that leads up to it is splits, and operators
     /// without state, of which each split has its own; or it ends in an operator that works per key, of which each worker
     /// has a copy.
-    fn is_spread(&self, planner: &Planner) -> bool;
+    fn is_spread(&self, planner: &Planner) -> bool {
+        let _ = planner;
+        Self::MAY_SPREAD
+    }
 
     /// Whether [`may_exchange`](Self::may_exchange) may say so.
     const MAY_EXCHANGE: bool;
 
     /// Whether what works per key may have copies behind it, as far as it goes: nothing in it gathers, which leaves little.
-    fn may_exchange(&self, planner: &Planner) -> bool;
+    fn may_exchange(&self, planner: &Planner) -> bool {
+        let _ = planner;
+        Self::MAY_EXCHANGE
+    }
 
     /// What one of the copies reads.
     type Instance: EntryPlan<T>;
@@ -239,15 +245,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self, _planner: &Planner) -> bool {
-        false
-    }
-
     const MAY_EXCHANGE: bool = true;
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        true
-    }
 
     type Instance = Several<EdgeEntry<S::Item>>;
 
@@ -256,7 +254,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = EdgeEntry<S::Item>;
@@ -350,7 +348,7 @@ where
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = EdgeEntry<P::Out>;
@@ -447,7 +445,7 @@ where
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = EdgeEntry<P::Out>;
@@ -582,7 +580,7 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
     type Instance = Several<EdgeEntry<T>>;
 
     fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = C::Entry;
@@ -659,20 +657,12 @@ impl<T: Send + 'static> Segment<T> for Erased<T> {
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self, _planner: &Planner) -> bool {
-        false
-    }
-
     const MAY_EXCHANGE: bool = false;
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        false
-    }
 
     type Instance = Several<EdgeEntry<T>>;
 
     fn exchange<Q: Operator<T> + 'static>(self, planner: &mut Planner, operator: &Q) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = EdgeEntry<T>;

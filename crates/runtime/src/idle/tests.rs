@@ -65,12 +65,7 @@ mod model {
     use thalweg_memory::sync::{Arc, AtomicU32};
 
     use super::*;
-
-    fn model(body: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(2));
-        builder.check(body);
-    }
+    use crate::models::model;
 
     /// One worker makes work for a task that lies idle and wakes a sleeper if there is one; the other sleeps whenever
     /// it finds nothing. It never sleeps for ever: loom would call that a deadlock.

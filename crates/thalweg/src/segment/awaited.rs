@@ -3,7 +3,7 @@
 use std::marker::PhantomData;
 
 use thalweg_model::{Deferred, Operator};
-use thalweg_operators::{Address, Identity, Named, Only};
+use thalweg_operators::{Identity, Named};
 use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
@@ -43,15 +43,7 @@ where
 
     const MAY_SPREAD: bool = false;
 
-    fn is_spread(&self, _planner: &Planner) -> bool {
-        false
-    }
-
     const MAY_EXCHANGE: bool = false;
-
-    fn may_exchange(&self, _planner: &Planner) -> bool {
-        false
-    }
 
     type Instance = Several<EdgeEntry<D::Out>>;
 
@@ -60,7 +52,7 @@ where
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = EdgeEntry<D::Out>;

@@ -180,7 +180,7 @@ impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
     where
         P: Operator<T> + 'static,
     {
-        planner.exchange_of(from, Address::<_, Only>::new(operator.keys()))
+        planner.deal(from, operator)
     }
 
     type Entry = SharedEntry<T>;
@@ -212,7 +212,7 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
     where
         P: Operator<T> + 'static,
     {
-        planner.exchange_of(from, Address::<_, Only>::new(operator.keys()))
+        planner.deal(from, operator)
     }
 
     type Entry = EdgeEntry<T>;

@@ -6,7 +6,7 @@
 use std::collections::HashSet;
 
 use thalweg_model::{Addressed, Operator, Sharing, Source, Watermarks};
-use thalweg_operators::Named;
+use thalweg_operators::{Address, Named, Only};
 use thalweg_runtime::graph::{AddressedExit, Several};
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph, limits};
 
@@ -202,6 +202,16 @@ impl Planner {
             Parallel::Serial => 1,
             Parallel::Epochs { workers } => workers.min(LANES_MAX) as u32,
         }
+    }
+
+    /// Plans a piece so that each record is read by the copy of `operator`, its only reader, that has its key.
+    pub(super) fn deal<T, C, Q>(&mut self, segment: C, operator: &Q) -> Vec<Several<EdgeEntry<T>>>
+    where
+        T: Send + 'static,
+        C: Segment<T>,
+        Q: Operator<T> + 'static,
+    {
+        self.exchange_of(segment, Address::<_, Only>::new(operator.keys()))
     }
 
     /// Plans a piece so that what each record is addressed to by `address` reads it: one of the copies of what follows.

@@ -4,7 +4,7 @@
 //! [`FromSource`]. So a query that has splits is written and compiled once, whatever their number.
 
 use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
-use thalweg_operators::{Address, Identity, Only};
+use thalweg_operators::Identity;
 use thalweg_runtime::graph::Several;
 use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 
@@ -61,7 +61,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
         planner: &mut Planner,
         operator: &Q,
     ) -> Vec<Self::Instance> {
-        planner.exchange_of(self, Address::<_, Only>::new(operator.keys()))
+        planner.deal(self, operator)
     }
 
     type Entry = Several<EdgeEntry<S::Item>>;

@@ -85,12 +85,7 @@ mod models {
     use loom::thread;
 
     use super::*;
-
-    fn model(body: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(2));
-        builder.check(body);
-    }
+    use crate::models::model;
 
     /// The owner of a shelf against one who takes what has waited for long: every bundle is claimed, once, and the counts by
     /// which others look for work agree with the shelf.

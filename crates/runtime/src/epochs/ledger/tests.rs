@@ -117,12 +117,7 @@ mod models {
     use thalweg_memory::sync::AtomicU32;
 
     use super::*;
-
-    fn model(body: impl Fn() + Send + Sync + 'static) {
-        let mut builder = loom::model::Builder::new();
-        builder.preemption_bound = builder.preemption_bound.or(Some(2));
-        builder.check(body);
-    }
+    use crate::models::model;
 
     /// The last consumer against the assignment of the end: whoever comes second retrieves the container, once, and sees
     /// what was gathered.
