@@ -1,8 +1,9 @@
 //! Address: tells of each record to which copy of a keyed operator it goes.
 //!
 //! Input      `Record<T>` in any order
-//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives them
-//! State      none
+//! Output     the same records as `Addressed<T>`, with a hash of the key that the operator behind the edge gives them; not
+//!            those that it would make nothing of, if its [`Keys`] can tell
+//! State      none but that of the keys
 //! Emits      at once
 //! Late       nothing is
 //! Watermark  forwarded unchanged
@@ -17,14 +18,14 @@
 //! # }
 //! ```
 //!
-//! It is part of the way to that operator and none of the user's: it has no counts, and a function for keys that panics here is
-//! blamed on the operator that it belongs to.
+//! It is part of the way to that operator and none of the user's: what it counts, and a function for keys that panics here,
+//! are the operator's.
 
 use std::marker::PhantomData;
 
 use thalweg_model::{
-    Addressed, Blame, Counts, Either, Horizon, Input, Keys, Operator, Output, Record, Sharing, StateError,
-    StateReader, StateWriter,
+    Addressed, Allowance, Blame, Counts, Either, EventTime, Flow, Horizon, Input, Keys, Mark, Operator,
+    Output, Record, Sharing, StateError, StateReader, StateWriter,
 };
 
 /// Addresses the records of one input of the operator that `keys` are of; `W` says which input.
@@ -57,8 +58,8 @@ impl<G> By<G> {
 
 impl<T, G: Fn(&T) -> u64 + Clone + Send> Keys<T> for By<G> {
     #[inline(always)]
-    fn hash_of(&self, value: &T) -> u64 {
-        self.blame.on(|| (self.hash)(value))
+    fn address(&mut self, _event_time: EventTime, value: &T) -> Option<u64> {
+        Some(self.blame.on(|| (self.hash)(value)))
     }
 
     fn fork(&self) -> Self {
@@ -156,7 +157,7 @@ where
     }
 
     fn horizon(&self) -> Horizon {
-        Horizon::NONE
+        self.keys.horizon()
     }
 
     #[inline(always)]
@@ -168,30 +169,48 @@ where
     #[inline(always)]
     fn process_one<O: Output<Addressed<T>>>(&mut self, record: Record<T>, output: &mut O) {
         let whole = W::whole(record.value);
-        let key_hash = self.keys.hash_of(&whole);
-        output.push(Record::new(record.event_time, Addressed { key_hash, value: W::part(whole) }));
+        if let Some(key_hash) = self.keys.address(record.event_time, &whole) {
+            output.push(Record::new(record.event_time, Addressed { key_hash, value: W::part(whole) }));
+        }
     }
 
     fn note_read(&mut self, _count: u64) {}
 
-    fn visit_counts(&self, _each: &mut dyn FnMut(&str, Counts)) {}
+    fn on_mark<O: Output<Addressed<T>>>(&mut self, mark: Mark, _output: &mut O) -> Flow {
+        self.keys.on_mark(mark);
+        Flow::Done
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.keys.fund(allowance);
+    }
+
+    fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
+        if let Some((name, counts)) = self.keys.kept_back() {
+            each(name, counts);
+        }
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.keys.state_bytes()
+    }
 
     fn faulted(&self) -> Option<&str> {
         self.keys.faulted()
     }
 
-    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
-        Ok(())
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.keys.save(state)
     }
 
-    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
-        Ok(())
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.keys.load(state)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use thalweg_model::{CountWindows, EventTime};
+    use thalweg_model::CountWindows;
 
     use super::*;
     use crate::{Count, CountAggregate};

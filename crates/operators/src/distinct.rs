@@ -26,6 +26,7 @@
 //! results; a process function could.
 
 mod seen;
+mod sieve;
 
 use std::hash::Hash;
 use std::marker::PhantomData;
@@ -36,10 +37,9 @@ use thalweg_model::{
     Span, State, StateError, StateReader, StateWriter, TumblingWindows, Windowed,
 };
 
-use crate::address::By;
-use crate::key_table::lane_hash;
 use crate::late::{DivertLate, DropLate, LateRule, Lateness};
 use seen::Seen;
+use sieve::Sieve;
 
 /// Tells each key of a window once.
 #[derive(Debug)]
@@ -129,8 +129,8 @@ where
     }
 
     fn keys(&self) -> impl Keys<V> + use<K, V, KeyOf, L> {
-        let key_of = Arc::clone(&self.key_of);
-        By::new(&self.name, move |value: &V| lane_hash(&key_of(value)))
+        // A repeated record may be late nevertheless, and is to be diverted then.
+        Sieve::new(&self.name, self.windows, Arc::clone(&self.key_of), !L::DIVERTS)
     }
 
     #[inline(always)]

@@ -256,6 +256,11 @@ where
         shown.join("; ")
     }
 
+    /// The operator, to look at.
+    pub(crate) fn operator(&self) -> &P {
+        &self.operator
+    }
+
     /// Saves the state and loads it into `fresh`, which goes on in this one's place.
     pub(crate) fn restore_into(mut self, fresh: P) -> Self {
         self.go_on_in(fresh);

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use proptest::prelude::*;
-use thalweg_model::{Either, EventTime, Span, Then};
+use thalweg_model::{Addressed, Either, EventTime, Span, Then};
 
 use super::*;
+use crate::address::{Address, Only};
 use crate::map::Map;
 use crate::purse::Purse;
 use crate::test_bed::{Bed, Collected, Given};
@@ -206,4 +207,104 @@ fn state_survives_any_hash() {
     other.seed(&mut thalweg_model::SeededEntropy::new(99));
     let mut bed = bed.restore_into(other);
     assert_eq!(bed.run("1@5 2@15 3@5 4@5 W100"), "4@9 W100");
+}
+
+/// Its keys in front of it, as where records are dealt to copies.
+type Behind<P> = Then<Then<Address<P, Only>, Map<fn(Addressed<i64>) -> i64>>, Digits>;
+
+fn behind_a_sieve() -> Then<Behind<Sieve<i64, fn(&i64) -> i64>>, Map<fn(Windowed<i64, ()>) -> i64>> {
+    let Digits { windows, key_of, .. } = digits();
+    let keys = Sieve::new("distinct", windows, key_of, true);
+    let part = Map::new("part", (|addressed| addressed.value) as fn(Addressed<i64>) -> i64);
+    let behind = Then::new(Then::new(Address::new(keys), part), digits());
+    Then::new(behind, Map::new("key", (|result| result.key) as fn(Windowed<i64, ()>) -> i64))
+}
+
+/// What an operator called `distinct` has counted, wherever.
+fn counted(operator: &impl Operator<i64>) -> Counts {
+    let mut all = Counts::default();
+    operator.visit_counts(&mut |name, counts| {
+        if name == "distinct" {
+            all = all.plus(counts);
+        }
+    });
+    all
+}
+
+#[test]
+fn repeated_records_stay_where_they_were_made() {
+    let mut bed = Bed::new(behind_a_sieve());
+    assert_eq!(bed.run("1@0 11@5 2@9 1@9 1@15 W10 1@16 1@9 1@9"), "1@9 2@9 1@19 W10");
+    assert_eq!(
+        bed.counts(),
+        "distinct: 3 read, 3 filtered; part: 5 read, 5 forwarded; distinct: 5 read, 3 forwarded, 2 late; \
+         key: 3 read, 3 forwarded",
+    );
+}
+
+/// Late records that are diverted would be lost if they were taken for repeated ones.
+#[test]
+fn where_late_records_are_diverted_all_pass() {
+    let mut keys = Operator::<i64>::keys(&digits().divert_late());
+    assert!((0..10).all(|_| keys.address(EventTime::EPOCH, &1).is_some()));
+    let mut keys = Operator::<i64>::keys(&digits());
+    let (first, second) = [(); 2].map(|()| keys.address(EventTime::EPOCH, &1)).into();
+    assert!(first.is_some() && second.is_none());
+}
+
+/// Where nothing repeats it costs next to nothing, and it is found out when something does.
+#[test]
+fn a_sieve_of_no_use_is_rarely_asked() {
+    let windows = TumblingWindows::new(Span::from_secs(1_000)).unwrap();
+    let mut keys = Sieve::new("all", windows, Arc::new(|value: &i64| *value), true);
+    let mut passed = |values: std::ops::Range<i64>| {
+        let passes = |value: &i64| keys.address(EventTime::EPOCH, &(*value).max(0)).is_some();
+        values.filter(passes).count() as i64
+    };
+    assert_eq!(passed(1..100_000), 99_999);
+    // The next of one key: all that pass unasked, then but the first.
+    let unasked = passed(-300_000..0);
+    assert!((30_000..115_000).contains(&unasked), "{unasked} of 300,000");
+    assert_eq!(passed(-300_000..0), 0);
+}
+
+#[test]
+fn panics_before_a_copy_are_blamed_on_it() {
+    let windows = TumblingWindows::new(Span::from_micros(10)).unwrap();
+    let inverse = Distinct::<i64, _>::new("inverse", windows, |value: &i64| 1 / value);
+    let part = Map::new("part", |addressed: Addressed<i64>| addressed.value);
+    let chain = Then::new(Address::<_, Only>::new(Operator::<i64>::keys(&inverse)), part);
+    assert_eq!(Bed::new(chain).panics("0@1"), "inverse");
+}
+
+proptest! {
+    /// Behind a sieve the same comes out and the same is counted.
+    #[test]
+    fn a_sieve_makes_no_difference(
+        seed: u64,
+        restores: bool,
+        records in proptest::collection::vec((0..40i64, -60..60i64, 0..12u8), 0..150),
+    ) {
+        let (mut input, mut watermark) = (Vec::new(), i64::MIN);
+        for &(value, time, kind) in &records {
+            input.push(format!("{value}@{time}"));
+            if kind == 0 && watermark <= time {
+                watermark = time;
+                input.push(format!("W{time}"));
+            } else if kind == 1 {
+                input.push(format!("I{}", watermark.max(time)));
+            }
+        }
+        let input = format!("{} END", input.join(" "));
+        if restores {
+            let got = Bed::new(behind_a_sieve()).run_restoring(&input, behind_a_sieve);
+            prop_assert_eq!(got, recompute(&input, 10));
+        } else {
+            let mut sieved = behind_a_sieve();
+            sieved.seed(&mut thalweg_model::SeededEntropy::new(seed));
+            let (mut sieved, mut plain) = (Bed::new(sieved), Bed::new(keys()));
+            prop_assert_eq!(sieved.run(&input), plain.run(&input));
+            prop_assert_eq!(counted(sieved.operator()), counted(plain.operator()));
+        }
+    }
 }
