@@ -166,6 +166,11 @@ impl Ingestion {
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
     }
 
+    /// Watermarks below this need not be [noted](Self::note_watermark): none makes a difference.
+    pub(crate) fn next_due(&self) -> EventTime {
+        self.due
+    }
+
     /// Takes note of a watermark before it is set.
     #[inline]
     pub(crate) fn note_watermark(&mut self, watermark: EventTime, now: ProcessingTime) {

@@ -224,10 +224,13 @@ impl<T, I: Input<T>> Input<T> for Prefix<'_, I> {
 }
 
 /// What stands between a source and its chain: counts records, and closes behind the one that makes a watermark
-/// due, so that the mark can be set at its exact position.
+/// due, so that the mark can be set at its exact position. Watermarks that make no difference are passed over: the tracker
+/// gives them out, so that those behind them stand where they would, and nobody else sees them.
 pub(crate) struct Watched<'a, W, O> {
     tracker: &'a mut W,
     output: &'a mut O,
+    /// The least watermark that makes a difference.
+    floor: EventTime,
     /// Records that passed.
     pub(crate) passed: u64,
     /// The watermark to be set behind them.
@@ -235,8 +238,8 @@ pub(crate) struct Watched<'a, W, O> {
 }
 
 impl<'a, W, O> Watched<'a, W, O> {
-    pub(crate) fn new(tracker: &'a mut W, output: &'a mut O) -> Self {
-        Watched { tracker, output, passed: 0, due: None }
+    pub(crate) fn new(tracker: &'a mut W, output: &'a mut O, floor: EventTime) -> Self {
+        Watched { tracker, output, floor, passed: 0, due: None }
     }
 }
 
@@ -253,7 +256,8 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
             "a record is pushed behind a watermark that is due: check room() first (O1)"
         );
         if self.tracker.is_due(&record) {
-            self.due = Some(self.tracker.advance(&record));
+            let watermark = self.tracker.advance(&record);
+            self.due = (self.floor <= watermark).then_some(watermark);
         }
         self.output.push(record);
         self.passed += 1;
@@ -266,32 +270,54 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
             // A watermark may be due already: a source that pushes several runs in one poll asks once too often.
             return;
         }
-        let due_at = self.first_due(input, count);
-        let limit = due_at.map_or(count, |place| place + 1);
         // Before the records are gone.
-        self.due = due_at.map(|place| input.inspect(place, |record| self.tracker.advance(record)));
+        let limit = self.run_of(input, count);
         self.passed += limit as u64;
         self.output.push_all(&mut Prefix { input, limit });
     }
 }
 
 impl<W, O> Watched<'_, W, O> {
-    /// The first of the next `count` records, one at least, that makes a watermark due.
+    /// How many of the next `count` records, one at least, come before the next mark; notes which that is.
     #[inline(always)]
-    fn first_due<T, I: Input<T>>(&mut self, input: &I, count: usize) -> Option<usize>
+    fn run_of<T, I: Input<T>>(&mut self, input: &I, count: usize) -> usize
+    where
+        W: Track<T>,
+    {
+        let mut first = 0;
+        while let Some(place) = self.first_due(input, first, count) {
+            let watermark = input.inspect(place, |record| self.tracker.advance(record));
+            if self.floor <= watermark {
+                self.due = Some(watermark);
+                return place + 1;
+            }
+            first = place + 1;
+        }
+        count
+    }
+
+    /// The first of the records from place `first` up to `count` that makes a watermark due.
+    #[inline(always)]
+    fn first_due<T, I: Input<T>>(&mut self, input: &I, first: usize, count: usize) -> Option<usize>
     where
         W: Track<T>,
     {
         let is_by_stamp = self.tracker.goes_by_stamp();
         let mut is_due = |place: usize| input.inspect(place, |record| self.tracker.is_due(record));
         if !input.is_ascending() || !is_by_stamp {
-            return (0..count).find(|&place| is_due(place));
+            return (first..count).find(|&place| is_due(place));
         }
-        if !is_due(count - 1) {
+        if first == count || !is_due(count - 1) {
             return None;
         }
-        // Event times ascend, so the records that are due are a tail: halve until its first is found.
-        let (mut low, mut high) = (0, count - 1);
+        // Event times ascend, so the records that are due are a tail: look in twice as many places each time, then halve,
+        // until its first is found.
+        let (mut low, mut high, mut stride) = (first, first, 1);
+        while high < count - 1 && !is_due(high) {
+            low = high + 1;
+            high = (high + stride).min(count - 1);
+            stride *= 2;
+        }
         while low < high {
             let middle = low + (high - low) / 2;
             if is_due(middle) { high = middle } else { low = middle + 1 }

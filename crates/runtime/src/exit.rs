@@ -33,6 +33,11 @@ pub trait Exit<T>: Send {
     /// Whether a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
 
+    /// Watermarks below this need not be [set](Exit::mark): none makes a difference.
+    fn next_due(&self) -> EventTime {
+        EventTime::MIN
+    }
+
     /// Sets a mark behind all that was pushed, in a step that began at `now`; only while
     /// [`is_ready`](Exit::is_ready).
     ///

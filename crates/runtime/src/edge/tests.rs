@@ -44,15 +44,23 @@ impl Output<i64> for Written {
     }
 }
 
+/// Microseconds from one watermark to the next, and the least that makes a difference.
+#[derive(Clone, Copy)]
+struct Setting {
+    step: i64,
+    floor: EventTime,
+}
+
 /// Pushes the stamps in batches of so many, one after the other in one poll while they are taken whole, or one by one if
 /// that is none; and writes down records and marks.
-fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batch_records: Option<usize>) -> String {
+fn run<const ASCENDING: bool>(stamps: &[i64], setting: Setting, batch_records: Option<usize>) -> String {
+    let Setting { step, floor } = setting;
     let strategy = WatermarkStrategy::ascending().with_step(Span::from_micros(step));
     let mut tracker = WatermarkTracker::new(strategy);
     let mut written = Written::default();
     let mut next = 0;
     while next < stamps.len() {
-        let mut watched = Watched::new(&mut tracker, &mut written);
+        let mut watched = Watched::new(&mut tracker, &mut written, floor);
         let mut is_whole = true;
         while is_whole && next < stamps.len() {
             let end = batch_records.map_or(stamps.len(), |records| stamps.len().min(next + records));
@@ -75,11 +83,15 @@ fn run<const ASCENDING: bool>(stamps: &[i64], step: i64, batch_records: Option<u
 }
 
 fn check(stamps: &[i64], step: i64, expected: &str) {
-    assert_eq!(run::<false>(stamps, step, None), expected, "one by one");
+    check_above(stamps, Setting { step, floor: EventTime::MIN }, expected);
+}
+
+fn check_above(stamps: &[i64], setting: Setting, expected: &str) {
+    assert_eq!(run::<false>(stamps, setting, None), expected, "one by one");
     for records in 1..=stamps.len() {
-        assert_eq!(run::<false>(stamps, step, Some(records)), expected, "{records} at a time, scanned");
+        assert_eq!(run::<false>(stamps, setting, Some(records)), expected, "{records} at a time, scanned");
         if stamps.is_sorted() {
-            assert_eq!(run::<true>(stamps, step, Some(records)), expected, "{records} at a time, halved");
+            assert_eq!(run::<true>(stamps, setting, Some(records)), expected, "{records} at a time, halved");
         }
     }
 }
@@ -90,4 +102,19 @@ fn marks_stand_behind_the_record_that_makes_them_due() {
     check(&[5, 5, 5, 6], 1, "5 W5 5 5 6 W6");
     check(&[7], 1, "7 W7");
     check(&[9, 3, 20, 1, 21], 10, "9 W9 3 20 W20 1 21");
+}
+
+/// Marks that make no difference are left out; those behind them stand where they stood.
+#[test]
+fn marks_that_make_no_difference_end_no_run() {
+    let above = |step, floor| Setting { step, floor: EventTime::from_micros(floor) };
+    check_above(&[1, 2, 3, 11, 12, 20, 21, 22], above(10, 12), "1 2 3 11 12 20 21 W21 22");
+    check_above(&[1, 2, 3, 11, 12, 20, 21, 22], above(10, 11), "1 2 3 11 W11 12 20 21 W21 22");
+    // Behind 14, though 13 has reached the floor: the last before it was at 10.
+    check_above(&[0, 2, 4, 6, 10, 13, 14, 15, 19], above(4, 13), "0 2 4 6 10 13 14 W14 15 19 W19");
+    check_above(&[1, 2, 3], above(1, 7), "1 2 3");
+    check_above(&[9, 3, 20, 1, 21, 35], above(10, 21), "9 3 20 1 21 35 W35");
+    let many: Vec<i64> = (0..300).map(|n| n / 3).collect();
+    let shown: Vec<String> = many.iter().map(i64::to_string).collect();
+    check_above(&many, above(7, 1_000), &shown.join(" "));
 }

@@ -114,6 +114,10 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
         true
     }
 
+    fn next_due(&self) -> EventTime {
+        self.standing.due
+    }
+
     fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
         self.now = now;
         match (mark, &self.epochs) {

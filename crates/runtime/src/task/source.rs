@@ -153,6 +153,8 @@ where
                 self.end(context.now);
                 continue;
             }
+            // Of the whole query: the chain and all behind it.
+            let floor = self.tail.exit.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
                 let mut output = self.tail.exit.open(context.now);
                 if output.room() == 0 {
@@ -161,14 +163,14 @@ where
                 if MEASURED {
                     // What does not expand needs no more room than it takes records.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
-                    let mut watched = Watched::new(&mut self.tracker, &mut held);
+                    let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                     let (passed, due) = (watched.passed, watched.due);
                     self.tail.chain.process_staged(&mut held.into_input(), &mut output, &mut stages, 0);
                     (polled, passed, due)
                 } else {
                     let mut piped = Piped::new(&mut self.tail.chain, &mut output);
-                    let mut watched = Watched::new(&mut self.tracker, &mut piped);
+                    let mut watched = Watched::new(&mut self.tracker, &mut piped, floor);
                     let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
                     (polled, watched.passed, watched.due)
                 }
