@@ -324,6 +324,12 @@ impl Graph {
         (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
     }
 
+    /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
+    /// Another worker runs it when that one sleeps or is held up.
+    pub fn note_home(&mut self, worker: u32) {
+        self.tasks.last_mut().expect("a task was added").home = Some(worker);
+    }
+
     /// Adds a chain that reads `entry` and writes `exit`.
     pub fn operator<T, N, C, X>(&mut self, name: impl Into<String>, entry: N, chain: C, exit: X)
     where

@@ -204,6 +204,11 @@ impl Planner {
         }
     }
 
+    /// Gives one of several tasks, the one that was added last, a home: each worker has as many of them as others.
+    pub(super) fn settle(&mut self, number: u32) {
+        self.graph.note_home(number % self.keyed_copies());
+    }
+
     /// Plans a piece so that each record is read by the copy of `operator`, its only reader, that has its key.
     pub(super) fn deal<T, C, Q>(&mut self, segment: C, operator: &Q) -> Vec<Several<EdgeEntry<T>>>
     where
