@@ -168,6 +168,12 @@ impl<G: Generate> Paced<G> {
         Paced { event_times, disorder, kept: Kept::none(), ..self }
     }
 
+    /// The same source, of a generator that makes the same values out of memory of its own: so splits of one source need
+    /// not share what they would all write, such as the counts of shared buffers.
+    pub fn with_generator(self, generator: Arc<G>) -> Self {
+        Paced { generator, kept: Kept::none(), ..self }
+    }
+
     /// The same source, ended after `records`.
     pub fn with_limit(self, records: u64) -> Self {
         Paced { end_index: records, ..self }

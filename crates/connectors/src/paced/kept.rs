@@ -1,5 +1,6 @@
 //! Records of a generator that were made and are not taken yet.
 
+use thalweg_memory::prefetch;
 use thalweg_model::{EventTime, Generate, Record};
 
 use super::Disorder;
@@ -17,6 +18,16 @@ pub(super) struct Kept<T> {
     records: Vec<Record<T>>,
     /// The first that is not taken.
     next: usize,
+    /// Which of the records behind these come early, so that their values can be fetched already.
+    ahead: Ahead,
+}
+
+/// Which records of a stretch come early.
+struct Ahead {
+    /// The place of the first.
+    first: u64,
+    /// All bits for a record that does, none for one that does not.
+    masks: Vec<u64>,
 }
 
 impl<T> Kept<T> {
@@ -34,7 +45,7 @@ impl<T> Kept<T> {
 
     /// None, and no memory for any.
     pub(super) fn none() -> Self {
-        Kept { records: Vec::new(), next: 0 }
+        Kept { records: Vec::new(), next: 0, ahead: Ahead { first: 0, masks: Vec::new() } }
     }
 
     /// Forgets what is left.
@@ -74,11 +85,25 @@ impl<T> Kept<T> {
         // Written over, not pushed: there is always room, and no record waits on the stack until that is known.
         let mut places = self.records.iter_mut();
         if let Some(early) = disorder.and_then(|disorder| disorder.early_only()) {
-            let (stretch, ahead) = (times.stretch(next), (early.epoch_records(), early.epoch().as_micros()));
-            for ((offset, place), mask) in places.enumerate().zip(early.early_masks(next)) {
-                // Without a branch: which records are early is as good as random.
-                let (records, micros) = (ahead.0 & mask, ahead.1 & mask.cast_signed());
-                let index = next.saturating_add(offset as u64).saturating_add(records);
+            let (stretch, ahead) = (times.stretch(next), &mut self.ahead);
+            let epoch = (early.epoch_records(), early.epoch().as_micros());
+            let index_of = |place: u64, mask: u64| place.saturating_add(epoch.0 & mask);
+            if ahead.first != next || ahead.masks.is_empty() {
+                ahead.masks.clear();
+                ahead.masks.extend(early.early_masks(next).take(Self::RECORDS));
+            }
+            ahead.first = next.saturating_add(Self::RECORDS as u64);
+            // Without a branch: which records are early is as good as random.
+            let masks = ahead.masks.iter_mut().zip(early.early_masks(ahead.first));
+            for ((offset, place), (mask, later)) in places.enumerate().zip(masks) {
+                if let Some(value) =
+                    generator.place(index_of(ahead.first.saturating_add(offset as u64), later))
+                {
+                    prefetch(value);
+                }
+                let mask = std::mem::replace(mask, later);
+                let index = index_of(next.saturating_add(offset as u64), mask);
+                let micros = epoch.1 & mask.cast_signed();
                 let event_time =
                     EventTime::from_micros(stretch.at(offset).as_micros().saturating_add(micros));
                 *place = Record::new(event_time, generator.value(index, event_time));
@@ -102,6 +127,6 @@ impl<T> Kept<T> {
 
     /// Bytes of the records, without what they hold elsewhere.
     pub(super) fn bytes(&self) -> usize {
-        self.records.capacity() * size_of::<Record<T>>()
+        self.records.capacity() * size_of::<Record<T>>() + self.ahead.masks.capacity() * size_of::<u64>()
     }
 }

@@ -48,6 +48,11 @@ impl Dealt {
         }
     }
 
+    /// How many splits there are, one at least.
+    pub fn split_count(&self) -> usize {
+        usize::try_from(self.splits).expect("it was one")
+    }
+
     /// The places of the run of a split that place `at` belongs to, or else of its first run behind it.
     fn run_at(&self, split: u64, at: u64) -> Range<u64> {
         if self.splits == 1 {
