@@ -37,7 +37,7 @@ where
 {
     run_workers(options.workers, |index, together| {
         let texts = options.generator;
-        let first_event = texts.texts().len() * index / options.workers.get();
+        let first_event = texts.period() * index / options.workers.get();
         let stamps = Stamps::new(EventTime::EPOCH, options.nominal_rate_per_s);
         let source = LineSource { texts, next: first_event as u64, stamps };
         drive(make(source, options.block_records.get()), first_event, options.stop, together)

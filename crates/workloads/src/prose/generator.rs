@@ -12,9 +12,11 @@ use super::vocabulary::Vocabulary;
 /// Text of one buffer, in bytes.
 const BUFFER_BYTES: usize = 64 << 10;
 
-/// An endless sequence of texts; it repeats after as many as there are, a power of two.
+/// An endless sequence of texts; it repeats after a power of two of them.
 pub struct TextGenerator {
     texts: Box<[Text]>,
+    /// In which order they come; none if each comes once, one after the other.
+    order: Option<Box<[u32]>>,
     /// Of the buffers that they lie in.
     buffer_bytes: usize,
     /// How many texts in a row are taken in turn, and over how many records; none if all are.
@@ -82,24 +84,34 @@ impl TextGenerator {
     /// As many of these texts as `count` says, each where `draw` finds it among them; they lie in memory once.
     ///
     /// # Panics
-    /// If `count` is no power of two.
+    /// If `count` is no power of two, or `draw` finds one that is not there.
     pub(crate) fn drawn(self, count: usize, mut draw: impl FnMut() -> usize) -> Self {
-        let texts = (0..count).map(|_| self.texts[draw()].clone()).collect();
-        TextGenerator::in_turn(texts, self.buffer_bytes)
+        assert!(count.is_power_of_two(), "{count} texts are no power of two");
+        let place = |at: usize| {
+            assert!(at < self.texts.len(), "text {at} of {}", self.texts.len());
+            u32::try_from(at).expect("there are fewer texts than bytes of them")
+        };
+        let order = (0..count).map(|_| place(draw())).collect();
+        TextGenerator { order: Some(order), ..self }
     }
 
     fn in_turn(texts: Vec<Text>, buffer_bytes: usize) -> Self {
         assert!(texts.len().is_power_of_two(), "{} texts are no power of two", texts.len());
-        TextGenerator { texts: texts.into(), buffer_bytes, moods: None }
+        TextGenerator { texts: texts.into(), order: None, buffer_bytes, moods: None }
+    }
+
+    /// Texts after which the sequence repeats.
+    pub(crate) fn period(&self) -> usize {
+        self.order.as_ref().map_or(self.texts.len(), |order| order.len())
     }
 
     /// The same texts, one kind after the other.
     pub(crate) fn with_moods(self, moods: Moods) -> Self {
-        assert!(moods.texts.is_power_of_two() && moods.texts <= self.texts.len(), "{moods:?}");
+        assert!(moods.texts.is_power_of_two() && moods.texts <= self.period(), "{moods:?}");
         TextGenerator { moods: Some(moods), ..self }
     }
 
-    /// All texts.
+    /// The texts, each once.
     pub fn texts(&self) -> &[Text] {
         &self.texts
     }
@@ -113,7 +125,10 @@ impl TextGenerator {
                 (index / records) as usize * texts + (index as usize & (texts - 1))
             }
         };
-        place & (self.texts.len() - 1)
+        match &self.order {
+            None => place & (self.texts.len() - 1),
+            Some(order) => order[place & (order.len() - 1)] as usize,
+        }
     }
 }
 
@@ -136,7 +151,8 @@ impl Generate for TextGenerator {
     }
 
     fn cache_bytes(&self) -> usize {
-        size_of_val(&*self.texts) + self.buffer_bytes
+        let order_bytes = self.order.as_ref().map_or(0, |order| size_of_val(&**order));
+        size_of_val(&*self.texts) + order_bytes + self.buffer_bytes
     }
 }
 
