@@ -122,6 +122,14 @@ pub fn rate(text: &str) -> Result<Rate, String> {
     }
 }
 
+/// Records per second, such as `1000`, `2.5M`, `10k`.
+pub fn rate_per_second(text: &str) -> Result<u64, String> {
+    match rate(text)? {
+        Rate::PerSecond(rate_per_s) => Ok(rate_per_s),
+        Rate::Max => Err("`max` is no number of records/s".to_owned()),
+    }
+}
+
 /// A setting of the engine, such as `384`, within its bounds.
 pub fn within(limit: &'static Limit) -> impl Fn(&str) -> Result<u64, String> + Clone {
     move |text| {

@@ -19,7 +19,7 @@ use super::ablate::{self, Ablate};
 use super::chain;
 use super::drive::Until;
 use super::parallel::ParallelOption;
-use super::workload::{Facts, Workload};
+use super::workload::Workload;
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
 
@@ -72,6 +72,10 @@ pub struct BenchArgs {
     /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
     #[arg(long, allow_hyphen_values = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
+    /// Records per second of event time where the generator is drained: how many a window has [default: 10M for ysb and nyt,
+    /// 1M for grep, wordcount, distinct and tweets, 2M for join, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = options::rate_per_second)]
+    pub nominal_rate: Option<u64>,
     /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
     /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
@@ -147,10 +151,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
-    /// Memory that edges, state and buffers may hold, such as 256MiB.
+    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB; 512MiB for join, which keeps some two
+    /// million records].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
-    #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES), default_value = "256MiB")]
-    pub memory_budget: u64,
+    #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
+    pub memory_budget: Option<u64>,
     /// How to write the figures.
     #[arg(long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
@@ -265,16 +270,22 @@ impl BenchArgs {
             chunk_blocks: within_32_bits(self.chunk_blocks),
             ..EdgeLimits::default()
         };
-        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(self.memory_budget);
+        let memory_budget_bytes = self.memory_budget.unwrap_or(self.workload.facts().memory_budget_bytes);
+        let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
+    }
+
+    /// Records per second of event time, of all streams together, where the generator is drained.
+    pub fn nominal_rate_per_s(&self) -> u64 {
+        self.nominal_rate.unwrap_or(self.workload.facts().nominal_rate_per_s)
     }
 
     /// The pace of each source of a generated workload, from now on.
     pub fn pace(&self) -> Pace {
-        let Facts { nominal_rate_per_s, streams, .. } = self.workload.facts();
+        let streams = self.workload.facts().streams;
         match self.rate {
             Rate::Max => {
-                let nominal_rate_per_s = nominal_rate_per_s / streams;
+                let nominal_rate_per_s = self.nominal_rate_per_s() / streams;
                 Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
             }
             Rate::PerSecond(rate_per_s) => {

@@ -25,7 +25,7 @@ impl Settings {
             let number = usize::try_from(number).ok().and_then(NonZeroUsize::new);
             number.expect("the option's bounds lie between 1 and a million")
         };
-        let nominal_rate_per_s = NonZeroU64::new(args.workload.facts().nominal_rate_per_s);
+        let nominal_rate_per_s = NonZeroU64::new(args.nominal_rate_per_s());
         Settings {
             workers: at_least_one(args.workers),
             block_records: at_least_one(args.block_records),

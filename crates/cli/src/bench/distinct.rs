@@ -1,12 +1,12 @@
 //! `bench distinct`: the query, or the loop it is measured against, from generated requests or a web server's log.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use anyhow::Result;
 use thalweg::{Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::{RowError, RowWriter};
 use thalweg_workloads::distinct::{self, loops, query, weblog};
+use thalweg_workloads::prose::TextGenerator;
 use thalweg_workloads::reference::distinct::{DistinctRow, distinct_rows, recorded_request};
 use thalweg_workloads::reference::lines::LineInput;
 
@@ -23,10 +23,9 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if let Some(input) = &args.input {
         return lines::run_recorded(args, &Distinct, input, interrupt);
     }
-    let generator = Arc::new(distinct::generator(args.seed));
     match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &Distinct, &generator, loops::run, row_of)),
-        None => lines::run_generated(args, &Distinct, &generator, interrupt),
+        Some(kind) => Ok(lines::run_loop(args, kind, &Distinct, loops::run, row_of)),
+        None => lines::run_generated(args, &Distinct, interrupt),
     }
 }
 
@@ -34,6 +33,10 @@ struct Distinct;
 
 impl LineWorkload for Distinct {
     type Row = DistinctRow;
+
+    fn generator(seed: u64) -> TextGenerator {
+        distinct::generator(seed)
+    }
 
     fn plan<S>(
         &self,

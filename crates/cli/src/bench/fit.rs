@@ -98,22 +98,19 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
             "--out-of-order is {span}, but generated records are shuffled over at most {DISORDER_MAX}"
         ));
     }
-    if let Rate::PerSecond(rate_per_s) = args.rate
-        && rate_per_s % facts.streams != 0
-    {
+    let (option, rate_per_s) = match args.rate {
+        Rate::PerSecond(rate_per_s) => ("rate", rate_per_s),
+        Rate::Max => ("nominal-rate", args.nominal_rate_per_s()),
+    };
+    if rate_per_s % facts.streams != 0 {
         let streams = facts.streams;
         return Some(format!(
-            "--rate is {rate_per_s} records/s, but the {streams} streams of {name} share it; take a multiple of {streams}"
+            "--{option} is {rate_per_s} records/s, but the {streams} streams of {name} share it; take a multiple of {streams}"
         ));
     }
-    match (args.rate, facts.rate_per_s_max) {
-        (Rate::PerSecond(rate_per_s), Some(max)) if max < rate_per_s => {
-            let problem =
-                format!("--rate is {rate_per_s} records/s, but {name} has no room for more than {max}");
-            Some(format!("{problem}; take less of it and more --queries"))
-        }
-        _ => None,
-    }
+    let max = facts.rate_per_s_max.filter(|&max| max < rate_per_s)?;
+    let problem = format!("--{option} is {rate_per_s} records/s, but {name} has no room for more than {max}");
+    Some(format!("{problem}; take less of it and more --queries"))
 }
 
 /// What a hand-written loop does not have.
@@ -203,13 +200,17 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         ];
         (engine_only, "on a hand-written loop, which runs without the engine")
     } else if args.input.is_some() {
-        (&["seconds", "warmup", "seed", "late_share"], "on recorded input, which is read to its end")
+        let generated_only = &["nominal_rate", "seconds", "warmup", "seed", "late_share"];
+        (generated_only, "on recorded input, which is read to its end")
     } else {
         (&["on_bad"], "on generated input, which has no lines")
     };
     let is_given = |id: &&&str| given.value_source(id) == Some(ValueSource::CommandLine);
     let note = |id: &&str| format!("--{} has no effect {why}", id.replace('_', "-"));
     let mut notes: Vec<String> = idle.iter().filter(is_given).map(note).collect();
+    if args.input.is_none() && args.rate != Rate::Max && is_given(&&"nominal_rate") {
+        notes.push("--nominal-rate has no effect on generated input that comes at a --rate".to_owned());
+    }
     if args.api.loop_kind().is_none() && args.parallel() == ParallelOption::Serial {
         let of_epochs = args.ablate.iter().filter(|&&what| what != Ablate::NoPriority).copied();
         let names = ablate::names(&of_epochs.collect::<Vec<_>>());

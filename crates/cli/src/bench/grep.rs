@@ -1,11 +1,10 @@
 //! `bench grep`: the query, or the loop it is measured against, from generated or recorded lines.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use thalweg::{Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::grep::{self, Found, loops, query};
+use thalweg_workloads::prose::TextGenerator;
 use thalweg_workloads::reference::grep::{GrepRow, grep_rows};
 use thalweg_workloads::reference::lines::LineInput;
 
@@ -22,10 +21,9 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if let Some(input) = &args.input {
         return lines::run_recorded(args, &Grep, input, interrupt);
     }
-    let generator = Arc::new(grep::generator(args.seed));
     match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &Grep, &generator, loops::run, row_of)),
-        None => lines::run_generated(args, &Grep, &generator, interrupt),
+        Some(kind) => Ok(lines::run_loop(args, kind, &Grep, loops::run, row_of)),
+        None => lines::run_generated(args, &Grep, interrupt),
     }
 }
 
@@ -33,6 +31,10 @@ struct Grep;
 
 impl LineWorkload for Grep {
     type Row = GrepRow;
+
+    fn generator(seed: u64) -> TextGenerator {
+        grep::generator(seed)
+    }
 
     fn plan<S>(
         &self,

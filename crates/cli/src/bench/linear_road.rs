@@ -21,7 +21,7 @@ const VALUE_SHOWN_CHARS_MAX: usize = 60;
 /// Traffic from the seed, as dense as the pace wants it.
 pub fn generator(args: &BenchArgs) -> LrbGenerator {
     let rate_per_s = match args.rate {
-        Rate::Max => args.workload.facts().nominal_rate_per_s,
+        Rate::Max => args.nominal_rate_per_s(),
         Rate::PerSecond(rate_per_s) => rate_per_s,
     };
     let rate_per_s = NonZeroU64::new(rate_per_s).expect("rates are above zero");

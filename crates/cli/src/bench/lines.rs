@@ -33,6 +33,9 @@ pub trait LineWorkload {
     /// Its rows of results.
     type Row: Row + Send + 'static;
 
+    /// Lines that follow from a seed.
+    fn generator(seed: u64) -> TextGenerator;
+
     /// The query called `name`, and the rows that it will have kept.
     fn plan<S>(
         &self,
@@ -68,19 +71,27 @@ fn lines_of(generator: &TextGenerator) -> Vec<&str> {
     generator.texts().iter().map(Text::as_str).collect()
 }
 
-/// Runs the queries from generated lines.
+/// Runs the queries from generated lines. Every split has buffers of its own, as the readers of a log's partitions have: if
+/// they shared them, workers would meet at the count of each.
 pub fn run_generated<W: LineWorkload>(
     args: &BenchArgs,
     workload: &W,
-    generator: &Arc<TextGenerator>,
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let _cache = reserve_cache(&engine, &**generator)?;
     let offered = Offered::of(args);
+    let (mut generators, mut caches) = (Vec::new(), Vec::new());
+    for _ in 0..offered.split_count() {
+        let generator = Arc::new(W::generator(args.seed));
+        caches.push(reserve_cache(&engine, &*generator)?);
+        generators.push(generator);
+    }
+    let generator = generators.first().expect("a stream has a split");
     let mut planned = Vec::new();
     for name in args.query_names() {
-        planned.push(workload.plan(args, &name, offered.splits(args, generator)?)?);
+        let splits = offered.splits(args, generator)?.into_iter().zip(&generators);
+        let splits = splits.map(|(split, generator)| split.with_generator(Arc::clone(generator)));
+        planned.push(workload.plan(args, &name, splits)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -143,11 +154,11 @@ pub fn run_loop<W: LineWorkload, R>(
     args: &BenchArgs,
     kind: LoopKind,
     workload: &W,
-    generator: &TextGenerator,
     run: impl Fn(LoopOptions<'_>) -> LoopReport<R>,
     row_of: fn(&R) -> W::Row,
 ) -> Figures {
     let Settings { workers, block_records, nominal_rate_per_s } = Settings::of(args);
+    let generator = &W::generator(args.seed);
     let run = |stop| run(LoopOptions { workers, block_records, stop, nominal_rate_per_s, generator });
     by_hand::figures(args, kind, run, |worker| {
         let mut inputs = (0..worker.events).map(|index| LineInput {

@@ -68,6 +68,11 @@ impl Offered {
         Ok(source.with_disorder(args.out_of_order, args.seed).with_early(args.early()))
     }
 
+    /// How many splits a stream has: one at least, no more than are made of it.
+    pub fn split_count(&self) -> usize {
+        self.dealt.split_count()
+    }
+
     /// The splits of a query's only stream.
     pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
         Ok(self.source(args, generator)?.splits(self.splits))

@@ -15,7 +15,7 @@ use crate::failure;
 /// memory, and the run goes without the reference.
 const ROWS_MAX: u64 = 10_000_000;
 
-/// The rows that a query has kept; none if there were too many.
+/// The rows that a query has kept, once it has ended; none if there were too many.
 pub struct Kept<R>(Arc<Mutex<Option<Vec<R>>>>);
 
 /// Writes a result as CSV.
@@ -24,6 +24,8 @@ pub type WriteRow<T> = fn(&Record<T>, &mut RowWriter);
 /// Rows of type `R` of the results of type `T`.
 pub struct Rows<T, R> {
     row_of: fn(&Record<T>) -> R,
+    /// None if there were too many.
+    rows: Option<Vec<R>>,
     kept: Kept<R>,
     rows_max: u64,
     csv: Option<CsvSink<T, WriteRow<T>>>,
@@ -38,9 +40,9 @@ impl<T, R> Rows<T, R> {
     ) -> Result<(Self, Kept<R>)> {
         let csv = file.map(|path| CsvSink::create(Arc::new(RealDisk), path, write)).transpose();
         let csv = csv.map_err(|error| failure::of_connector(&error))?;
-        let rows = Arc::new(Mutex::new(Some(Vec::new())));
-        let kept = || Kept(Arc::clone(&rows));
-        Ok((Rows { row_of, kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
+        let done = Arc::new(Mutex::new(None));
+        let kept = || Kept(Arc::clone(&done));
+        Ok((Rows { row_of, rows: Some(Vec::new()), kept: kept(), rows_max: ROWS_MAX, csv }, kept()))
     }
 
     /// The same, keeping at most `rows_max` rows: as many as the reference could be asked about.
@@ -63,18 +65,6 @@ impl<R> Kept<R> {
     fn lock(&self) -> MutexGuard<'_, Option<Vec<R>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
-
-    /// Keeps a row, if it is not one too many.
-    fn keep(&self, row: R, rows_max: u64) {
-        let mut kept = self.lock();
-        if let Some(rows) = &mut *kept {
-            if (rows.len() as u64) < rows_max {
-                rows.push(row);
-            } else {
-                *kept = None;
-            }
-        }
-    }
 }
 
 /// The first difference between expected and found rows, in words.
@@ -84,11 +74,18 @@ pub fn difference<R: Row>(expected: &[R], found: &[R]) -> Option<String> {
 
 impl<T: 'static, R: Send> Sink<T> for Rows<T, R> {
     fn write(&mut self, record: Record<T>) -> Result<(), Fault> {
-        self.kept.keep((self.row_of)(&record), self.rows_max);
+        if let Some(rows) = &mut self.rows {
+            if (rows.len() as u64) < self.rows_max {
+                rows.push((self.row_of)(&record));
+            } else {
+                self.rows = None;
+            }
+        }
         self.csv.as_mut().map_or(Ok(()), |csv| csv.write(record))
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
+        *self.kept.lock() = self.rows.take();
         self.csv.as_mut().map_or(Ok(()), Sink::finish)
     }
 }
@@ -103,6 +100,8 @@ mod tests {
         let (sink, kept) = Rows::new(|record: &Record<u64>| record.value, None, |_, _| ()).unwrap();
         let mut sink = sink.keeping(rows_max);
         (0..rows).for_each(|row| sink.write(Record::new(EventTime::EPOCH, row)).unwrap());
+        assert!(!kept.is_whole(), "there are none before the end");
+        sink.finish().unwrap();
         kept
     }
 

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use thalweg::{Coded, Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::prose::LoopOptions;
+use thalweg_workloads::prose::TextGenerator;
 use thalweg_workloads::prose::vocabulary::SCORED;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::tweets::{TweetsRow, lexicon_of_lines, tweets_rows};
@@ -28,11 +29,10 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     }
     let names: Vec<String> = args.query_names().iter().map(|name| format!("{name}.csv")).collect();
     files::refuse_one_for_two(args, &names, None)?;
-    let generator = Arc::new(tweets::generator(args.seed));
     let run = |options: LoopOptions<'_>| loops::run(options, &workload.lexicon);
     match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &workload, &generator, run, row_of)),
-        None => lines::run_generated(args, &workload, &generator, interrupt),
+        Some(kind) => Ok(lines::run_loop(args, kind, &workload, run, row_of)),
+        None => lines::run_generated(args, &workload, interrupt),
     }
 }
 
@@ -59,6 +59,10 @@ impl Tweets {
 
 impl LineWorkload for Tweets {
     type Row = TweetsRow;
+
+    fn generator(seed: u64) -> TextGenerator {
+        tweets::generator(seed)
+    }
 
     fn plan<S>(
         &self,

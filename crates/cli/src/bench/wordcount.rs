@@ -1,10 +1,9 @@
 //! `bench wordcount`: the query, or the loop it is measured against, from generated or recorded lines.
 
-use std::sync::Arc;
-
 use anyhow::Result;
 use thalweg::{Graph, Query, Record, Source, Text, Windowed};
 use thalweg_connectors::RowWriter;
+use thalweg_workloads::prose::TextGenerator;
 use thalweg_workloads::reference::lines::LineInput;
 use thalweg_workloads::reference::wordcount::{WordRow, word_rows};
 use thalweg_workloads::wordcount::{self, loops, query};
@@ -22,10 +21,9 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     if let Some(input) = &args.input {
         return lines::run_recorded(args, &WordCount, input, interrupt);
     }
-    let generator = Arc::new(wordcount::generator(args.seed));
     match args.api.loop_kind() {
-        Some(kind) => Ok(lines::run_loop(args, kind, &WordCount, &generator, loops::run, row_of)),
-        None => lines::run_generated(args, &WordCount, &generator, interrupt),
+        Some(kind) => Ok(lines::run_loop(args, kind, &WordCount, loops::run, row_of)),
+        None => lines::run_generated(args, &WordCount, interrupt),
     }
 }
 
@@ -33,6 +31,10 @@ struct WordCount;
 
 impl LineWorkload for WordCount {
     type Row = WordRow;
+
+    fn generator(seed: u64) -> TextGenerator {
+        wordcount::generator(seed)
+    }
 
     fn plan<S>(
         &self,

@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use thalweg::Span;
+use thalweg_runtime::limits;
 use thalweg_workloads::join;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::generator::RECORDS_PER_XWAY_S;
@@ -42,10 +43,12 @@ pub struct Facts {
     pub name: &'static str,
     /// The windows that it counts in; none if they are part of its rules and cannot be chosen.
     pub windows: Option<Windows>,
-    /// Records per second of event time, unless `--rate` says otherwise.
+    /// Records per second of event time, unless `--rate` or `--nominal-rate` says otherwise.
     pub nominal_rate_per_s: u64,
     /// How many streams share the rate, each as much of it as others.
     pub streams: u64,
+    /// Of edges, state and buffers, unless `--memory-budget` says otherwise.
+    pub memory_budget_bytes: u64,
     /// The most that `--rate` may be, if that is less than a generator's pace can be.
     pub rate_per_s_max: Option<u64>,
     /// Whether it takes `--input`.
@@ -85,6 +88,7 @@ const YSB: Facts = Facts {
     }),
     nominal_rate_per_s: 10_000_000,
     streams: 1,
+    memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
     rate_per_s_max: None,
     is_recorded: false,
     has_tolls: false,
@@ -177,6 +181,8 @@ const JOIN: Facts = Facts {
     windows: None,
     nominal_rate_per_s: 2 * join::RECORDS_PER_S,
     streams: 2,
+    // It keeps a second of either stream, and with two workers what one stream is ahead of the other: 130 to 240 MiB.
+    memory_budget_bytes: 512 << 20,
     has_cycle: false,
     loops: &[join::loops::KIND],
     ..YSB
