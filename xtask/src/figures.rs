@@ -6,12 +6,14 @@
 //! - [`mod@bench`]: runs the program, once for each side and round;
 //! - [`table`]: medians and spreads beside their targets, as Markdown;
 //! - [`speeds`], [`latency`], [`idle`], [`load`], [`queries`]: a section each, which is a table with its sides;
+//! - [`machine`]: what the machine itself takes from whoever runs on it;
 //! - [`scheduling`]: of every run of the engine, the time that went into choosing tasks.
 
 mod bench;
 mod idle;
 mod latency;
 mod load;
+mod machine;
 mod queries;
 mod scheduling;
 mod speeds;
@@ -37,7 +39,7 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 10] = [
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 12] = [
     ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
     ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
@@ -46,8 +48,10 @@ const SECTIONS: [(&str, fn() -> Box<dyn Section>); 10] = [
     ("queries", || Box::new(queries::Queries::default())),
     ("scaling", || Box::new(speeds::Speeds::of(speeds::SCALING))),
     ("disorder", || Box::new(speeds::Speeds::of(speeds::DISORDER))),
+    ("early", || Box::new(speeds::Speeds::of(speeds::EARLY))),
     ("load-two", || Box::new(load::Load::of(load::TWO))),
     ("load-taxis", || Box::new(load::Load::of(load::TAXIS))),
+    ("machine", || Box::new(machine::Machine::default())),
 ];
 
 /// What to measure, and how long.

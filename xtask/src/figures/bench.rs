@@ -106,6 +106,11 @@ impl<'a> Bench<'a> {
         Bench { run, seconds, round: Vec::new(), shares: Vec::new() }
     }
 
+    /// How long to measure what would take so many seconds.
+    pub(super) fn seconds(&self, own: f64) -> f64 {
+        self.seconds.unwrap_or(own)
+    }
+
     /// From here on everything is measured anew.
     pub(super) fn begin_round(&mut self) {
         self.round.clear();
@@ -122,7 +127,7 @@ impl<'a> Bench<'a> {
             return Ok(figures.clone());
         }
         eprintln!("   {title}");
-        let seconds = self.seconds.unwrap_or(*seconds);
+        let seconds = self.seconds(*seconds);
         let figures = (self.run)(&format!("{options} --seconds {seconds}")).map(Figures)?;
         // The hand-written loops choose nothing.
         if let (true, Ok(share)) = (*workers != Workers::Idle, figures.number("/scheduling_share")) {

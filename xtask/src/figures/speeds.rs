@@ -191,6 +191,33 @@ pub(super) const DISORDER: Lines = Lines {
     speeds: disorder! { "ysb", "nyt", "wordcount", "netmon", "grep", },
 };
 
+/// The same at a rate of event time at which an epoch is a whole number of the generator's periods: then a record that comes
+/// early is read where that is which would come in its time, and what is lost is the engine's.
+macro_rules! early {
+    ($($workload:literal: $rate:literal,)*) => {
+        &[$(
+            Speed {
+                title: concat!("`", $workload, "`, made as if some came early"),
+                options: concat!($workload, " --workers 2 --nominal-rate ", $rate, " --late-share 0.001"),
+                ceiling: None,
+                of_ceiling_min: None,
+            },
+            Speed {
+                title: concat!("`", $workload, "`, 40 % an epoch early"),
+                options: concat!($workload, " --workers 2 --nominal-rate ", $rate, " --late-share 40"),
+                ceiling: Some(LINE_BEFORE),
+                of_ceiling_min: Some(0.93),
+            },
+        )*]
+    };
+}
+
+/// Records out of order, from generators that read one place of their caches.
+pub(super) const EARLY: Lines = Lines {
+    head: "Two workers, an epoch is a whole number of the generator's periods, M records/s",
+    speeds: early! { "ysb": 10485760, "netmon": 1000000, },
+};
+
 /// A run of so many seconds drains some hundred million events.
 const SECONDS: f64 = 5.0;
 
@@ -262,7 +289,7 @@ mod tests {
     /// A line that refers to the one before it is of the same workload.
     #[test]
     fn lines_refer_to_their_own_workload() {
-        for Lines { speeds, .. } in [SCALING, DISORDER] {
+        for Lines { speeds, .. } in [SCALING, DISORDER, EARLY] {
             for (place, speed) in speeds.iter().enumerate() {
                 let workload = |speed: &Speed| speed.options.split(' ').next().map(str::to_owned);
                 let of = speed.ceiling.map(|ceiling| &speeds[ceiling_of(ceiling, place)]);

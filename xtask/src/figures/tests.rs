@@ -15,8 +15,10 @@ fn no_name_means_every_section() {
         "queries",
         "scaling",
         "disorder",
+        "early",
         "load-two",
         "load-taxis",
+        "machine",
     ];
     assert_eq!(planned(&[]), Ok(Plan { sections, rounds: 5, seconds: None }));
 }
@@ -27,7 +29,8 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, disorder, load-two, load-taxis";
+const SECTIONS: &str =
+    "speeds, roads, latency, idle, load, queries, scaling, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn what_is_wrong_is_told() {
