@@ -1,11 +1,18 @@
 //! The contract of policies, and their names.
 
+pub mod ageing;
+pub mod chain;
+pub mod congestion;
+mod downstream;
 pub mod enjima;
 pub mod fcfs;
+pub mod highest_rate;
+pub mod min_cost;
 pub mod min_latency;
 pub mod output_cost;
 pub mod round_robin;
 pub mod streambox;
+mod turns;
 
 use std::fmt;
 
@@ -130,9 +137,35 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
+/// Makes a policy.
+type Make = fn() -> Box<dyn Policy>;
+
+/// Every policy with the name by which users choose it, the default first.
+const POLICIES: [(&str, Make); 15] = [
+    (enjima::NAME, || Box::new(enjima::Enjima::default())),
+    (enjima::STRICT_NAME, || Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
+    (fcfs::NAME, || Box::new(fcfs::Fcfs::default())),
+    (round_robin::NAME, || Box::new(round_robin::RoundRobin::default())),
+    (min_latency::NAME, || Box::new(min_latency::MinLatency::default())),
+    (min_latency::AGEING_NAME, || aged(min_latency::AGEING_NAME, min_latency::MinLatency::default())),
+    (min_cost::NAME, || Box::new(min_cost::MinCost::default())),
+    (highest_rate::NAME, || Box::new(highest_rate::HighestRate::default())),
+    (highest_rate::AGEING_NAME, || aged(highest_rate::AGEING_NAME, highest_rate::HighestRate::default())),
+    (chain::NAME, || Box::new(chain::Chain::default())),
+    (chain::AGEING_NAME, || aged(chain::AGEING_NAME, chain::Chain::default())),
+    (streambox::NAME, || Box::new(streambox::StreamBox::default())),
+    (congestion::NAME, || Box::new(congestion::Congestion::default())),
+    (congestion::V1_NAME, || Box::new(congestion::Congestion::v1())),
+    (congestion::AGEING_NAME, || aged(congestion::AGEING_NAME, congestion::Congestion::default())),
+];
+
+fn aged<P: Policy + 'static>(name: &'static str, policy: P) -> Box<dyn Policy> {
+    Box::new(ageing::Ageing::new(name, policy))
+}
+
 /// The names of all policies, the default first.
 pub fn names() -> Vec<&'static str> {
-    vec![enjima::NAME, enjima::STRICT_NAME, fcfs::NAME, round_robin::NAME, min_latency::NAME, streambox::NAME]
+    POLICIES.iter().map(|(name, _)| *name).collect()
 }
 
 /// The policy called `name`.
@@ -140,15 +173,8 @@ pub fn names() -> Vec<&'static str> {
 /// # Errors
 /// [`UnknownPolicy`], whose message lists those there are.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
-    match name {
-        enjima::NAME => Ok(Box::new(enjima::Enjima::default())),
-        enjima::STRICT_NAME => Ok(Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
-        fcfs::NAME => Ok(Box::new(fcfs::Fcfs::default())),
-        round_robin::NAME => Ok(Box::new(round_robin::RoundRobin::default())),
-        min_latency::NAME => Ok(Box::new(min_latency::MinLatency::default())),
-        streambox::NAME => Ok(Box::new(streambox::StreamBox::default())),
-        _ => Err(UnknownPolicy(name.to_owned())),
-    }
+    let known = POLICIES.iter().find(|(known, _)| *known == name);
+    known.map(|(_, make)| make()).ok_or_else(|| UnknownPolicy(name.to_owned()))
 }
 
 #[cfg(test)]

@@ -12,6 +12,32 @@ use crate::policy::{Policy, Refresh};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
+/// An operator: cost in ns, selectivity, readers.
+pub(crate) type Row<'a> = (f64, f64, &'a [u32]);
+
+/// Operators that can run, upstream before downstream.
+pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
+    let state = |&(cost_ns_per_record, selectivity, _): &Row<'_>| OperatorState {
+        pending: 1,
+        cost_ns_per_record,
+        selectivity,
+        ..OperatorState::default()
+    };
+    Snapshot {
+        operators: rows.iter().map(|row| Some(state(row))).collect(),
+        downstream: rows.iter().map(|row| row.2.iter().copied().map(OperatorId).collect()).collect(),
+        order: (0..rows.len() as u32).map(OperatorId).collect(),
+        ..Snapshot::default()
+    }
+}
+
+/// The scores of all operators, none of which may be without.
+pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
+    policy.prepare(snapshot);
+    let score = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run").score;
+    snapshot.order.iter().map(score).collect()
+}
+
 /// What a task is.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {

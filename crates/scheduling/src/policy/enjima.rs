@@ -25,14 +25,13 @@
 mod shares;
 mod thresholds;
 
-use thalweg_model::ProcessingTime;
-
 use self::shares::Share;
 pub use self::thresholds::ThresholdRange;
 use self::thresholds::Thresholds;
+use crate::policy::ageing::{Patience, STARVATION_NS};
 use crate::policy::output_cost::{self, MIN_SELECTIVITY, OutputCost, OutputCosts};
 use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Origin, Quantum, Rank};
+use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
 /// The name by which users choose it.
@@ -40,8 +39,7 @@ pub const NAME: &str = "enjima";
 /// The name of the literal form.
 pub const STRICT_NAME: &str = "enjima_strict";
 
-/// The classes of its ranks.
-const STARVING: u8 = 0;
+/// The classes of its ranks, behind that of the starving.
 const ELIGIBLE: u8 = 1;
 const NOT_ELIGIBLE: u8 = 2;
 
@@ -64,8 +62,7 @@ pub struct EnjimaSettings {
     /// N_min, the least quantum, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
     /// The starvation bound, in ns: an operator that has waited for longer comes before all others. It waits since its
-    /// oldest input arrived or its last run ended, whichever is later. Ours: 10 rounds of 1 ms; longer than the rounds
-    /// that the paper finds good (1 to 5 ms), shorter than a delay that people notice.
+    /// oldest input arrived or its last run ended, whichever is later. Ours: [`STARVATION_NS`].
     pub starvation_ns: u64,
     /// Queries whose priorities differ by less than this factor share evenly when both always have work; beyond it the
     /// better one goes first, as in the paper. 1 switches it off. Ours: 2, since the measured costs of equal queries
@@ -90,7 +87,7 @@ impl Default for EnjimaSettings {
             idle_threshold_ns: ThresholdRange { start: 1e6, min: 1e3, max: 1e8, max_step: 1e7 },
             adapt_every_samples: 10,
             min_quantum_records: 1_000,
-            starvation_ns: 10_000_000,
+            starvation_ns: STARVATION_NS,
             share_band: 2.0,
             share_lead_ns: 5e6,
         }
@@ -102,7 +99,7 @@ impl Default for EnjimaSettings {
 pub struct Enjima {
     settings: EnjimaSettings,
     is_strict: bool,
-    origin: Origin,
+    patience: Patience,
     costs: OutputCosts,
     /// By [`QueryId`]; those of queries that have ended are as new.
     queries: Vec<QueryPlan>,
@@ -153,7 +150,7 @@ impl Enjima {
         Enjima {
             settings,
             is_strict: false,
-            origin: Origin::default(),
+            patience: Patience::default(),
             costs: OutputCosts::new(settings.output_cost, settings.min_selectivity),
             queries: Vec::new(),
             operators: Vec::new(),
@@ -266,7 +263,7 @@ impl Policy for Enjima {
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {
-        self.origin.renew(snapshot.now);
+        self.patience.begin_round(snapshot.now);
         self.costs.update(snapshot);
         self.plan_queries(snapshot);
         self.plan_operators(snapshot);
@@ -280,9 +277,9 @@ impl Policy for Enjima {
             _ => self.plan_of_newcomer(state, operator),
         };
         if !self.is_strict {
-            let waits_since: ProcessingTime = state.oldest_pending.max(state.last_run_ended);
-            if snapshot.now.nanos_since(waits_since) > self.settings.starvation_ns {
-                return Some(Rank { class: STARVING, score: self.origin.score(waits_since), tie: plan.tie });
+            let starving = self.patience.rank(snapshot.now, state, self.settings.starvation_ns, plan.tie);
+            if starving.is_some() {
+                return starving;
             }
         }
         let is_eligible = state.is_on_demand

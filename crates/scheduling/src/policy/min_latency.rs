@@ -6,7 +6,7 @@
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block, which is a batch here
 //! Starves    whoever stands upstream, or in a query that costs more, while the others keep the workers busy: by
-//!            definition
+//!            definition. The variant `min_latency+ageing` bounds it
 //! Differs    an operator with several readers has the output selectivity of the best of them, as in Enjima's Eq. 1;
 //!            Aurora multiplies over every operator downstream
 
@@ -17,6 +17,8 @@ use crate::snapshot::{Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
 pub const NAME: &str = "min_latency";
+/// The name of the variant in which nobody starves.
+pub const AGEING_NAME: &str = "min_latency+ageing";
 
 /// The least output cost first.
 #[derive(Clone, Debug)]

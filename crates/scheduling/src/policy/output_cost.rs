@@ -23,6 +23,7 @@
 //! infinitely much, though it is no further from its next result than one that has just fired. With the bound, both
 //! cost about the same.
 
+use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
 /// How costs are summed along the way to the sink.
@@ -54,9 +55,7 @@ const MAX_OUTPUT_COST_NS: f64 = 1e300;
 pub(crate) struct OutputCosts {
     form: OutputCost,
     min_selectivity: f64,
-    /// By [`OperatorId`]; those of another pass than the last are of operators that have ended.
-    operators: Vec<OutputCostOf>,
-    pass: u64,
+    operators: Downstream<OutputCostOf>,
     walk: u64,
     /// Kept between walks, so that none allocates.
     to_visit: Vec<OperatorId>,
@@ -73,7 +72,6 @@ pub(crate) struct OutputCostOf {
     pub(crate) place: u32,
     own_ns: f64,
     cumulative_ns: f64,
-    pass: u64,
     /// The last walk that came by.
     walk: u64,
 }
@@ -83,35 +81,32 @@ impl OutputCosts {
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };
-        OutputCosts { form, min_selectivity, operators: Vec::new(), pass: 0, walk: 0, to_visit: Vec::new() }
+        OutputCosts { form, min_selectivity, operators: Downstream::default(), walk: 0, to_visit: Vec::new() }
     }
 
     /// The output cost of `operator`, if it lived at the last update.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&OutputCostOf> {
-        self.operators.get(operator.0 as usize).filter(|of| of.pass == self.pass)
+        self.operators.of(operator)
     }
 
     /// Computes all of them anew: one pass from the sinks up. With `Path` an operator with several readers adds a
     /// walk over what is downstream of it, since branches may meet again.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
-        self.pass += 1;
-        if self.operators.len() < snapshot.operators.len() {
-            self.operators.resize(snapshot.operators.len(), OutputCostOf::default());
-        }
+        self.operators.begin(snapshot);
         for (place, &operator) in snapshot.order.iter().rev().enumerate() {
             if let Some(state) = snapshot.operator(operator) {
                 let of = self.compute(snapshot, operator, state);
-                self.operators[operator.0 as usize] = OutputCostOf { place: place as u32, ..of };
+                self.operators.set(operator, OutputCostOf { place: place as u32, ..of });
             }
         }
     }
 
-    /// The output cost of an operator from those of its readers. A reader that has ended reads no more.
+    /// The output cost of an operator from those of its readers.
     fn compute(&mut self, snapshot: &Snapshot, operator: OperatorId, state: &OperatorState) -> OutputCostOf {
         let (mut reader_count, mut best_selectivity, mut largest_ns) = (0, 0.0f64, 0.0f64);
         let (mut own_sum_ns, mut cumulative_sum_ns) = (0.0, 0.0);
-        for reader in snapshot.readers(operator).iter().filter_map(|reader| self.of(*reader)) {
+        for reader in self.operators.of_readers(snapshot, operator) {
             reader_count += 1;
             best_selectivity = best_selectivity.max(reader.selectivity);
             largest_ns = largest_ns.max(reader.cost_ns);
@@ -120,7 +115,7 @@ impl OutputCosts {
         }
         let best_selectivity = if reader_count == 0 { 1.0 } else { best_selectivity };
         let (least, most) = OUTPUT_SELECTIVITY.into_inner();
-        let selectivity = (self.selectivity(state) * best_selectivity).clamp(least, most);
+        let selectivity = (selectivity(state, self.min_selectivity) * best_selectivity).clamp(least, most);
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
@@ -131,7 +126,7 @@ impl OutputCosts {
         };
         let cost_ns = (own_ns + downstream_ns).min(MAX_OUTPUT_COST_NS);
         let cumulative_ns = (cost_ns + cumulative_sum_ns).min(MAX_OUTPUT_COST_NS);
-        OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, pass: self.pass, walk: 0 }
+        OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, walk: 0 }
     }
 
     /// The sum of the own costs of everything downstream of `operator`, each once.
@@ -140,8 +135,8 @@ impl OutputCosts {
         let mut sum_ns = 0.0;
         self.to_visit.extend_from_slice(snapshot.readers(operator));
         while let Some(operator) = self.to_visit.pop() {
-            let Some(of) = self.operators.get_mut(operator.0 as usize) else { continue };
-            if of.pass == self.pass && of.walk < self.walk {
+            let Some(of) = self.operators.of_mut(operator) else { continue };
+            if of.walk < self.walk {
                 of.walk = self.walk;
                 sum_ns += of.own_ns;
                 self.to_visit.extend_from_slice(snapshot.readers(operator));
@@ -152,13 +147,15 @@ impl OutputCosts {
 
     /// What an operator that was not there at the last update spends itself: as if it were a sink.
     pub(crate) fn alone_ns(&self, state: &OperatorState) -> f64 {
-        cost_ns(state) / self.selectivity(state)
+        cost_ns(state) / selectivity(state, self.min_selectivity)
     }
+}
 
-    fn selectivity(&self, state: &OperatorState) -> f64 {
-        let selectivity = if state.selectivity.is_nan() { 1.0 } else { state.selectivity };
-        selectivity.clamp(self.min_selectivity, MAX_SELECTIVITY)
-    }
+/// The selectivity of `state`, made fit: finite, and not below `least`, which is.
+#[inline]
+pub(crate) fn selectivity(state: &OperatorState, least: f64) -> f64 {
+    let selectivity = if state.selectivity.is_nan() { 1.0 } else { state.selectivity };
+    selectivity.clamp(least, MAX_SELECTIVITY)
 }
 
 /// The cost of `state` in ns per record, made fit: finite and above zero.

@@ -7,10 +7,9 @@
 //! Quantum    one block
 //! Starves    nobody: whoever waits has its turn before anybody has two, but for those that other workers run meanwhile
 //! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
-//!            that have nothing to do. Whoever comes back from that joins the cycle as it stands, with the count of
-//!            the last that was chosen, and does not make up for the turns it missed: so virtual time is kept in
-//!            "Start-time Fair Queuing" (Goyal, Vin and Cheng, SIGCOMM 1996), with turns for bytes.
+//!            that have nothing to do (see `turns.rs`)
 
+use crate::policy::turns::Turns;
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
@@ -18,26 +17,10 @@ use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 /// The name by which users choose it.
 pub const NAME: &str = "round_robin";
 
-/// How far counts may run ahead of their base: half of the whole numbers that a word tells apart.
-const REACH_TURNS: u64 = 1 << 32;
-
 /// One turn each.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
-    /// Turns taken, by [`OperatorId`]; of one that was away less than `cycle`, which it then counts for.
-    turns: Vec<u64>,
-    /// The count with which the last one that ran was chosen: nobody who waited had fewer. Never falls.
-    cycle: u64,
-    /// What scores count from. Moved up in `prepare`, so that they stay exact however long the engine runs.
-    base: u64,
-}
-
-impl RoundRobin {
-    /// The count with which `operator` stands in line.
-    #[inline]
-    fn count(&self, operator: OperatorId) -> u64 {
-        self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
-    }
+    turns: Turns,
 }
 
 impl Policy for RoundRobin {
@@ -59,16 +42,13 @@ impl Policy for RoundRobin {
     }
 
     fn prepare(&mut self, _snapshot: &Snapshot) {
-        if self.cycle - self.base >= REACH_TURNS {
-            self.base = self.cycle;
-        }
+        self.turns.begin_round();
     }
 
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         snapshot.operator(operator).filter(|state| state.can_run())?;
-        let score = 0.0 - (self.count(operator) - self.base) as f64;
-        Some(Rank { class: 0, score, tie: operator.0 })
+        Some(Rank { class: 0, score: self.turns.score(operator), tie: operator.0 })
     }
 
     fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
@@ -76,12 +56,7 @@ impl Policy for RoundRobin {
     }
 
     fn feedback(&mut self, done: &Completion) {
-        let index = done.operator.0 as usize;
-        if index >= self.turns.len() {
-            self.turns.resize(index + 1, 0);
-        }
-        self.cycle = self.count(done.operator);
-        self.turns[index] = self.cycle + 1;
+        self.turns.take(done.operator);
     }
 }
 
@@ -90,6 +65,7 @@ mod tests {
     use thalweg_model::ProcessingTime;
 
     use super::*;
+    use crate::policy::turns::REACH_TURNS;
     use crate::snapshot::{OperatorState, QueryId};
 
     /// Who runs, turn by turn, when in each turn those wait that are written in `waiting`, a digit each.
@@ -153,10 +129,10 @@ mod tests {
     #[test]
     fn counts_stay_exact_however_long_it_runs() {
         for cycle in [1 << 33, 1 << 53, 1 << 60] {
-            let mut late = RoundRobin { turns: vec![cycle, cycle + 1, cycle], cycle, base: 0 };
+            let mut late = RoundRobin { turns: Turns::late(vec![cycle, cycle + 1, cycle], cycle) };
             check(&mut late, "012 012 012 012 012", "02012");
         }
-        let mut early = RoundRobin { turns: vec![REACH_TURNS; 2], cycle: REACH_TURNS - 1, base: 0 };
+        let mut early = RoundRobin { turns: Turns::late(vec![REACH_TURNS; 2], REACH_TURNS - 1) };
         check(&mut early, "01 01 01 01", "0101");
     }
 }

@@ -12,7 +12,9 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     let error = by_name("fastest").err().expect("no such policy").to_string();
     assert_eq!(
         error,
-        "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency, streambox"
+        "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency, \
+         min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, congestion, \
+         congestion_v1, congestion+ageing"
     );
 }
 
@@ -88,14 +90,20 @@ fn longest_wait_ns(policy: &str, seed: u64) -> u64 {
     bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
 }
 
+/// Those whose variants are bounded.
+fn aged() -> impl Iterator<Item = &'static str> {
+    names().into_iter().filter(|name| name.ends_with("+ageing"))
+}
+
 /// Whoever can run is run: after the patience or the bound of the policy, and once around through all that the
 /// others hold, with as much again for what comes in meanwhile.
 #[test]
-fn nobody_starves_under_fcfs_round_robin_and_enjima() {
+fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
+    let fair = [fcfs::NAME, round_robin::NAME, min_cost::NAME, enjima::NAME];
     for seed in 0..50 {
         let count = random(&mut SeededEntropy::new(seed)).len() as u64;
         let around_ns = count * ROOM_RECORDS * MAX_COST_NS;
-        for policy in [fcfs::NAME, round_robin::NAME, enjima::NAME] {
+        for policy in fair.into_iter().chain(aged()) {
             let waited_ns = longest_wait_ns(policy, seed);
             assert!(
                 waited_ns <= 12_000_000 + 2 * around_ns,
@@ -120,13 +128,34 @@ fn wait_of_the_costly_ns(policy: &str) -> u64 {
     bed.tasks[2..].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Priorities without a bound starve whoever costs more, as their papers have it; `enjima`'s bound holds beyond the
-/// band within which queries share.
+/// Priorities without a bound starve whoever costs more, as their papers have it; bounds hold, `enjima`'s beyond the band within
+/// which queries share. To `congestion_v1` sources are all alike, and the lower number goes first.
 #[test]
-fn min_latency_and_the_literal_enjima_starve_who_costs_more() {
+fn who_costs_more_starves_where_nothing_bounds_it() {
     for policy in names() {
-        let starves = [min_latency::NAME, enjima::STRICT_NAME].contains(&policy);
+        let starving =
+            [min_latency::NAME, enjima::STRICT_NAME, highest_rate::NAME, chain::NAME, congestion::V1_NAME];
+        let starves = starving.contains(&policy);
         let waited_ns = wait_of_the_costly_ns(policy);
+        assert!(
+            if starves { waited_ns > 990_000_000 } else { waited_ns < 13_000_000 },
+            "{policy}: {waited_ns}"
+        );
+    }
+}
+
+/// The longest queue first starves whoever has three records waiting beside a source that always has a block.
+#[test]
+fn who_has_little_waiting_starves_under_congestion() {
+    for (policy, starves) in [(congestion::NAME, true), (congestion::AGEING_NAME, false)] {
+        let source = Task { is_on_demand: true, room_records: ROOM_RECORDS, ..Task::new(10, 0.0, &[]) };
+        let tasks = vec![source, Task { query: 1, ..Task::new(10, 1.0, &[]) }];
+        let mut bed = Bed::new(by_name(policy).expect("it has a name"), 384, tasks);
+        bed.push(1, 3);
+        while bed.now_ns() < 1_000_000_000 {
+            bed.step();
+        }
+        let waited_ns = bed.tasks[1].longest_wait_ns;
         assert!(
             if starves { waited_ns > 990_000_000 } else { waited_ns < 13_000_000 },
             "{policy}: {waited_ns}"

@@ -1,6 +1,6 @@
 //! The paper's own example, and each rule by itself.
 
-use thalweg_model::{Entropy, SeededEntropy};
+use thalweg_model::{Entropy, ProcessingTime, SeededEntropy};
 
 use super::*;
 use crate::policy::min_latency::MinLatency;

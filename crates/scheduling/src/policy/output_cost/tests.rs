@@ -4,25 +4,9 @@ use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::snapshot::QueryId;
+use crate::test_bed::{Row, graph};
 
 const FORMS: [OutputCost; 3] = [OutputCost::Path, OutputCost::Printed, OutputCost::Code];
-
-/// An operator: cost, selectivity, readers. Upstream stands before downstream.
-type Row<'a> = (f64, f64, &'a [u32]);
-
-fn snapshot(rows: &[Row<'_>]) -> Snapshot {
-    let state = |&(cost_ns_per_record, selectivity, _): &Row<'_>| OperatorState {
-        cost_ns_per_record,
-        selectivity,
-        ..OperatorState::default()
-    };
-    Snapshot {
-        operators: rows.iter().map(|row| Some(state(row))).collect(),
-        downstream: rows.iter().map(|row| row.2.iter().copied().map(OperatorId).collect()).collect(),
-        order: (0..rows.len() as u32).map(OperatorId).collect(),
-        ..Snapshot::default()
-    }
-}
 
 fn computed(form: OutputCost, snapshot: &Snapshot) -> Vec<OutputCostOf> {
     let mut costs = OutputCosts::new(form, MIN_SELECTIVITY);
@@ -33,7 +17,7 @@ fn computed(form: OutputCost, snapshot: &Snapshot) -> Vec<OutputCostOf> {
 /// The output selectivities and the output costs in the three forms of [`FORMS`].
 fn check(rows: &[Row<'_>], selectivities: &[f64], costs_ns: [&[f64]; 3]) {
     for (form, costs_ns) in FORMS.into_iter().zip(costs_ns) {
-        let computed = computed(form, &snapshot(rows));
+        let computed = computed(form, &graph(rows));
         assert_eq!(computed.iter().map(|of| of.selectivity).collect::<Vec<_>>(), selectivities, "{form:?}");
         assert_eq!(computed.iter().map(|of| of.cost_ns).collect::<Vec<_>>(), costs_ns, "{form:?}");
     }
@@ -66,14 +50,14 @@ fn a_chain() {
 fn branches_that_meet_again_are_counted_once() {
     let readers: [&[u32]; 8] = [&[1, 2], &[3], &[3], &[4, 5], &[6, 6], &[6, 7], &[], &[]];
     let rows: Vec<Row<'_>> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
-    let counts: Vec<f64> = computed(OutputCost::Path, &snapshot(&rows)).iter().map(|of| of.cost_ns).collect();
+    let counts: Vec<f64> = computed(OutputCost::Path, &graph(&rows)).iter().map(|of| of.cost_ns).collect();
     assert_eq!(counts, [8.0, 6.0, 6.0, 5.0, 2.0, 3.0, 1.0, 1.0]);
 }
 
 /// A reader that has ended is gone: whoever fed it counts as a sink. Readers that never were do not matter either.
 #[test]
 fn what_has_ended_costs_nothing() {
-    let mut snapshot = snapshot(&[(1.0, 1.0, &[1, 2]), (2.0, 0.5, &[]), (4.0, 1.0, &[9])]);
+    let mut snapshot = graph(&[(1.0, 1.0, &[1, 2]), (2.0, 0.5, &[]), (4.0, 1.0, &[9])]);
     let mut costs = OutputCosts::new(OutputCost::Path, MIN_SELECTIVITY);
     costs.update(&snapshot);
     assert_eq!(costs.of(OperatorId(0)).map(|of| of.cost_ns), Some(1.0 + 4.0 + 4.0));
@@ -108,7 +92,7 @@ fn no_measurement_breaks_the_order() {
             .map(|((cost, selectivity), to)| (*cost, *selectivity, &to[..]))
             .collect();
         for form in FORMS {
-            let computed = computed(form, &snapshot(&rows));
+            let computed = computed(form, &graph(&rows));
             for (id, of) in computed.iter().enumerate() {
                 assert!(
                     of.cost_ns > 0.0 && of.cost_ns <= MAX_OUTPUT_COST_NS,
@@ -134,7 +118,7 @@ fn long_chains_stay_finite() {
     for selectivity in [0.0, 1.0, f64::MAX] {
         let chain: Vec<Row<'_>> = ids.iter().map(|reader| (10.0, selectivity, &reader[..])).collect();
         for form in FORMS {
-            let computed = computed(form, &snapshot(&chain));
+            let computed = computed(form, &graph(&chain));
             assert!(computed.iter().all(|of| of.cost_ns > 0.0 && of.cost_ns <= MAX_OUTPUT_COST_NS));
             assert!(
                 form == OutputCost::Printed
@@ -147,9 +131,8 @@ fn long_chains_stay_finite() {
 /// A window that has not fired in an interval costs what one costs that fires once in 1,000 records.
 #[test]
 fn a_window_that_has_not_fired_is_no_further_away() {
-    let window = |selectivity: f64| {
-        computed(OutputCost::Path, &snapshot(&[(1.0, 1.0, &[1]), (1.0, selectivity, &[])]))
-    };
+    let window =
+        |selectivity: f64| computed(OutputCost::Path, &graph(&[(1.0, 1.0, &[1]), (1.0, selectivity, &[])]));
     assert_eq!(window(0.0)[0].cost_ns, window(1e-3)[0].cost_ns);
     assert_eq!(window(1e-5)[0].cost_ns, window(1e-3)[0].cost_ns);
     assert!(window(1e-2)[0].cost_ns < window(1e-3)[0].cost_ns);

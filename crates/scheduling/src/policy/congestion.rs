@@ -1,0 +1,90 @@
+//! `congestion`: whoever has the most waiting runs next, for one block.
+//!
+//! Paper      Fu et al., "EdgeWise: A Better Stream Processing Engine for the Edge" (USENIX ATC 2019), the longest queue first;
+//!            Frasca et al. (Computing Frontiers 2023), who give it to threads of Lachesis, with the queues of sources
+//! Score      pending records; of a source, what is due of it
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block
+//! Starves    whoever has less waiting than others that keep the workers busy. The variant `congestion+ageing` bounds it
+//! Differs    where an operator of the papers has nothing to do, or no room, its thread finds that out itself
+//!
+//! `congestion_v1` knows nothing of what waits outside the engine: a source counts as if nothing waited there, as in the baseline of
+//! Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, the lower number first.
+
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Fields, OperatorId, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "congestion";
+/// The name of the form without queues of sources.
+pub const V1_NAME: &str = "congestion_v1";
+/// The name of the variant in which nobody starves.
+pub const AGEING_NAME: &str = "congestion+ageing";
+
+/// The longest queue first.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Congestion {
+    is_v1: bool,
+}
+
+impl Congestion {
+    /// `congestion_v1`.
+    pub fn v1() -> Self {
+        Congestion { is_v1: true }
+    }
+}
+
+impl Policy for Congestion {
+    fn name(&self) -> &'static str {
+        if self.is_v1 { V1_NAME } else { NAME }
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING
+    }
+
+    fn refresh(&self) -> Refresh {
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let state = snapshot.operator(operator).filter(|state| state.can_run())?;
+        let pending = if self.is_v1 && state.is_source { 0 } else { state.pending };
+        Some(Rank { class: 0, score: pending as f64, tie: operator.0 })
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
+        Quantum { records: snapshot.block_records }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::OperatorState;
+
+    /// A source with 700 due, an operator with 5, one with 900 and no room, one with 80: who runs, and in which order.
+    #[test]
+    fn the_longest_queue_runs_first() {
+        let state = |(pending, is_source, can_output)| {
+            Some(OperatorState { pending, is_source, can_output, ..OperatorState::default() })
+        };
+        let operators = [(700, true, true), (5, false, true), (900, false, false), (80, false, true)];
+        let operators = operators.map(state).to_vec();
+        let snapshot = Snapshot { operators, block_records: 384, ..Snapshot::default() };
+        for (policy, expected) in [(Congestion::default(), [0, 3, 1]), (Congestion::v1(), [3, 1, 0])] {
+            let ids = (0..4).map(OperatorId);
+            let mut ranked: Vec<_> =
+                ids.filter_map(|id| Some((policy.rank(&snapshot, id)?.word(), id.0))).collect();
+            ranked.sort_unstable();
+            assert!(ranked.iter().map(|(_, id)| *id).eq(expected), "{}: {ranked:?}", policy.name());
+            assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `highest_rate`: whoever puts the most records out of its query per time runs next, for one block.
+//!
+//! Paper      Sharaf et al., "Efficient Scheduling of Heterogeneous Continuous Queries" (VLDB 2006), HR; a baseline in
+//!            Enjima (SIGMOD 2025), section 5.1.2, and in Klink (SIGMOD 2021)
+//! Score      S(i) / C(i) with S(i) = s(i) * sum of S(k), C(i) = c(i) + s(i) * sum of C(k) over the readers k of i; at a
+//!            sink s(i) / c(i): records out of the query, and the time that this takes, per record into i
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block, which is a batch here
+//! Starves    whoever puts out little for its cost, while the others keep the workers busy: by definition. The variant
+//!            `highest_rate+ageing` bounds it
+//! Differs    a selectivity below 1/1000 counts as that: a window that has not fired in an interval would have no rate at all
+
+use crate::policy::downstream::Downstream;
+use crate::policy::output_cost::{MIN_SELECTIVITY, cost_ns, selectivity};
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "highest_rate";
+/// The name of the variant in which nobody starves.
+pub const AGEING_NAME: &str = "highest_rate+ageing";
+
+/// The bound of what one record becomes or costs further on: products of many factors leave the range of doubles otherwise.
+const MOST: f64 = 1e300;
+
+/// The highest output rate first.
+#[derive(Clone, Debug, Default)]
+pub struct HighestRate {
+    operators: Downstream<Rate>,
+}
+
+/// Of one operator, per record that it takes.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    /// S: records out of the query.
+    selectivity: f64,
+    /// C: nanoseconds spent on it from here on.
+    cost_ns: f64,
+    /// Place from the end of the topological order: what stands downstream comes first.
+    place: u32,
+}
+
+impl Rate {
+    /// Of an operator behind which records become so many and cost so much, each.
+    fn of(state: &OperatorState, selectivity_behind: f64, cost_behind_ns: f64, place: u32) -> Self {
+        let own = selectivity(state, MIN_SELECTIVITY);
+        Rate {
+            selectivity: (own * selectivity_behind).clamp(1.0 / MOST, MOST),
+            cost_ns: (cost_ns(state) + own * cost_behind_ns).min(MOST),
+            place,
+        }
+    }
+
+    fn score(self) -> f64 {
+        self.selectivity / self.cost_ns
+    }
+}
+
+impl Policy for HighestRate {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
+    }
+
+    fn refresh(&self) -> Refresh {
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ratio
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.operators.begin(snapshot);
+        for (&operator, place) in snapshot.order.iter().rev().zip(0..) {
+            let Some(state) = snapshot.operator(operator) else { continue };
+            let sum = |sum: Option<(f64, f64)>, of: &Rate| {
+                let (selectivity, cost_ns) = sum.unwrap_or_default();
+                Some((selectivity + of.selectivity, cost_ns + of.cost_ns))
+            };
+            let behind = self.operators.of_readers(snapshot, operator).fold(None, sum);
+            let (selectivity, cost_ns) = behind.unwrap_or((1.0, 0.0));
+            self.operators.set(operator, Rate::of(state, selectivity, cost_ns, place));
+        }
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let state = snapshot.operator(operator).filter(|state| state.can_run())?;
+        // One that was submitted since the last round counts as if it were a sink.
+        let of = self.operators.of(operator).copied();
+        let of = of.unwrap_or_else(|| Rate::of(state, 1.0, 0.0, operator.0));
+        Some(Rank { class: 0, score: of.score(), tie: of.place })
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
+        Quantum { records: snapshot.block_records }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_bed::{graph, scores};
+
+    /// By hand: D 1/4, C .5/10, B .2 * (1 + .5) = .3 for 2 + .2 * (4 + 10) = 4.8, A 2 * .3 = .6 for 1 + 2 * 4.8 = 10.6.
+    #[test]
+    fn rates_are_those_of_all_that_stands_downstream() {
+        let snapshot = graph(&[(1.0, 2.0, &[1]), (2.0, 0.2, &[2, 3]), (10.0, 0.5, &[]), (4.0, 1.0, &[])]);
+        let found = scores(&mut HighestRate::default(), &snapshot);
+        let expected = [0.6 / 10.6, 0.3 / 4.8, 0.05, 0.25];
+        assert!(
+            found.iter().zip(expected).all(|(found, expected)| (found - expected).abs() < 1e-12),
+            "{found:?}"
+        );
+    }
+
+    /// What has not fired in an interval has some rate; what is not measured, or beyond belief, has one that is finite.
+    #[test]
+    fn rates_are_finite_and_above_zero() {
+        let chain = |selectivity: f64| {
+            let readers: Vec<u32> = (1..20).collect();
+            let mut tasks: Vec<(f64, f64, &[u32])> =
+                readers.chunks(1).map(|reader| (f64::NAN, selectivity, reader)).collect();
+            tasks.push((0.0, selectivity, &[]));
+            scores(&mut HighestRate::default(), &graph(&tasks))
+        };
+        for selectivity in [0.0, 1e-9, 1e300, f64::NAN, f64::INFINITY] {
+            let found = chain(selectivity);
+            assert!(found.iter().all(|score| score.is_finite() && *score > 0.0), "{selectivity}: {found:?}");
+        }
+    }
+}

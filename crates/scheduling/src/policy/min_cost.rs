@@ -1,0 +1,160 @@
+//! `min_cost`: the operators of a query run one after the other, from its sources to its sink, a turn each.
+//!
+//! Paper      Carney et al., "Operator Scheduling in a Data Stream Manager" (VLDB 2003), MC: a box is called as seldom as can
+//!            be, since all that feeds it has run before
+//! Score      the fewer turns taken, the higher; between equals by the post-order of the tree that is rooted at the sink: each
+//!            branch whole, what feeds an operator before it
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block, which is a batch here
+//! Starves    nobody: whoever waits has its turn before anybody has two
+//! Differs    the paper walks through one tree, and then the next; so do we, by the numbers of their sinks. What several sinks
+//!            share runs with the first of them
+
+use crate::policy::turns::Turns;
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "min_cost";
+
+/// One turn each, in post-order.
+#[derive(Clone, Debug, Default)]
+pub struct MinCost {
+    turns: Turns,
+    /// By [`OperatorId`]; `NOWHERE` if it was not there in the last round.
+    places: Vec<u32>,
+    walk: Walk,
+}
+
+/// No place in the order.
+const NOWHERE: u32 = u32::MAX;
+
+/// What a walk needs, kept between rounds so that none allocates.
+#[derive(Clone, Debug, Default)]
+struct Walk {
+    /// Who feeds an operator, by [`OperatorId`].
+    writers: Vec<Vec<OperatorId>>,
+    /// Operators on the way from a sink, and how many of their writers have been walked through.
+    path: Vec<(OperatorId, usize)>,
+}
+
+impl Walk {
+    /// Gives every operator its place in post-order.
+    fn number(&mut self, snapshot: &Snapshot, places: &mut Vec<u32>) {
+        let count = snapshot.operators.len();
+        places.clear();
+        places.resize(count, NOWHERE);
+        self.writers.iter_mut().for_each(Vec::clear);
+        self.writers.resize_with(count.max(self.writers.len()), Vec::new);
+        let lives = |operator: &OperatorId| snapshot.operator(*operator).is_some();
+        for &writer in snapshot.order.iter().filter(|operator| lives(operator)) {
+            for reader in snapshot.readers(writer).iter().filter(|reader| lives(reader)) {
+                self.writers[reader.0 as usize].push(writer);
+            }
+        }
+        let is_root = |operator: &OperatorId| !snapshot.readers(*operator).iter().any(lives);
+        let mut next = 0;
+        for root in (0..count as u32).map(OperatorId).filter(lives).filter(is_root) {
+            self.path.push((root, 0));
+            while let Some((operator, walked)) = self.path.last_mut() {
+                let place = &mut places[operator.0 as usize];
+                if let Some(&writer) = self.writers[operator.0 as usize].get(*walked)
+                    && *place == NOWHERE
+                {
+                    *walked += 1;
+                    self.path.push((writer, 0));
+                    continue;
+                }
+                // One that several read is walked to several times, and numbered once.
+                if *place == NOWHERE {
+                    (*place, next) = (next, next + 1);
+                }
+                self.path.pop();
+            }
+        }
+    }
+}
+
+impl Policy for MinCost {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING | Fields::TOPOLOGY
+    }
+
+    fn refresh(&self) -> Refresh {
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ordinal
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.turns.begin_round();
+        self.walk.number(snapshot, &mut self.places);
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        snapshot.operator(operator).filter(|state| state.can_run())?;
+        let tie = self.places.get(operator.0 as usize).copied().unwrap_or(NOWHERE);
+        Some(Rank { class: 0, score: self.turns.score(operator), tie })
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
+        Quantum { records: snapshot.block_records }
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        self.turns.take(done.operator);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_bed::{Bed, Task, graph};
+
+    /// The order in which operators are numbered, a letter each.
+    fn order(readers: &[&[u32]]) -> String {
+        let rows: Vec<(f64, f64, &[u32])> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
+        let mut policy = MinCost::default();
+        policy.prepare(&graph(&rows));
+        let mut numbered: Vec<(u32, u8)> = policy.places.iter().copied().zip(b'A'..).collect();
+        numbered.sort_unstable();
+        numbered.into_iter().map(|(_, letter)| char::from(letter)).collect()
+    }
+
+    /// A join of two branches, A-C and B-D, into E; then two queries of which the second stands first in the graph.
+    #[test]
+    fn branches_are_walked_through_one_after_the_other() {
+        assert_eq!(order(&[&[2], &[3], &[4], &[4], &[]]), "ACBDE");
+        assert_eq!(order(&[&[3], &[2], &[], &[]]), "BCAD");
+        // A is read by B and C, which meet in D.
+        assert_eq!(order(&[&[1, 2], &[3], &[3], &[]]), "ABCD");
+        assert_eq!(order(&[]), "");
+    }
+
+    /// Two queries of three, a source on demand each: every operator has one turn a cycle, a query after the other.
+    #[test]
+    fn a_cycle_goes_through_one_query_and_then_the_next() {
+        let chain = |first: u32, query| {
+            [Some(first + 1), Some(first + 2), None].map(|reader| {
+                let readers: Vec<u32> = reader.into_iter().collect();
+                Task {
+                    query,
+                    is_on_demand: readers == [first + 1],
+                    room_records: 400,
+                    ..Task::new(10, 1.0, &readers)
+                }
+            })
+        };
+        let tasks = chain(0, 0).into_iter().chain(chain(3, 1)).collect();
+        let mut bed = Bed::new(Box::new(MinCost::default()), 10, tasks);
+        assert_eq!(bed.steps(18), "ABCDEFABCDEFABCDEF");
+    }
+}
