@@ -19,7 +19,7 @@
 //! 6. [`policy::enjima`], the default: output cost and latency decide who is first, thresholds who is worth a run.
 //! 7. [`policy::streambox`]: what the next result in event time waits for runs first.
 //! 8. Baselines of the papers: [`policy::min_cost`] (Aurora's MC), [`policy::highest_rate`] (HR), [`policy::chain`],
-//!    [`policy::congestion`] (EdgeWise, Lachesis). Some starve operators by definition; [`policy::ageing`] bounds it.
+//!    [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis). Some starve operators by definition; [`policy::ageing`] bounds it.
 //!
 //! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
 //! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.

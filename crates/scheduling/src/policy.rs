@@ -11,6 +11,7 @@ pub mod min_cost;
 pub mod min_latency;
 pub mod output_cost;
 pub mod round_robin;
+pub mod sbox;
 pub mod streambox;
 mod turns;
 
@@ -141,7 +142,7 @@ impl std::error::Error for UnknownPolicy {}
 type Make = fn() -> Box<dyn Policy>;
 
 /// Every policy with the name by which users choose it, the default first.
-const POLICIES: [(&str, Make); 15] = [
+const POLICIES: [(&str, Make); 17] = [
     (enjima::NAME, || Box::new(enjima::Enjima::default())),
     (enjima::STRICT_NAME, || Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
     (fcfs::NAME, || Box::new(fcfs::Fcfs::default())),
@@ -154,6 +155,8 @@ const POLICIES: [(&str, Make); 15] = [
     (chain::NAME, || Box::new(chain::Chain::default())),
     (chain::AGEING_NAME, || aged(chain::AGEING_NAME, chain::Chain::default())),
     (streambox::NAME, || Box::new(streambox::StreamBox::default())),
+    (sbox::NAME, || Box::new(sbox::Sbox::default())),
+    (sbox::AGEING_NAME, || aged(sbox::AGEING_NAME, sbox::Sbox::default())),
     (congestion::NAME, || Box::new(congestion::Congestion::default())),
     (congestion::V1_NAME, || Box::new(congestion::Congestion::v1())),
     (congestion::AGEING_NAME, || aged(congestion::AGEING_NAME, congestion::Congestion::default())),

@@ -13,8 +13,8 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     assert_eq!(
         error,
         "there is no policy `fastest`: take one of enjima, enjima_strict, fcfs, round_robin, min_latency, \
-         min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, congestion, \
-         congestion_v1, congestion+ageing"
+         min_latency+ageing, min_cost, highest_rate, highest_rate+ageing, chain, chain+ageing, streambox, sbox, \
+         sbox+ageing, congestion, congestion_v1, congestion+ageing"
     );
 }
 
@@ -133,8 +133,14 @@ fn wait_of_the_costly_ns(policy: &str) -> u64 {
 #[test]
 fn who_costs_more_starves_where_nothing_bounds_it() {
     for policy in names() {
-        let starving =
-            [min_latency::NAME, enjima::STRICT_NAME, highest_rate::NAME, chain::NAME, congestion::V1_NAME];
+        let starving = [
+            min_latency::NAME,
+            enjima::STRICT_NAME,
+            highest_rate::NAME,
+            chain::NAME,
+            congestion::V1_NAME,
+            sbox::NAME,
+        ];
         let starves = starving.contains(&policy);
         let waited_ns = wait_of_the_costly_ns(policy);
         assert!(

@@ -1,0 +1,198 @@
+//! `sbox`: the query whose window ends next runs, until it has processed a watermark.
+//!
+//! Paper      Farhat et al., "Klink" (SIGMOD 2021), section 6, whose baseline SBox takes StreamBox's idea to many queries
+//! Score      the query at hand, then the others by the end of their next window, the earlier the higher; of one query what
+//!            stands downstream first
+//! At hand    is the query with the earliest end among those that have something to do, until its sinks have seen a later
+//!            watermark or it has nothing more to do
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block
+//! Starves    a query whose windows end later, while those before it keep the workers busy. The variant `sbox+ageing`
+//!            bounds it
+//! Differs    the paper runs one query; ours keeps several workers busy with those that come next. Of a query without windows,
+//!            or whose sources have set no watermark, nothing ends: it comes last
+
+use thalweg_model::EventTime;
+
+use crate::policy::downstream::Downstream;
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "sbox";
+/// The name of the variant in which nobody starves.
+pub const AGEING_NAME: &str = "sbox+ageing";
+
+/// The closest window deadline first.
+#[derive(Clone, Debug, Default)]
+pub struct Sbox {
+    /// The query at hand, and what its sinks had seen when it was chosen.
+    at_hand: Option<(QueryId, Option<EventTime>)>,
+    /// By [`QueryId`].
+    queries: Vec<Turn>,
+    /// All queries in the order of their turns; kept between rounds, so that none allocates.
+    order: Vec<QueryId>,
+    /// Of each operator its place from the end of the topological order.
+    places: Downstream<u32>,
+}
+
+/// When it is a query's turn.
+#[derive(Clone, Copy, Debug, Default)]
+struct Turn {
+    has_work: bool,
+    /// How many queries come before it.
+    place: u32,
+}
+
+impl Sbox {
+    /// Keeps the query at hand, or takes the one whose window ends first.
+    fn choose(&mut self, snapshot: &Snapshot) {
+        let has_work = |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.has_work);
+        let is_kept = self.at_hand.is_some_and(|(query, seen)| {
+            has_work(query) && snapshot.query(query).is_some_and(|state| state.sink_watermark == seen)
+        });
+        if !is_kept {
+            let working = (0..snapshot.queries.len() as u32).map(QueryId).filter(|query| has_work(*query));
+            let first = working.min_by_key(|query| end_of(snapshot, *query));
+            self.at_hand =
+                first.map(|query| (query, snapshot.query(query).and_then(|state| state.sink_watermark)));
+        }
+    }
+}
+
+/// When the next window of a query ends.
+fn end_of(snapshot: &Snapshot, query: QueryId) -> EventTime {
+    snapshot.query(query).and_then(|state| state.next_window_end).unwrap_or(EventTime::MAX)
+}
+
+impl Policy for Sbox {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING | Fields::TOPOLOGY | Fields::EPOCHS
+    }
+
+    fn refresh(&self) -> Refresh {
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ordinal
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.queries.clear();
+        self.queries.resize(snapshot.queries.len(), Turn::default());
+        for state in snapshot.operators.iter().flatten().filter(|state| state.is_running || state.can_run()) {
+            if let Some(turn) = self.queries.get_mut(state.query.0 as usize) {
+                turn.has_work = true;
+            }
+        }
+        self.choose(snapshot);
+        let Sbox { at_hand, queries, order, places } = self;
+        let is_later = |query: &QueryId| at_hand.is_none_or(|(at_hand, _)| at_hand != *query);
+        order.clear();
+        order.extend((0..snapshot.queries.len() as u32).map(QueryId));
+        order.sort_unstable_by_key(|query| (is_later(query), end_of(snapshot, *query), *query));
+        for (query, place) in order.iter().zip(0..) {
+            queries[query.0 as usize].place = place;
+        }
+        places.begin(snapshot);
+        let live = snapshot.order.iter().rev().filter(|operator| snapshot.operator(**operator).is_some());
+        live.zip(0..).for_each(|(operator, place)| places.set(*operator, place));
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let state = snapshot.operator(operator).filter(|state| state.can_run())?;
+        // A query that was submitted since the last round comes last.
+        let turn =
+            self.queries.get(state.query.0 as usize).map_or(self.queries.len() as u32, |turn| turn.place);
+        let tie = self.places.of(operator).copied().unwrap_or(operator.0);
+        Some(Rank { class: 0, score: 0.0 - f64::from(turn), tie })
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
+        Quantum { records: snapshot.block_records }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::snapshot::{OperatorState, QueryState};
+
+    /// Three queries of two operators, 0-1, 2-3 and 4-5, of which each has so much pending.
+    struct Stand {
+        snapshot: Snapshot,
+        policy: Sbox,
+    }
+
+    impl Stand {
+        fn new() -> Self {
+            let state =
+                |id: u32| Some(OperatorState { query: QueryId(id / 2), pending: 1, ..Default::default() });
+            let readers = |id: u32| if id.is_multiple_of(2) { vec![OperatorId(id + 1)] } else { vec![] };
+            let snapshot = Snapshot {
+                operators: (0..6).map(state).collect(),
+                queries: vec![Some(QueryState::default()); 3],
+                downstream: (0..6).map(readers).collect(),
+                order: (0..6).map(OperatorId).collect(),
+                ..Snapshot::default()
+            };
+            Stand { snapshot, policy: Sbox::default() }
+        }
+
+        fn set(&mut self, query: usize, end: Option<i64>, seen: Option<i64>) {
+            let state = self.snapshot.queries[query].as_mut().unwrap();
+            state.next_window_end = end.map(EventTime::from_micros);
+            state.sink_watermark = seen.map(EventTime::from_micros);
+        }
+
+        fn set_pending(&mut self, query: usize, pending: u64) {
+            for id in [2 * query, 2 * query + 1] {
+                self.snapshot.operators[id].as_mut().unwrap().pending = pending;
+            }
+        }
+
+        /// The order after a round.
+        fn order(&mut self) -> String {
+            self.policy.prepare(&self.snapshot);
+            let ids = (0..6).map(OperatorId);
+            let ranked = ids.filter_map(|id| Some((self.policy.rank(&self.snapshot, id)?.word(), id.0)));
+            let mut ranked: Vec<_> = ranked.collect();
+            ranked.sort_unstable();
+            ranked.into_iter().map(|(_, id)| id.to_string()).collect()
+        }
+    }
+
+    #[test]
+    fn the_closest_window_end_goes_first_and_its_sink_before_its_source() {
+        let mut stand = Stand::new();
+        stand.set(0, Some(300), None);
+        stand.set(1, Some(100), None);
+        assert_eq!(stand.order(), "321054");
+    }
+
+    /// Until its sinks have seen another watermark: then whoever is next, even if its own next window ends earlier.
+    #[test]
+    fn a_query_stays_until_it_has_processed_a_watermark() {
+        let mut stand = Stand::new();
+        for (query, end) in [300, 100, 200].into_iter().enumerate() {
+            stand.set(query, Some(end), Some(10));
+        }
+        assert_eq!(stand.order(), "325410");
+        stand.set(0, Some(50), Some(10));
+        assert_eq!(stand.order(), "321054");
+        stand.set(1, Some(400), Some(100));
+        assert_eq!(stand.order(), "105432");
+        // Without work it is another's turn; and it is not at hand when it comes back.
+        stand.set_pending(0, 0);
+        assert_eq!(stand.order(), "5432");
+        stand.set_pending(0, 1);
+        assert_eq!(stand.order(), "541032");
+    }
+}
