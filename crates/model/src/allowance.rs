@@ -11,6 +11,11 @@ use std::sync::Arc;
 pub trait Lender: Send + Sync {
     /// Whether state may grow by `bytes` now. What was refused once is not forgotten by the lender.
     fn lend(&self, bytes: usize) -> bool;
+
+    /// The same for what can be gone without: who remembers refusals forgets this one.
+    fn offer(&self, bytes: usize) -> bool {
+        self.lend(bytes)
+    }
 }
 
 /// What an operator's state is paid from; without a lender it is without bound, as in tests.
@@ -26,6 +31,11 @@ impl Allowance {
     /// Asks for `bytes` more; what is granted must show in `state_bytes` when the call into the operator returns.
     pub fn ask(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|lender| lender.lend(bytes))
+    }
+
+    /// The same for what the operator can go without: it is no failure if there is none.
+    pub fn ask_for_spare(&self, bytes: usize) -> bool {
+        self.0.as_ref().is_none_or(|lender| lender.offer(bytes))
     }
 
     /// Makes room for one more item in `items`, doubling what it holds; `false` if that was refused.

@@ -18,6 +18,9 @@
 //! # }
 //! ```
 //!
+//! Each split, or lane, has one of its own, which sees all that comes there in order: keys may remember. So it stands in front
+//! of edges only, never of containers, whose blocks any worker may claim.
+//!
 //! It is part of the way to that operator and none of the user's: what it counts, and a function for keys that panics here,
 //! are the operator's.
 

@@ -6,7 +6,8 @@
 //! State      the keys of each open window
 //! Emits      as records come: who was first is not asked, so nothing needs to wait. Results of one window may come before
 //!            and behind those of others
-//! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at once
+//! Late       its window ends at or before the watermark of its input: counted in `late`, and dropped or diverted at once;
+//!            dealt to copies, one that repeats a record before it may count as filtered, if its split was idle
 //! Watermark  forwarded unchanged; windows that it has reached the end of are forgotten. An input's watermark ends here:
 //!            which input's record was first depends on how they interleave
 //! Cost       one comparison and one hash look-up per record, two of the first; at a watermark, the slots of the tables

@@ -60,8 +60,8 @@ const HOMELESS: u32 = u32::MAX >> 2;
 /// Beside a home: the task is a source.
 const SOURCE: u32 = 1 << 31;
 
-/// Beside a home: the task is one of several that share an operator. Neither who feeds nor who runs it becomes its home:
-/// each worker has one of its own.
+/// Beside a home: the task is one of several that share an operator, or make a stream. Neither who feeds nor who runs it becomes
+/// its home: each worker has some of its own.
 const COPY: u32 = 1 << 30;
 
 /// What stands beside a home.
@@ -274,7 +274,7 @@ impl Executor {
                 query: TaskOfQuery(Arc::clone(&query)),
             });
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
-            let home = home.map_or(HOMELESS | kind, |worker| worker | COPY);
+            let home = home.map_or(HOMELESS, |worker| worker | COPY) | kind;
             self.homes[operator.0 as usize].store(home, Ordering::Relaxed);
             let filled = self.batons[operator.0 as usize].fill(body);
             assert!(filled.is_ok(), "the place of a task that has ended is empty");

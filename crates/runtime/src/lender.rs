@@ -92,8 +92,9 @@ impl StateLender {
     }
 }
 
-impl Lender for StateLender {
-    fn lend(&self, bytes: usize) -> bool {
+impl StateLender {
+    /// Reserves what is not spare already.
+    fn reserve(&self, bytes: usize) -> Result<(), BudgetExceeded> {
         let mut spare_bytes = self.spare_bytes.load(Ordering::Relaxed);
         loop {
             // What is spare is there already: it must not be missed where little else is left.
@@ -105,7 +106,7 @@ impl Lender for StateLender {
                 Ordering::Relaxed,
             );
             match taken {
-                Ok(_) if bytes <= spare_bytes => return true,
+                Ok(_) if bytes <= spare_bytes => return Ok(()),
                 Ok(_) => break,
                 Err(found) => spare_bytes = found,
             }
@@ -123,19 +124,28 @@ impl Lender for StateLender {
                 (reserved, 0)
             }
         };
-        let mut lent = self.lent.lock();
-        match (reserved, &mut lent.reserved) {
-            (Ok(more), Some(reserved)) => reserved.absorb(more),
-            (Ok(more), none) => *none = Some(more),
-            (Err(exceeded), _) => {
-                self.first_refusal.get_or_init(|| exceeded);
-                lent.refused.get_or_insert(exceeded);
-                return false;
-            }
+        let more = reserved?;
+        match &mut self.lent.lock().reserved {
+            Some(reserved) => reserved.absorb(more),
+            none => *none = Some(more),
         }
-        drop(lent);
         self.spare_bytes.fetch_add(spare_bytes, Ordering::Relaxed);
-        true
+        Ok(())
+    }
+}
+
+impl Lender for StateLender {
+    fn lend(&self, bytes: usize) -> bool {
+        let reserved = self.reserve(bytes);
+        if let Err(exceeded) = reserved {
+            self.first_refusal.get_or_init(|| exceeded);
+            self.lent.lock().refused.get_or_insert(exceeded);
+        }
+        reserved.is_ok()
+    }
+
+    fn offer(&self, bytes: usize) -> bool {
+        self.reserve(bytes).is_ok()
     }
 }
 
@@ -164,6 +174,17 @@ mod tests {
         assert_eq!(lender.settle(&mut state, 90), Ok(()));
         drop(state);
         assert_eq!(budget.used_bytes(), 0);
+    }
+
+    /// What can be gone without is paid like all else if there is some, and forgotten if there is none.
+    #[test]
+    fn a_refused_offer_fails_nothing() {
+        let budget = Budget::new(100);
+        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let mut state = budget.reserve(10).unwrap();
+        assert!(!lender.offer(91) && !lender.has_refused() && lender.first_refusal().is_none());
+        assert!(lender.offer(90));
+        assert_eq!((budget.used_bytes(), lender.settle(&mut state, 100)), (100, Ok(())));
     }
 
     /// Some more is reserved than was asked for, while there is enough, and given back with the rest.

@@ -19,7 +19,7 @@ use super::ablate::{self, Ablate};
 use super::chain;
 use super::drive::Until;
 use super::parallel::ParallelOption;
-use super::workload::Workload;
+use super::workload::{Facts, Workload};
 use crate::failure::WrongOption;
 use crate::options::{self, OnBadOption, Rate};
 
@@ -151,8 +151,8 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
-    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB; 512MiB for join, which keeps some two
-    /// million records].
+    /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and of text 16MiB for each further split;
+    /// 512MiB for join, which keeps some two million records].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
@@ -270,7 +270,10 @@ impl BenchArgs {
             chunk_blocks: within_32_bits(self.chunk_blocks),
             ..EdgeLimits::default()
         };
-        let memory_budget_bytes = self.memory_budget.unwrap_or(self.workload.facts().memory_budget_bytes);
+        let Facts { memory_budget_bytes, split_bytes, .. } = self.workload.facts();
+        let further_splits = self.splits() as u64 - 1;
+        let memory_budget_bytes =
+            self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);
         let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }

@@ -98,6 +98,9 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
             "--out-of-order is {span}, but generated records are shuffled over at most {DISORDER_MAX}"
         ));
     }
+    if args.input.is_some() {
+        return None;
+    }
     let (option, rate_per_s) = match args.rate {
         Rate::PerSecond(rate_per_s) => ("rate", rate_per_s),
         Rate::Max => ("nominal-rate", args.nominal_rate_per_s()),
@@ -208,8 +211,13 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     let is_given = |id: &&&str| given.value_source(id) == Some(ValueSource::CommandLine);
     let note = |id: &&str| format!("--{} has no effect {why}", id.replace('_', "-"));
     let mut notes: Vec<String> = idle.iter().filter(is_given).map(note).collect();
-    if args.input.is_none() && args.rate != Rate::Max && is_given(&&"nominal_rate") {
-        notes.push("--nominal-rate has no effect on generated input that comes at a --rate".to_owned());
+    if args.input.is_none() && is_given(&&"nominal_rate") {
+        if args.rate != Rate::Max {
+            notes.push("--nominal-rate has no effect on generated input that comes at a --rate".to_owned());
+        }
+        if args.target_delay.is_some() {
+            notes.push("--nominal-rate has an effect only on the first run of --target-delay".to_owned());
+        }
     }
     if args.api.loop_kind().is_none() && args.parallel() == ParallelOption::Serial {
         let of_epochs = args.ablate.iter().filter(|&&what| what != Ablate::NoPriority).copied();

@@ -49,6 +49,8 @@ pub struct Facts {
     pub streams: u64,
     /// Of edges, state and buffers, unless `--memory-budget` says otherwise.
     pub memory_budget_bytes: u64,
+    /// What each further split of the generator takes of it on top: a cache of its own.
+    pub split_bytes: u64,
     /// The most that `--rate` may be, if that is less than a generator's pace can be.
     pub rate_per_s_max: Option<u64>,
     /// Whether it takes `--input`.
@@ -89,6 +91,7 @@ const YSB: Facts = Facts {
     nominal_rate_per_s: 10_000_000,
     streams: 1,
     memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
+    split_bytes: 0,
     rate_per_s_max: None,
     is_recorded: false,
     has_tolls: false,
@@ -136,6 +139,7 @@ const GREP: Facts = Facts {
         units: "milliseconds",
     }),
     nominal_rate_per_s: NOMINAL_RATE_PER_S,
+    split_bytes: 16 << 20,
     loops: &[LoopKind::Blocks],
     ..NYT
 };

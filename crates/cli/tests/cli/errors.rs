@@ -26,6 +26,7 @@ fn wrong_values() {
         "bench ysb --memory-budget -1MiB",
         "bench ysb --rate 0",
         "bench ysb --rate 2G",
+        "bench ysb --nominal-rate max",
         "bench ysb --seconds 0",
         "bench ysb --seconds -1",
         "bench ysb --warmup soon",
@@ -58,6 +59,8 @@ fn wrong_values() {
 #[test]
 fn options_that_do_not_fit() {
     let lines = [
+        "bench join --nominal-rate 3",
+        "bench lrb --nominal-rate 1000M",
         "bench ysb --isolate --chain default",
         "bench ysb --window 1us",
         "bench nyt --window 1500ms",
@@ -213,6 +216,10 @@ fn options_without_effect_are_told() {
 
     let ran = folder.run(&format!("bench ysb {run} --on-bad skip"));
     assert_eq!(ran.stderr, "note: --on-bad has no effect on generated input, which has no lines\n");
+    let ran = folder.run("bench ysb --seconds 0.05 --warmup 0 --rate 1000 --nominal-rate 5k");
+    assert!(
+        ran.stderr.contains("note: --nominal-rate has no effect on generated input that comes at a --rate\n")
+    );
 
     folder.write("trips.csv", HEADER);
     let ran = folder.run("bench nyt --input trips.csv --seconds 3");

@@ -14,7 +14,8 @@
 //!
 //! *Of records that are both repeated and late.* A split that was idle may come back when the others are further than it: what
 //! it sends then may be late for distinct, and on time here. Such a record counts as repeated if it is, though it is late as
-//! well; nothing comes of it either way. If late records are diverted, that would be a loss; then all records go on.
+//! well; nothing comes of it either way. If late records are diverted, that would be a loss; then all records go on. And the
+//! first record after idleness goes on whatever it is, so that the copies know that the split is back.
 
 use std::hash::Hash;
 use std::sync::Arc;
@@ -27,7 +28,10 @@ use thalweg_model::{
 use crate::key_table::lane_hash;
 use crate::late::Lateness;
 
-/// Slots, in bytes: a little more than half of a second-level cache of 1 MiB.
+/// Slots at first. With every trial there are twice as many, so that a slow stream takes little memory.
+const SLOTS_MIN: usize = 1 << 9;
+
+/// Slots, in bytes, at most: a little more than half of a second-level cache of 1 MiB.
 const SLOT_BYTES_MAX: usize = 576 << 10;
 
 /// Records after which is decided whether a sieve is of use.
@@ -57,15 +61,19 @@ pub(super) struct Sieve<K, KeyOf> {
     lateness: Lateness,
     /// That of the last record that was on time.
     window: Window,
-    /// A power of two; none before the first record.
+    /// A power of two; none before the first record, or if there is no memory for any.
     slots: Vec<Option<Sent<K>>>,
     /// Those that hold something, so that it can be forgotten when its window is over.
     filled: Vec<u32>,
+    /// The least end of a window that was at hand since they were empty.
+    first_end: EventTime,
     allowance: Allowance,
     /// Records of this trial, or such that pass unasked, that are left.
     left: u32,
     /// Whether this is a trial.
     is_asked: bool,
+    /// Whether the split was idle, and nothing has passed since.
+    is_silent: bool,
     /// Kept back when this trial began.
     repeated_before: u64,
     repeated: u64,
@@ -73,9 +81,12 @@ pub(super) struct Sieve<K, KeyOf> {
 }
 
 impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
+    /// Of a slot, and of its place among those that are filled.
+    const SLOT_BYTES: usize = size_of::<Option<Sent<K>>>() + size_of::<u32>();
+
     /// As many as fit.
-    const SLOTS: usize = {
-        let fitting = SLOT_BYTES_MAX / (size_of::<Option<Sent<K>>>() + size_of::<u32>());
+    const SLOTS_MAX: usize = {
+        let fitting = SLOT_BYTES_MAX / Self::SLOT_BYTES;
         if fitting < 2 { 1 } else { 1 << fitting.ilog2() }
     };
 
@@ -90,36 +101,59 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
             window: NO_WINDOW,
             slots: Vec::new(),
             filled: Vec::new(),
+            first_end: EventTime::MAX,
             allowance: Allowance::default(),
             left: 0,
             is_asked: false,
+            is_silent: false,
             repeated_before: 0,
             repeated: 0,
             blame: Blame::default(),
         }
     }
 
-    /// Decides whether the next records are asked.
+    /// Decides whether the next records are asked. As long as there can be more slots, nobody knows of what use they are.
     #[cold]
     fn turn(&mut self) {
         let of_trial = self.repeated - self.repeated_before;
         let is_of_use = !self.is_asked || of_trial >= u64::from(TRIAL_RECORDS / REPEATED_ONE_IN);
-        self.is_asked = self.is_allowed && is_of_use && self.has_slots();
+        self.is_asked = self.is_allowed && (self.grow() || is_of_use && !self.slots.is_empty());
         self.left = if self.is_asked { TRIAL_RECORDS } else { UNASKED_RECORDS };
         self.repeated_before = self.repeated;
     }
 
-    /// Whether there are slots now; if not, the query is about to fail.
-    fn has_slots(&mut self) -> bool {
-        if self.slots.is_empty() && self.allowance.ask(Self::bytes_of(Self::SLOTS)) {
-            self.slots.resize_with(Self::SLOTS, || None);
-            self.filled.reserve_exact(Self::SLOTS);
+    /// Takes twice as many slots, if there are to be more and there is memory for them. What they held is forgotten.
+    fn grow(&mut self) -> bool {
+        let slots = (2 * self.slots.len()).max(SLOTS_MIN).min(Self::SLOTS_MAX);
+        // Those there are are given back when the new ones are there.
+        if slots == self.slots.len()
+            || !self.is_allowed
+            || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES)
+        {
+            return false;
         }
-        !self.slots.is_empty()
+        self.forget_all_but(None);
+        (self.slots, self.filled) = (Vec::with_capacity(slots), Vec::with_capacity(slots));
+        self.slots.resize_with(slots, || None);
+        true
     }
 
-    const fn bytes_of(slots: usize) -> usize {
-        slots * (size_of::<Option<Sent<K>>>() + size_of::<u32>())
+    /// Slots that hold something.
+    #[cfg(test)]
+    pub(super) fn held_count(&self) -> usize {
+        self.slots.iter().flatten().count()
+    }
+
+    /// Forgets all that was sent, but for what lies in the window at hand, if that is to be kept.
+    fn forget_all_but(&mut self, kept: Option<Window>) {
+        let Sieve { slots, filled, .. } = self;
+        filled.retain(|place| {
+            let slot = &mut slots[*place as usize];
+            *slot = slot.take().filter(|sent| kept.is_some_and(|kept| sent.0 == kept.start));
+            slot.is_some()
+        });
+        self.window = kept.unwrap_or(NO_WINDOW);
+        self.first_end = kept.map_or(EventTime::MAX, |kept| kept.end);
     }
 
     /// Whether the window of an instant is open; it is at hand then.
@@ -132,6 +166,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
         let is_open = self.lateness.late_by() < window.end;
         if is_open {
             self.window = window;
+            self.first_end = self.first_end.min(window.end);
         }
         is_open
     }
@@ -169,13 +204,15 @@ where
         }
         self.left -= 1;
         let is_asked = self.is_asked && self.turn_to(event_time);
-        let Sieve { key_of, window, slots, filled, repeated, blame, .. } = self;
+        let Sieve { key_of, window, slots, filled, is_silent, repeated, blame, .. } = self;
         blame.on(|| {
             let key = key_of(value);
             let key_hash = lane_hash(&key);
             let is_repeated = is_asked && is_repeated(slots, filled, (window.start, key), key_hash);
-            *repeated += u64::from(is_repeated);
-            (!is_repeated).then_some(key_hash)
+            let is_kept_back = is_repeated && !*is_silent;
+            *is_silent &= is_kept_back;
+            *repeated += u64::from(is_kept_back);
+            (!is_kept_back).then_some(key_hash)
         })
     }
 
@@ -189,10 +226,10 @@ where
 
     fn on_mark(&mut self, mark: Mark) {
         self.lateness.see(mark);
-        if self.window.end <= self.lateness.late_by() {
+        self.is_silent |= mark == Mark::Idle;
+        if self.first_end <= self.lateness.late_by() {
             // What a key holds is held back no longer than its window is open.
-            self.filled.drain(..).for_each(|place| self.slots[place as usize] = None);
-            self.window = NO_WINDOW;
+            self.forget_all_but(Some(self.window).filter(|window| window.end > self.lateness.late_by()));
         }
     }
 
@@ -206,7 +243,7 @@ where
 
     fn kept_back(&self) -> Option<(&str, Counts)> {
         let counts = Counts { read: self.repeated, filtered: self.repeated, ..Counts::default() };
-        Some((&self.name, counts))
+        self.is_allowed.then_some((&self.name, counts))
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -214,10 +251,12 @@ where
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        // The operator is loaded, too, and may not know what was sent since.
+        self.forget_all_but(None);
         self.lateness.load(state)
     }
 
     fn state_bytes(&self) -> usize {
-        Self::bytes_of(self.slots.len())
+        self.slots.len() * Self::SLOT_BYTES
     }
 }

@@ -252,6 +252,84 @@ fn where_late_records_are_diverted_all_pass() {
     assert!(first.is_some() && second.is_none());
 }
 
+/// Of values by themselves, in windows of ten.
+fn sieve() -> Sieve<i64, fn(&i64) -> i64> {
+    let Digits { windows, .. } = digits();
+    Sieve::new("distinct", windows, Arc::new((|value| *value) as fn(&i64) -> i64), true)
+}
+
+/// Which of `value@time` pass, and marks: `W10` a watermark, `IDLE` that the split is.
+fn passed(keys: &mut Sieve<i64, fn(&i64) -> i64>, input: &str) -> String {
+    let mut shown = Vec::new();
+    for token in input.split_whitespace() {
+        if let Some((value, time)) = token.split_once('@') {
+            let time = EventTime::from_micros(time.parse().unwrap());
+            if keys.address(time, &value.parse().unwrap()).is_some() {
+                shown.push(token);
+            }
+        } else if let Some(time) = token.strip_prefix('W') {
+            Keys::<i64>::on_mark(keys, Mark::Watermark(EventTime::from_micros(time.parse().unwrap())));
+        } else {
+            Keys::<i64>::on_mark(keys, Mark::Idle);
+        }
+    }
+    shown.join(" ")
+}
+
+/// The mark stands behind the first record of the next window.
+#[test]
+fn keys_are_held_no_longer_than_their_window_is_open() {
+    let mut keys = sieve();
+    assert_eq!(passed(&mut keys, "1@5 2@6 1@7 3@10 1@11"), "1@5 2@6 3@10 1@11");
+    assert_eq!(keys.held_count(), 3);
+    passed(&mut keys, "W9");
+    assert_eq!(keys.held_count(), 3);
+    assert_eq!(passed(&mut keys, "W10"), "");
+    // Not all of the window at hand: 1 has taken the place of what it was in the first.
+    assert_eq!(keys.held_count(), 2);
+    assert_eq!(passed(&mut keys, "1@9 3@12 2@13 3@20 W20 3@21"), "1@9 2@13 3@20");
+    assert_eq!(keys.held_count(), 1);
+}
+
+/// Whoever reads its lane has to see that it is back.
+#[test]
+fn the_first_record_after_idleness_passes() {
+    assert_eq!(passed(&mut sieve(), "1@5 1@5 IDLE 1@5 1@5 IDLE IDLE 1@6 1@6"), "1@5 1@5 1@6");
+}
+
+/// It has seen what the operator beside it has not.
+#[test]
+fn what_was_sent_is_forgotten_when_state_is_loaded() {
+    let mut keys = sieve();
+    let mut state = StateWriter::default();
+    Keys::<i64>::save(&keys, &mut state).unwrap();
+    passed(&mut keys, "1@5");
+    Keys::<i64>::load(&mut keys, &mut StateReader::new(&state.into_bytes())).unwrap();
+    assert_eq!(passed(&mut keys, "1@5 1@5"), "1@5");
+}
+
+/// It takes little at first and is no larger than it may be; without memory all pass.
+#[test]
+fn a_sieve_grows_while_there_is_memory() {
+    let many = |keys: &mut Sieve<i64, fn(&i64) -> i64>, count| {
+        (0..count).for_each(|value| _ = keys.address(EventTime::EPOCH, &(value % 40_000)));
+        Keys::<i64>::state_bytes(keys)
+    };
+    let mut keys = sieve();
+    let first_bytes = many(&mut keys, 1);
+    assert!((1 << 13..1 << 15).contains(&first_bytes), "{first_bytes}");
+    let bytes = many(&mut keys, 1_000_000);
+    assert!((256 << 10..=576 << 10).contains(&bytes), "{bytes}");
+    let mut keys = sieve();
+    let purse = Purse::of(100 << 10);
+    Keys::<i64>::fund(&mut keys, &purse.allowance());
+    let bytes = many(&mut keys, 1_000_000);
+    assert!((16 << 10..=100 << 10).contains(&bytes), "{bytes}");
+    let mut keys = sieve();
+    Keys::<i64>::fund(&mut keys, &Purse::of(0).allowance());
+    assert_eq!((many(&mut keys, 100), passed(&mut keys, "1@5 1@5")), (0, "1@5 1@5".to_owned()));
+}
+
 /// Where nothing repeats it costs next to nothing, and it is found out when something does.
 #[test]
 fn a_sieve_of_no_use_is_rarely_asked() {
