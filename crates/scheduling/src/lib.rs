@@ -20,6 +20,7 @@
 //! 7. [`policy::streambox`]: what the next result in event time waits for runs first.
 //! 8. Baselines of the papers: [`policy::min_cost`] (Aurora's MC), [`policy::highest_rate`] (HR), [`policy::chain`],
 //!    [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis). Some starve operators by definition; [`policy::ageing`] bounds it.
+//! 9. [`trace`]: the calls to a policy, recorded and replayed.
 //!
 //! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
 //! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
@@ -30,6 +31,7 @@ pub mod rank;
 pub mod snapshot;
 #[cfg(test)]
 mod test_bed;
+pub mod trace;
 
 pub use policy::ageing::Ageing;
 pub use policy::enjima::{Enjima, EnjimaSettings, ThresholdRange};
@@ -38,3 +40,4 @@ pub use policy::streambox::StreamBox;
 pub use policy::{Policy, Refresh, Scale, UnknownPolicy, by_name, names};
 pub use rank::{Quantum, Rank};
 pub use snapshot::{Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
+pub use trace::{Trace, Traced};

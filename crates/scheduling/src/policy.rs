@@ -181,4 +181,4 @@ pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

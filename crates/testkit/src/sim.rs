@@ -22,6 +22,7 @@ use thalweg_runtime::{
     Engine, Graph, Growth, PlanError, Progress, QueryError, QueryHandle, QueryReport, QueryState, Step,
     Stepped, Worker,
 };
+use thalweg_scheduling::Policy;
 use thalweg_scheduling::policy::by_name;
 
 pub use setup::{Setup, draw_layout};
@@ -101,13 +102,22 @@ impl Simulation {
     /// # Panics
     /// If the setup is out of its range.
     pub fn with_setup(seed: u64, setup: Setup) -> Self {
+        let policy = by_name(setup.policy).expect("a setup names a policy");
+        Self::with_policy(seed, setup, policy)
+    }
+
+    /// The same, but `policy` is asked, whatever the setup names.
+    ///
+    /// # Panics
+    /// If the setup is out of its range.
+    pub fn with_policy(seed: u64, setup: Setup, policy: Box<dyn Policy>) -> Self {
         let clock = Arc::new(VirtualClock::starting_at(STARTS_AT));
         let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
         let builder = Engine::builder()
             .workers(setup.workers)
             .memory_budget_bytes(setup.memory_budget_bytes)
             .edges(setup.edges)
-            .policy(by_name(setup.policy).expect("a setup names a policy"))
+            .policy(policy)
             .clock(engine_clock)
             .entropy(Box::new(entropy_for(seed, "engine")));
         let Stepped { engine, workers, growth } =

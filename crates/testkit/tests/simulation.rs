@@ -17,14 +17,14 @@ use std::sync::Arc;
 
 use thalweg::{Layout, PlanError, QueryError, QueryReport};
 use thalweg_model::{Entropy, ProcessingTime, Span};
-use thalweg_scheduling::policy;
+use thalweg_scheduling::{Trace, Traced, policy};
 use thalweg_testkit::case::{
     Confluence, Diamond, Meeting, Nyt, NytSource, Parcels, Passing, Readings, Spread, Twice, United, Ysb,
     YsbPace, verdict,
 };
 use thalweg_testkit::sabotage::quiet_injected_panics;
 use thalweg_testkit::seed::{OnPanic, entropy_for, pick};
-use thalweg_testkit::sim::{QueryIndex, draw_layout};
+use thalweg_testkit::sim::{QueryIndex, Setup, draw_layout};
 use thalweg_testkit::splits::Deal;
 use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 
@@ -32,6 +32,9 @@ use thalweg_testkit::{Case, Event, Place, Sabotage, Seeds, Simulation};
 const RECORDS_MAX: u64 = 400;
 /// Events of a generated stream, at most.
 const GENERATED_MAX: u64 = 600;
+
+/// Calls to a policy that are recorded of one run.
+const TRACED_CALLS_MAX: usize = 1 << 14;
 
 /// Five queries never need as much.
 const AMPLE_BUDGET_BYTES: usize = 256 << 20;
@@ -113,6 +116,31 @@ fn run(seed: u64, happenings: &mut Happenings) {
     check_ended(&late, &mut simulation, &Mishap::None, false, happenings);
     entrants.push(late);
     check_closed(simulation, &entrants);
+}
+
+/// What an engine has asked of its policy gets the same answers from a fresh one, whatever happens to its queries.
+#[test]
+fn what_was_asked_of_a_policy_can_be_asked_again() {
+    quiet_injected_panics();
+    let mut calls = 0;
+    Seeds::from_env("simulation").each(|seed| {
+        let mut entropy = entropy_for(seed, "traced");
+        let setup = Setup::draw(&mut entropy);
+        let policy = || policy::by_name(setup.policy).expect("it is one of the names");
+        let trace = Trace::new(TRACED_CALLS_MAX);
+        let mut simulation =
+            Simulation::with_policy(seed, setup.clone(), Box::new(Traced::new(policy(), &trace)));
+        let mut entrants = draw(&mut entropy, simulation.now()).0;
+        let happenings = &mut Happenings::default();
+        submit_in_time(&mut entrants, &mut entropy, &mut simulation, happenings);
+        let_rest(&entrants, &mut entropy, &mut simulation, happenings);
+        simulation.run_for(1 << entropy.below(12));
+        check_closed(simulation, &entrants);
+        let replayed = trace.replay(&mut *policy());
+        assert!(replayed.is_ok(), "seed {seed}, {}: {}", setup.policy, replayed.unwrap_err());
+        calls += trace.len();
+    });
+    assert!(calls > 0, "nothing was asked");
 }
 
 /// An engine that is dropped while its queries run, with tasks in the hands of its workers, leaves nothing behind.

@@ -1,0 +1,282 @@
+//! The calls to a policy, recorded and replayed.
+//!
+//! A policy is pure: the same calls get the same answers from it, whoever drives it. So what a run has asked of its policy can
+//! be asked again, of the same policy to find out why it chose what it chose, or of a changed one to see where it would have
+//! chosen otherwise.
+//!
+//! ```text
+//!   executor --calls--> Traced --calls--> policy          Trace::replay --calls--> a fresh policy
+//!                          \__ Trace: calls, answers                      answers compared
+//! ```
+//!
+//! Bound: so many calls as the trace has room for; those after them are counted, and not kept.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thalweg_model::ProcessingTime;
+
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
+
+/// A policy whose calls are recorded. Costs a lock and a copy for each, and of the whole snapshot in each round: for looking
+/// into a run, not for measuring one.
+pub struct Traced {
+    policy: Box<dyn Policy>,
+    trace: Trace,
+}
+
+impl Traced {
+    /// Records the calls to `policy` in `trace`.
+    pub fn new(policy: Box<dyn Policy>, trace: &Trace) -> Self {
+        Traced { policy, trace: trace.clone() }
+    }
+}
+
+/// What was asked of a policy and what it answered. Clones are handles of one trace.
+#[derive(Clone)]
+pub struct Trace(Arc<Mutex<Calls>>);
+
+struct Calls {
+    kept: Vec<Call>,
+    calls_max: usize,
+    left_out: u64,
+}
+
+/// A call, with its answer.
+enum Call {
+    Prepare(Box<Snapshot>),
+    Rank { asked: Asked, rank: Option<Rank> },
+    Quantum { asked: Asked, quantum: Quantum },
+    Feedback(Completion),
+}
+
+/// What is fresh of a snapshot between two rounds.
+#[derive(Clone, Copy)]
+struct Asked {
+    now: ProcessingTime,
+    round_end: ProcessingTime,
+    operator: OperatorId,
+    state: Option<OperatorState>,
+}
+
+impl Asked {
+    fn of(snapshot: &Snapshot, operator: OperatorId) -> Self {
+        let Snapshot { now, round_end, .. } = *snapshot;
+        Asked { now, round_end, operator, state: snapshot.operator(operator).copied() }
+    }
+
+    /// Makes `snapshot`, which is of the round before, what it was when this was asked.
+    fn restore(self, snapshot: &mut Snapshot) {
+        (snapshot.now, snapshot.round_end) = (self.now, self.round_end);
+        let place = self.operator.0 as usize;
+        if self.state.is_some() && snapshot.operators.len() <= place {
+            snapshot.operators.resize(place + 1, None);
+        }
+        if let Some(state) = snapshot.operators.get_mut(place) {
+            *state = self.state;
+        }
+    }
+}
+
+/// Where a replay got another answer than the run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Diverged {
+    /// The call, from 0 on.
+    pub call: usize,
+    /// About whom it was.
+    pub operator: OperatorId,
+    /// What the run was told.
+    pub recorded: String,
+    /// What the replay was told.
+    pub replayed: String,
+}
+
+impl fmt::Display for Diverged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diverged { call, operator, recorded, replayed } = self;
+        write!(
+            f,
+            "call {call}, of operator {}: {recorded} when recorded, {replayed} when replayed",
+            operator.0
+        )
+    }
+}
+
+impl std::error::Error for Diverged {}
+
+impl Trace {
+    /// A trace with room for so many calls.
+    pub fn new(calls_max: usize) -> Self {
+        Trace(Arc::new(Mutex::new(Calls { kept: Vec::new(), calls_max, left_out: 0 })))
+    }
+
+    /// Calls that were kept.
+    pub fn len(&self) -> usize {
+        self.calls().kept.len()
+    }
+
+    /// Whether nothing was asked yet.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Calls that found no room.
+    pub fn left_out(&self) -> u64 {
+        self.calls().left_out
+    }
+
+    /// Asks a fresh policy what was asked in the run.
+    ///
+    /// # Errors
+    /// [`Diverged`] at the first answer that is another.
+    pub fn replay(&self, policy: &mut dyn Policy) -> Result<(), Diverged> {
+        let mut snapshot = Snapshot::default();
+        let differ = |call, operator, recorded: &dyn fmt::Debug, replayed: &dyn fmt::Debug| {
+            let (recorded, replayed) = (format!("{recorded:?}"), format!("{replayed:?}"));
+            Err(Diverged { call, operator, recorded, replayed })
+        };
+        for (index, call) in self.calls().kept.iter().enumerate() {
+            match call {
+                Call::Prepare(fresh) => {
+                    snapshot.clone_from(fresh);
+                    policy.prepare(&snapshot);
+                }
+                Call::Rank { asked, rank } => {
+                    asked.restore(&mut snapshot);
+                    let found = policy.rank(&snapshot, asked.operator);
+                    if found.map(Rank::word) != rank.map(Rank::word) {
+                        return differ(index, asked.operator, rank, &found);
+                    }
+                }
+                Call::Quantum { asked, quantum } => {
+                    asked.restore(&mut snapshot);
+                    let found = policy.quantum(&snapshot, asked.operator);
+                    if found != *quantum {
+                        return differ(index, asked.operator, quantum, &found);
+                    }
+                }
+                Call::Feedback(done) => policy.feedback(done),
+            }
+        }
+        Ok(())
+    }
+
+    fn note(&self, call: impl FnOnce() -> Call) {
+        let mut calls = self.calls();
+        if calls.kept.len() < calls.calls_max {
+            calls.kept.push(call());
+        } else {
+            calls.left_out += 1;
+        }
+    }
+
+    fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Policy for Traced {
+    fn name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    fn reads(&self) -> Fields {
+        self.policy.reads()
+    }
+
+    fn refresh(&self) -> Refresh {
+        self.policy.refresh()
+    }
+
+    fn scale(&self) -> Scale {
+        self.policy.scale()
+    }
+
+    fn conserves_work(&self) -> bool {
+        self.policy.conserves_work()
+    }
+
+    fn keeps_home(&self) -> bool {
+        self.policy.keeps_home()
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.trace.note(|| Call::Prepare(Box::new(snapshot.clone())));
+        self.policy.prepare(snapshot);
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let rank = self.policy.rank(snapshot, operator);
+        self.trace.note(|| Call::Rank { asked: Asked::of(snapshot, operator), rank });
+        rank
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        let quantum = self.policy.quantum(snapshot, operator);
+        self.trace.note(|| Call::Quantum { asked: Asked::of(snapshot, operator), quantum });
+        quantum
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        self.trace.note(|| Call::Feedback(*done));
+        self.policy.feedback(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_model::{Entropy, SeededEntropy};
+
+    use super::*;
+    use crate::policy::tests::random_behind_sources;
+    use crate::policy::{by_name, names};
+    use crate::test_bed::Bed;
+
+    /// The trace of so many decisions under a policy, with room for so many calls.
+    fn recorded(policy: &str, seed: u64, calls_max: usize) -> Trace {
+        let mut entropy = SeededEntropy::new(seed);
+        let tasks = random_behind_sources(&mut entropy);
+        let count = tasks.len() as u64;
+        let trace = Trace::new(calls_max);
+        let traced = Traced::new(by_name(policy).unwrap(), &trace);
+        assert_eq!(traced.name(), policy);
+        let mut bed = Bed::new(Box::new(traced), 384, tasks);
+        for _ in 0..300 {
+            let id = entropy.below(count) as u32;
+            if !bed.tasks[id as usize].task.is_on_demand {
+                bed.push(id, bed.room(id).min(3));
+            }
+            bed.step();
+        }
+        trace
+    }
+
+    #[test]
+    fn the_same_calls_get_the_same_answers() {
+        for (policy, seed) in names().into_iter().flat_map(|policy| [1, 2, 3].map(|seed| (policy, seed))) {
+            let trace = recorded(policy, seed, 1 << 20);
+            assert!(trace.len() > 900 && trace.left_out() == 0, "{policy}: {} calls", trace.len());
+            assert_eq!(trace.replay(&mut *by_name(policy).unwrap()), Ok(()), "{policy}, {seed}");
+        }
+    }
+
+    #[test]
+    fn another_policy_is_found_out() {
+        let diverged = recorded("enjima", 1, 1 << 20).replay(&mut *by_name("fcfs").unwrap()).unwrap_err();
+        let told = diverged.to_string();
+        assert!(
+            told.contains(" when recorded, ") && told.starts_with(&format!("call {}, ", diverged.call)),
+            "{told}"
+        );
+    }
+
+    #[test]
+    fn calls_without_room_are_counted() {
+        let (whole, part) = (recorded("fcfs", 1, 1 << 20), recorded("fcfs", 1, 100));
+        assert_eq!((part.len(), part.left_out()), (100, whole.len() as u64 - 100));
+        assert_eq!(part.replay(&mut *by_name("fcfs").unwrap()), Ok(()));
+        assert!(Trace::new(1).is_empty() && !part.is_empty());
+    }
+}
