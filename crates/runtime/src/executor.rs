@@ -287,6 +287,17 @@ impl Executor {
         Ok(query)
     }
 
+    /// Of the first tasks: their homes, whether they are sources, and whether they stay at home.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn homes(&self, tasks: usize) -> Vec<(Option<u32>, bool, bool)> {
+        let home = |home: &AtomicU32| {
+            let word = home.load(Ordering::Relaxed);
+            let (home, kind) = (word & !KIND, word & KIND);
+            (Some(home).filter(|home| *home != HOMELESS), kind & SOURCE != 0, kind & COPY != 0)
+        };
+        self.homes[..tasks].iter().map(home).collect()
+    }
+
     /// The most records that a run of a task takes, or puts out if it is a source.
     fn run_records(&self, probe: &Probe) -> u32 {
         let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();

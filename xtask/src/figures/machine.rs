@@ -26,17 +26,15 @@ impl Section for Machine {
     fn measure(&mut self, bench: &mut Bench<'_>) -> Result<()> {
         let cores = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         let length = Duration::from_secs_f64(bench.seconds(SECONDS));
+        let look = || {
+            let begin = Instant::now();
+            stops_within(length, || begin.elapsed())
+        };
         let stops: Vec<Vec<Duration>> = thread::scope(|scope| {
-            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(|| stops_within(length))).collect();
+            let threads: Vec<_> = (0..cores).map(|_| scope.spawn(look)).collect();
             threads.into_iter().map(|thread| thread.join().expect("a loop does not panic")).collect()
         });
-        let longest = stops.iter().flatten().max().copied().unwrap_or_default();
-        let most =
-            |figure: fn(&[Duration]) -> f64| stops.iter().map(|stops| figure(stops)).fold(0.0, f64::max);
-        let long = most(|stops| stops.iter().filter(|stop| Duration::from_millis(1) < **stop).count() as f64);
-        let taken = most(|stops| stops.iter().sum::<Duration>().as_secs_f64()) / length.as_secs_f64();
-        let found = [longest.as_secs_f64() * 1e6, long / length.as_secs_f64(), 100.0 * taken];
-        self.0.iter_mut().zip(found).for_each(|(measured, found)| measured.push(found));
+        self.0.iter_mut().zip(figures(&stops, length)).for_each(|(measured, found)| measured.push(found));
         Ok(())
     }
 
@@ -51,12 +49,22 @@ impl Section for Machine {
     }
 }
 
-/// Each time that the clock was looked at too late.
-fn stops_within(length: Duration) -> Vec<Duration> {
-    let (begin, mut stops) = (Instant::now(), Vec::new());
-    let mut last = begin;
-    while last - begin < length {
-        let now = Instant::now();
+/// Of the stops of each core: the longest in microseconds; of the core that has the most, those above a millisecond in a
+/// second, and the percentage of time.
+fn figures(stops: &[Vec<Duration>], length: Duration) -> [f64; 3] {
+    let longest = stops.iter().flatten().max().copied().unwrap_or_default();
+    let most = |figure: fn(&[Duration]) -> f64| stops.iter().map(|stops| figure(stops)).fold(0.0, f64::max);
+    let long = most(|stops| stops.iter().filter(|stop| Duration::from_millis(1) < **stop).count() as f64);
+    let taken_s = most(|stops| stops.iter().sum::<Duration>().as_secs_f64());
+    let length_s = length.as_secs_f64();
+    [longest.as_secs_f64() * 1e6, long / length_s, 100.0 * taken_s / length_s]
+}
+
+/// Each time that the clock was looked at too late; it says how long it has been looked at.
+fn stops_within(length: Duration, mut clock: impl FnMut() -> Duration) -> Vec<Duration> {
+    let (mut stops, mut last) = (Vec::new(), clock());
+    while last < length {
+        let now = clock();
         if STOP_MIN < now - last {
             stops.push(now - last);
         }
@@ -69,18 +77,23 @@ fn stops_within(length: Duration) -> Vec<Duration> {
 mod tests {
     use super::*;
 
-    /// A round is as long as it is asked to be; of how often a machine stops a thread nothing is known.
+    fn micros(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
     #[test]
-    fn a_round_has_a_figure_of_each_kind() {
-        let length = Duration::from_millis(5);
-        let stops = stops_within(length);
-        assert!(stops.iter().all(|&stop| STOP_MIN < stop));
-        let mut machine = Machine::default();
-        machine.measure(&mut Bench::new(&mut |options| panic!("{options} is run"), Some(0.005))).unwrap();
-        let [longest, long, taken] = &machine.0;
-        assert_eq!([longest.len(), long.len(), taken.len()], [1; 3]);
-        // The longest is one of all, on some core.
-        assert!(longest[0] <= taken[0] / 100.0 * 5_000.0 + 1.0, "{longest:?} {taken:?}");
-        assert_eq!(machine.table().rows.len(), 3);
+    fn a_clock_that_is_looked_at_too_late_tells_of_a_stop() {
+        let mut times = [0, 1, 21, 42, 43, 1_544, 1_545, 2_000].into_iter();
+        let stops = stops_within(micros(2_000), || micros(times.next().unwrap()));
+        assert_eq!(stops, [21, 1_501, 455].map(micros));
+    }
+
+    #[test]
+    fn what_counts_is_the_core_that_has_the_most() {
+        let stops = [vec![micros(1_501), micros(21)], vec![micros(1_200), micros(1_100)], vec![]];
+        let [longest, long, taken] = figures(&stops, Duration::from_secs(2));
+        assert_eq!((longest.round(), long), (1_501.0, 1.0));
+        assert!((taken - 0.115).abs() < 1e-9, "{taken} %");
+        assert_eq!(figures(&[], Duration::from_secs(1)), [0.0; 3]);
     }
 }

@@ -172,6 +172,24 @@ fn graph(values: std::ops::Range<i64>, times: usize, seen: &Seen) -> Graph {
     graph
 }
 
+/// A source with a home is one that others may take, as any source; a copy is its worker's.
+#[test]
+fn homes_are_those_of_the_graph() {
+    let clock = Arc::new(VirtualClock::default());
+    let stepped = stepped(tiny(), &clock);
+    let mut graph = Graph::new("homes");
+    let (first_exit, first_entry) = graph.edge();
+    let (second_exit, second_entry) = graph.edge();
+    graph.source("source", records(0..1), strategy(), Repeat::new(1), first_exit);
+    graph.note_home(7);
+    graph.operator("copy", first_entry, Repeat::new(1), second_exit);
+    graph.note_copy(3, true);
+    graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(Seen::default()));
+    stepped.engine.submit(graph).unwrap();
+    let homes = [(Some(7), true, true), (Some(3), false, true), (None, false, false)];
+    assert_eq!(stepped.engine.executor.homes(3), homes);
+}
+
 /// Emission beyond the room of any edge, record by record and at marks, through full mark rings: everything
 /// arrives, in order, each mark behind what belongs before it, and the query ends by itself.
 #[test]
