@@ -100,6 +100,22 @@ impl<T> Input<T> for Given<T> {
     }
 }
 
+/// An input of values with their times, and an end. Behind one of kind 0 stands its time as a watermark, if that is no step back;
+/// behind one of kind 1 the watermark of an input that is as far, at least.
+pub(crate) fn input_of(records: impl IntoIterator<Item = (i64, i64, u8)>) -> String {
+    let (mut input, mut watermark) = (Vec::new(), i64::MIN);
+    for (value, time, kind) in records {
+        input.push(format!("{value}@{time}"));
+        if kind == 0 && watermark <= time {
+            watermark = time;
+            input.push(format!("W{time}"));
+        } else if kind == 1 {
+            input.push(format!("I{}", watermark.max(time)));
+        }
+    }
+    format!("{} END", input.join(" "))
+}
+
 /// Collects records, with a bound.
 pub(crate) struct Collected<T> {
     records: Vec<Record<T>>,

@@ -325,7 +325,7 @@ impl Graph {
     }
 
     /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
-    /// Another worker runs it when that one sleeps or is held up.
+    /// Unlike a copy, a source with a home is left to nobody: whoever has nothing as urgent at home runs it.
     pub fn note_home(&mut self, worker: u32) {
         self.tasks.last_mut().expect("a task was added").home = Some(worker);
     }

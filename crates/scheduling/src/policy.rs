@@ -85,8 +85,10 @@ pub trait Policy: Send {
     fn reads(&self) -> Fields;
 
     /// When its ranks must be renewed, at least; the worker pool renews them in every round and on every return in any
-    /// case. Asked once.
-    fn refresh(&self) -> Refresh;
+    /// case, so no more is asked for unless a policy says so. Asked once.
+    fn refresh(&self) -> Refresh {
+        Refresh::EVERY_ROUND | Refresh::ON_RETURN
+    }
 
     /// What its scores mean. Asked once.
     fn scale(&self) -> Scale;
@@ -115,9 +117,12 @@ pub trait Policy: Send {
     /// fresh, the rest may be as old as the round. Called up to three times per decision: no loops, no allocation.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// How long `operator` may run. Called when a worker has chosen it; `now` is fresh, its entry as old as its rank. If
-    /// another worker has the policy just then, the operator gets what it got last.
-    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum;
+    /// How long `operator` may run: for one block, unless a policy says otherwise. Called when a worker has chosen it; `now`
+    /// is fresh, its entry as old as its rank. If another worker has the policy just then, the operator gets what it got last.
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        let _ = operator;
+        Quantum { records: snapshot.block_records }
+    }
 
     /// Takes note of a run. Called serially, once for every run but the last of an operator; late, if another worker
     /// had the policy when the run ended: then its operator may have been ranked in between, and others have run.

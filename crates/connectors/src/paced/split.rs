@@ -50,7 +50,7 @@ impl Dealt {
 
     /// How many splits there are, one at least.
     pub fn split_count(&self) -> usize {
-        usize::try_from(self.splits).expect("it was one")
+        usize::try_from(self.splits).expect("splits are counted in usize when they are dealt to")
     }
 
     /// The places of the run of a split that place `at` belongs to, or else of its first run behind it.

@@ -126,10 +126,7 @@ impl<K: Eq + Hash, KeyOf> Sieve<K, KeyOf> {
     fn grow(&mut self) -> bool {
         let slots = (2 * self.slots.len()).max(SLOTS_MIN).min(Self::SLOTS_MAX);
         // Those there are are given back when the new ones are there.
-        if slots == self.slots.len()
-            || !self.is_allowed
-            || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES)
-        {
+        if slots == self.slots.len() || !self.allowance.ask_for_spare(slots * Self::SLOT_BYTES) {
             return false;
         }
         self.forget_all_but(None);

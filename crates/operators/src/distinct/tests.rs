@@ -9,7 +9,7 @@ use super::*;
 use crate::address::{Address, Only};
 use crate::map::Map;
 use crate::purse::Purse;
-use crate::test_bed::{Bed, Collected, Given};
+use crate::test_bed::{Bed, Collected, Given, input_of};
 
 type Digits<L = DropLate> = Distinct<i64, fn(&i64) -> i64, L>;
 
@@ -181,17 +181,7 @@ proptest! {
         restores: bool,
         records in proptest::collection::vec((0..40i64, -60..60i64, 0..12u8), 0..150),
     ) {
-        let (mut input, mut watermark) = (Vec::new(), i64::MIN);
-        for &(value, time, kind) in &records {
-            input.push(format!("{value}@{time}"));
-            if kind == 0 && watermark <= time {
-                watermark = time;
-                input.push(format!("W{time}"));
-            } else if kind == 1 {
-                input.push(format!("I{}", watermark.max(time)));
-            }
-        }
-        let input = format!("{} END", input.join(" "));
+        let input = input_of(records);
         let bed = || Bed::new(keys()).with_room(room);
         let got = if restores { bed().run_restoring(&input, keys) } else { bed().run(&input) };
         prop_assert_eq!(got, recompute(&input, 10));
@@ -363,17 +353,7 @@ proptest! {
         restores: bool,
         records in proptest::collection::vec((0..40i64, -60..60i64, 0..12u8), 0..150),
     ) {
-        let (mut input, mut watermark) = (Vec::new(), i64::MIN);
-        for &(value, time, kind) in &records {
-            input.push(format!("{value}@{time}"));
-            if kind == 0 && watermark <= time {
-                watermark = time;
-                input.push(format!("W{time}"));
-            } else if kind == 1 {
-                input.push(format!("I{}", watermark.max(time)));
-            }
-        }
-        let input = format!("{} END", input.join(" "));
+        let input = input_of(records);
         if restores {
             let got = Bed::new(behind_a_sieve()).run_restoring(&input, behind_a_sieve);
             prop_assert_eq!(got, recompute(&input, 10));

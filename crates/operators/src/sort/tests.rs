@@ -6,7 +6,7 @@ use thalweg_model::Then;
 use super::*;
 use crate::map::Map;
 use crate::purse::Purse;
-use crate::test_bed::{Bed, Collected, Given};
+use crate::test_bed::{Bed, Collected, Given, input_of};
 
 type ByTens<L = DropLate> = Sort<i64, i64, fn(&i64) -> i64, L>;
 
@@ -208,18 +208,10 @@ proptest! {
         disorder in 1..100i64,
         records in proptest::collection::vec((0..40i64, 0..100i64, 0..12u8), 0..200),
     ) {
-        let (mut input, mut watermark) = (Vec::new(), i64::MIN);
-        for (place, &(value, jitter, kind)) in records.iter().enumerate() {
-            let time = place as i64 / 2 - 40 - jitter % disorder;
-            input.push(format!("{value}@{time}"));
-            if kind == 0 && watermark <= time {
-                watermark = time;
-                input.push(format!("W{time}"));
-            } else if kind == 1 {
-                input.push(format!("I{}", watermark.max(time)));
-            }
-        }
-        let input = format!("{} END", input.join(" "));
+        let at = |(place, (value, jitter, kind)): (usize, (i64, i64, u8))| {
+            (value, place as i64 / 2 - 40 - jitter % disorder, kind)
+        };
+        let input = input_of(records.into_iter().enumerate().map(at));
         let bed = || Bed::new(by_tens()).with_room(room);
         let got = if restores { bed().run_restoring(&input, by_tens) } else { bed().run(&input) };
         prop_assert_eq!(got, recompute(&input));

@@ -22,8 +22,8 @@
 
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
 /// The name by which users choose it.
@@ -85,10 +85,6 @@ impl Policy for Chain {
         Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Interval
     }
@@ -120,10 +116,6 @@ impl Policy for Chain {
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Descent::alone(state, state.is_sink, operator.0));
         Some(Rank { class: 0, score: of.slope(), tie: of.place })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
     }
 }
 

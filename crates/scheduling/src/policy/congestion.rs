@@ -11,8 +11,8 @@
 //! `congestion_v1` knows nothing of what waits outside the engine: a source counts as if nothing waited there, as in the baseline of
 //! Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, the lower number first.
 
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
@@ -44,10 +44,6 @@ impl Policy for Congestion {
         Fields::PENDING
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ratio
     }
@@ -58,15 +54,12 @@ impl Policy for Congestion {
         let pending = if self.is_v1 && state.is_source { 0 } else { state.pending };
         Some(Rank { class: 0, score: pending as f64, tie: operator.0 })
     }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
     /// A source with 700 due, an operator with 5, one with 900 and no room, one with 80: who runs, and in which order.

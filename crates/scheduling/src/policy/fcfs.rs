@@ -12,8 +12,8 @@
 //!            everything that waits, and among its kind by the time at which it was last asked; from then on it
 //!            ages like a record.
 
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Origin, Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
@@ -38,10 +38,6 @@ impl Policy for Fcfs {
         Fields::PENDING | Fields::OLDEST_PENDING
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ordinal
     }
@@ -57,10 +53,6 @@ impl Policy for Fcfs {
         let arrived = state.oldest_pending.plus_nanos(patience_ns);
         Some(Rank { class: 0, score: self.origin.score(arrived), tie: operator.0 })
     }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
-    }
 }
 
 #[cfg(test)]
@@ -68,6 +60,7 @@ mod tests {
     use thalweg_model::ProcessingTime;
 
     use super::*;
+    use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
     /// Each operator as (pending, arrival in ns, can output), at 1,000 ns; the order in which they run.

@@ -12,8 +12,8 @@
 
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{MIN_SELECTIVITY, cost_ns, selectivity};
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
 /// The name by which users choose it.
@@ -66,10 +66,6 @@ impl Policy for HighestRate {
         Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ratio
     }
@@ -95,10 +91,6 @@ impl Policy for HighestRate {
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Rate::of(state, 1.0, 0.0, operator.0));
         Some(Rank { class: 0, score: of.score(), tie: of.place })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
     }
 }
 

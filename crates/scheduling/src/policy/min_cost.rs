@@ -11,8 +11,8 @@
 //!            share runs with the first of them
 
 use crate::policy::turns::Turns;
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
@@ -85,10 +85,6 @@ impl Policy for MinCost {
         Fields::PENDING | Fields::TOPOLOGY
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ordinal
     }
@@ -103,10 +99,6 @@ impl Policy for MinCost {
         snapshot.operator(operator).filter(|state| state.can_run())?;
         let tie = self.places.get(operator.0 as usize).copied().unwrap_or(NOWHERE);
         Some(Rank { class: 0, score: self.turns.score(operator), tie })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
     }
 
     fn feedback(&mut self, done: &Completion) {

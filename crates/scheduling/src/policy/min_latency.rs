@@ -11,8 +11,8 @@
 //!            Aurora multiplies over every operator downstream
 
 use crate::policy::output_cost::{MIN_SELECTIVITY, OutputCost, OutputCosts};
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
@@ -41,10 +41,6 @@ impl Policy for MinLatency {
         Fields::PENDING | Fields::COST_AND_SELECTIVITY | Fields::TOPOLOGY
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ratio
     }
@@ -62,15 +58,12 @@ impl Policy for MinLatency {
         };
         Some(Rank { class: 0, score: 1.0 / cost_ns, tie })
     }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
     /// A chain of three whose middle is blocked, and one that was submitted since the last round: the sink before the

@@ -10,8 +10,8 @@
 //!            that have nothing to do (see `turns.rs`)
 
 use crate::policy::turns::Turns;
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
@@ -32,11 +32,6 @@ impl Policy for RoundRobin {
         Fields::PENDING
     }
 
-    fn refresh(&self) -> Refresh {
-        // Every round only for the sake of the base.
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ordinal
     }
@@ -51,10 +46,6 @@ impl Policy for RoundRobin {
         Some(Rank { class: 0, score: self.turns.score(operator), tie: operator.0 })
     }
 
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
-    }
-
     fn feedback(&mut self, done: &Completion) {
         self.turns.take(done.operator);
     }
@@ -66,6 +57,7 @@ mod tests {
 
     use super::*;
     use crate::policy::turns::REACH_TURNS;
+    use crate::rank::Quantum;
     use crate::snapshot::{OperatorState, QueryId};
 
     /// Who runs, turn by turn, when in each turn those wait that are written in `waiting`, a digit each.

@@ -15,8 +15,8 @@
 use thalweg_model::EventTime;
 
 use crate::policy::downstream::Downstream;
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
+use crate::policy::{Policy, Scale};
+use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
 
 /// The name by which users choose it.
@@ -75,10 +75,6 @@ impl Policy for Sbox {
         Fields::PENDING | Fields::TOPOLOGY | Fields::EPOCHS
     }
 
-    fn refresh(&self) -> Refresh {
-        Refresh::EVERY_ROUND | Refresh::ON_RETURN
-    }
-
     fn scale(&self) -> Scale {
         Scale::Ordinal
     }
@@ -113,10 +109,6 @@ impl Policy for Sbox {
             self.queries.get(state.query.0 as usize).map_or(self.queries.len() as u32, |turn| turn.place);
         let tie = self.places.of(operator).copied().unwrap_or(operator.0);
         Some(Rank { class: 0, score: 0.0 - f64::from(turn), tie })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
     }
 }
 

@@ -35,7 +35,7 @@
 use thalweg_model::{EventTime, Span};
 
 use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Origin, Quantum, Rank};
+use crate::rank::{Origin, Rank};
 use crate::snapshot::{
     Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot,
 };
@@ -239,10 +239,6 @@ impl Policy for StreamBox {
         }
         let (class, score) = self.prioritized(state, at);
         Some(Rank { class, score: score as f64, tie })
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, _operator: OperatorId) -> Quantum {
-        Quantum { records: snapshot.block_records }
     }
 
     fn feedback(&mut self, done: &Completion) {

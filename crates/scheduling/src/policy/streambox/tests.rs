@@ -4,6 +4,7 @@
 use thalweg_model::{ProcessingTime, SeededEntropy};
 
 use super::*;
+use crate::rank::Quantum;
 use crate::snapshot::QueryState;
 use crate::test_bed::{Bed, Task};
 
