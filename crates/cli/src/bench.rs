@@ -1,31 +1,37 @@
 //! `thalweg bench`: runs a workload, checks its results against the reference, and measures it.
 //!
-//! [`args`] are its options, [`chain`] and [`parallel`] the values of two of them. [`workload`] says what each workload takes, [`fit`]
+//! [`args`] are its options, [`chain`], [`modes`] and [`parallel`] the values of some of them. [`workload`] says what each workload takes, [`fit`]
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`]
-//! make the queries and check what comes out, from generated input, as [`offered`], or from [`recorded`], of which
+//! make the queries and check what comes out, from generated input, as [`offered`] under the [`load`] of each query, or from [`recorded`], of which
 //! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
 //! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`]. [`drive`] runs them for a while,
 //! [`by_hand`] the loops that they are measured against. [`ablate`] is what can be switched off, [`target`] finds a rate by
 //! its output delay. [`rows`] keeps the results, [`digests`] what is left of many,
-//! [`report`] writes the figures as text or JSON.
+//! [`report`] writes the figures as text or JSON. [`observe`] looks on while queries run, [`compare`] puts runs side by side,
+//! [`experiment`] repeats what the papers did.
 
 mod ablate;
 mod args;
 mod by_hand;
 mod chain;
+mod compare;
 mod digests;
 mod distinct;
 mod drive;
+mod experiment;
 mod files;
 mod fit;
 mod grep;
 mod join;
 mod linear_road;
 mod lines;
+mod load;
 mod lrb;
 mod lrb_full;
+mod modes;
 mod netmon;
 mod nyt;
+mod observe;
 mod offered;
 mod parallel;
 mod plain_lines;
@@ -48,10 +54,14 @@ use thalweg_memory::Reservation;
 pub use args::BenchArgs;
 
 use crate::console;
+use crate::failure::WrongOption;
 use crate::interrupt::Interrupt;
 use args::Format;
+use compare::{Comparison, Run};
+use experiment::Target;
+use observe::Observer;
 use report::Figures;
-use workload::Workload;
+use workload::{Facts, Workload};
 
 /// Runs the workload as often as asked; `false` if a result is wrong. Ctrl-C ends the run at hand, whose figures
 /// are shown, and those that would follow it.
@@ -61,12 +71,21 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     // A loop has no source that could be asked to end: there, Ctrl-C ends the process, as it does by default.
     let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
     let interrupt = interrupt.as_ref();
-    let mut all_ok = true;
-    for _ in 0..args.repeat {
+    if let Target::Experiment(experiment) = args.target {
+        let args = fit::experiment(args, given);
+        let Some(folder) = &args.out else {
+            return Err(
+                WrongOption("--out: an experiment writes a page: say into which folder".to_owned()).into()
+            );
+        };
+        return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
+    }
+    let mut runs = Vec::new();
+    for args in by_turns(args) {
         let run = |args: &BenchArgs| run_once(args, interrupt);
         let figures = match args.target_delay {
-            Some(target) => target::find(args, target, run)?,
-            None => run(args)?,
+            Some(target) => target::find(&args, target, run)?,
+            None => run(&args)?,
         };
         if figures.interrupted && io::stdout().is_terminal() {
             // Behind the `^C` that the terminal has shown.
@@ -76,17 +95,59 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Format::Text => console::out(&figures.text())?,
             Format::Json => console::out(&format!("{}\n", figures.json()?))?,
         }
-        all_ok &= figures.ok;
+        let series = args.observer.clone().map(Observer::finish).unwrap_or_default();
+        runs.push(Run { label: args.policy().to_owned(), at: None, figures, series });
         if interrupt.is_some_and(Interrupt::is_pressed) {
             break;
         }
     }
+    let all_ok = runs.iter().all(|run| run.figures.ok);
+    if let Some(folder) = &args.out {
+        comparison(args, runs).write(folder)?;
+        console::note(&format!("wrote {}", folder.join("index.html").display()));
+    }
     Ok(all_ok)
+}
+
+/// Each run to do: every policy once in each of the repetitions, another first in each, since machines change their speed.
+fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
+    let mut runs = Vec::new();
+    for round in 0..args.repeat as usize {
+        for turn in 0..args.policy.len() {
+            let policy = args.policy[(round + turn) % args.policy.len()].clone();
+            let observer = args.out.as_ref().map(|_| Observer::new());
+            runs.push(BenchArgs { policy: vec![policy], observer, ..args.clone() });
+        }
+    }
+    runs
+}
+
+/// What is written about the runs of one command.
+fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
+    let Facts { name, .. } = args.workload().facts();
+    let title = match &args.policy[..] {
+        [policy] => format!("{name} under {policy}"),
+        policies => format!("{name}: {}", policies.join(", ")),
+    };
+    let about = format!(
+        "Each policy {} for {} s, by turns. Figures are totals of all queries, and medians where there were several runs.",
+        if args.repeat == 1 { "once".to_owned() } else { format!("{} times", args.repeat) },
+        args.seconds
+    );
+    let command: Vec<String> = std::env::args().skip(1).collect();
+    Comparison {
+        title,
+        about,
+        command: format!("thalweg {}", command.join(" ")),
+        claims: Vec::new(),
+        axis: None,
+        runs,
+    }
 }
 
 /// One run.
 fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
-    match args.workload {
+    match args.workload() {
         Workload::Ysb => ysb::run(args, interrupt),
         Workload::Nyt => nyt::run(args, interrupt),
         Workload::Lrb => lrb::run(args, interrupt),

@@ -1,12 +1,17 @@
-//! Values on the command line: durations, rates, bytes, settings of the engine, and what to do with bad lines.
+//! Values on the command line: durations, rates, bytes, settings of the engine, what to do with bad lines, and how a [`load`]
+//! changes.
 //!
 //! Each parser's error says what the value is, what it may be, and in which unit. Settings of the engine are held
 //! against the engine's own table of limits, so that all ways to run a workload have the same bounds.
+
+mod load;
 
 use std::path::PathBuf;
 
 use thalweg::Span;
 use thalweg_runtime::Limit;
+
+pub use load::{ShareStep, Steps, arrivals, delay, message_records, rate_steps, share_steps, skew};
 
 /// Seconds that a run may take: a day.
 const SECONDS_MAX: f64 = 86_400.0;

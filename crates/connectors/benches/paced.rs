@@ -1,6 +1,6 @@
 //! Question: what does the pace of a generator cost a record, beside the copy of its value?
 //! Workload: drained YSB-like records of 56 bytes from a cache of 2^12 into a buffer of 384, and the hand-written
-//! loop that copies the same records with a constant stamp: the ceiling.
+//! loop that copies the same records with a constant stamp: the ceiling; and the same records as they come under a load.
 //! Unit: ns per record. For regressions, not for claims.
 //!
 //! `cargo bench -p thalweg-connectors --bench paced`; under `cargo test` it runs once, small.
@@ -9,8 +9,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Instant;
 
-use thalweg_connectors::{Pace, Paced};
-use thalweg_model::{EventTime, Generate, Input, Output, ProcessingTime, Record, Source};
+use thalweg_connectors::{Arrivals, Delay, Load, Pace, Paced};
+use thalweg_model::{EventTime, Generate, Input, Output, ProcessingTime, Record, Source, Span};
 
 type Value = [u64; 6];
 
@@ -101,5 +101,28 @@ fn main() {
             black_box(&mut block);
         });
         println!("paced drain at {rate}/s: {cost:.2} ns per record");
+    }
+    let late = ProcessingTime::from_nanos(u64::MAX - 1);
+    let at_rate =
+        || Paced::new(Arc::clone(&cache), Pace::Rate { rate_per_s: 1_000_000, start: ProcessingTime::ZERO });
+    let delay = Delay::Uniform { max: Span::from_millis(50) };
+    for (name, load) in [
+        ("that is steady", Load::default()),
+        ("of messages of 1,000 records", Load { message_records: Some(1_000), delay, ..Load::default() }),
+        ("with Poisson's gaps", Load { arrivals: Arrivals::Poisson, ..Load::default() }),
+        (
+            "with Pareto's bursts and delays",
+            Load { arrivals: Arrivals::Pareto { shape: 1.5 }, delay, ..Load::default() },
+        ),
+    ] {
+        let mut source = at_rate().unwrap().with_load(&load).unwrap();
+        let cost = median_ns(repeats, polls, || {
+            block.length = 0;
+            while block.length < ROOM {
+                source.poll(late, ROOM, &mut block).unwrap();
+            }
+            black_box(&mut block);
+        });
+        println!("paced load {name}: {cost:.2} ns per record");
     }
 }

@@ -42,6 +42,9 @@ pub use csv::{
 };
 pub use discard::Discard;
 pub use disk::RealDisk;
-pub use paced::{Dealt, Disorder, EarlyShare, Pace, PaceError, Paced};
+pub use paced::{
+    Arrivals, Dealt, Delay, Disorder, EarlyShare, Load, LoadError, PARETO_TIMES_MAX, Pace, PaceError, Paced,
+    RateStep, Stamps, ZIPF_EXPONENT_MAX, check_message_records, check_steps, zipf_parts,
+};
 pub use sink_error::SinkError;
 pub use stdout::LinesSink;

@@ -17,14 +17,24 @@
 //! are to be sent, by up to twice the disorder's bound: records that were held up, not records from the future. An
 //! [`EarlyShare`] of them comes an epoch before its like: then the others have been held up for an epoch.
 //!
+//! With a [`Load`] the rate changes meanwhile, or records come in bursts or messages, or are long on their way, in order: see
+//! `paced/load.rs`. Then, too, records are kept; a latency marker stands behind the last record of every message, or of the
+//! first of every 50 ms where there are more than 10,000 messages/s.
+//!
 //! The generator's cache is shared by all queries of a run, which counts it once
 //! ([`Generate::cache_bytes`]); a paced source holds no more than those records.
 
+mod ahead;
+mod course;
 mod disorder;
 mod early;
 mod kept;
+mod load;
+mod pareto;
 mod schedule;
 mod split;
+mod stamps;
+mod zipf;
 
 use std::fmt;
 use std::sync::Arc;
@@ -35,13 +45,21 @@ use thalweg_model::{
     Span, StateError, StateReader, StateWriter,
 };
 
+use ahead::Ahead;
+use course::Course;
 pub use disorder::Disorder;
 use disorder::WrittenDisorder;
 pub use early::EarlyShare;
 use kept::Kept;
+pub use load::{
+    Arrivals, DELAY_MAX, Delay, Load, LoadError, MESSAGE_RECORDS_MAX, PARETO_SHAPES, PARETO_TIMES_MAX,
+    RateStep, STEPS_MAX, ZIPF_DELAYS, ZIPF_EXPONENT_MAX, check_message_records, check_steps,
+};
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
 pub use split::Dealt;
-use split::Split;
+use split::{Split, WrittenSplit};
+pub use stamps::Stamps;
+pub use zipf::zipf_parts;
 
 /// How fast records come, and what their time stamps are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,10 +137,12 @@ pub struct Paced<G: Generate> {
     pace: Pace,
     event_times: EventTimes,
     disorder: Option<Disorder>,
-    /// Only at a rate.
+    /// Only at a steady rate.
     send_times: Option<SendTimes>,
+    /// Only under a load, which has records in order.
+    ahead: Option<Box<Ahead>>,
     next_index: u64,
-    /// The records from `next_index` on that are made already; none if values are cheap and come in order.
+    /// The records from `next_index` on that are made already; none if values are cheap and come in order at a steady rate.
     kept: Kept<G::Item>,
     /// The next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
     marked_index: u64,
@@ -159,7 +179,34 @@ impl<G: Generate> Paced<G> {
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
+    /// The same source at its rate, under a load that changes.
+    ///
+    /// # Errors
+    /// [`LoadError`] if there can be no such load, the source is drained, or its records come in disorder.
+    pub fn with_load(self, load: &Load) -> Result<Self, LoadError> {
+        let Pace::Rate { rate_per_s, start } = self.pace else { return Err(LoadError::WithoutRate) };
+        if self.disorder.is_some() {
+            return Err(LoadError::InDisorder);
+        }
+        load.check(rate_per_s)?;
+        Ok(self.on(&Course::new(load, rate_per_s), start))
+    }
+
+    /// The same source on a course that begins at `start`.
+    fn on(self, course: &Arc<Course>, start: ProcessingTime) -> Self {
+        let ahead = Some(Box::new(Ahead::new(course, start)));
+        Paced { send_times: None, ahead, marked_index: u64::MAX, kept: Kept::none(), ..self }
+    }
+
+    fn course(&self) -> Option<&Arc<Course>> {
+        self.ahead.as_ref().map(|ahead| ahead.course())
+    }
+
     fn shuffled(self, disorder: Option<Disorder>) -> Self {
+        assert!(
+            disorder.is_none() || self.ahead.is_none(),
+            "records of a load come in order: disorder is said before, and refused there"
+        );
         let in_order = EventTimes::new(self.pace);
         let event_times = match (self.pace, &disorder) {
             (Pace::Rate { .. }, Some(disorder)) => in_order.earlier(disorder.bound()),
@@ -188,17 +235,32 @@ impl<G: Generate> Paced<G> {
     /// So many sources, one at least, that make the records of this one between them, each in the order of event time and
     /// at the pace of all: so that several workers can make them. Which makes which is told by [`Dealt`].
     pub fn splits(self, count: usize) -> Vec<Self> {
-        let dealt = Dealt::to(count, self.pace);
-        if dealt == Dealt::WHOLE {
+        let dealt =
+            self.course().map_or_else(|| Dealt::to(count, self.pace), |course| Dealt::on(count, course));
+        self.dealt(&dealt)
+    }
+
+    /// The same, dealt in a way that was worked out for this pace and load.
+    pub fn dealt(self, dealt: &Dealt) -> Vec<Self> {
+        if *dealt == Dealt::WHOLE {
             return vec![self];
         }
-        let Paced { pace, disorder, end_index, stop_at, .. } = self;
         let of = |mut split: Split| {
             let next_index = split.turn_to(0);
-            let source = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(disorder);
-            Paced { end_index, stop_at, split, ..source }
+            Paced { split, ..self.again(self.pace, next_index) }
         };
         Split::all(dealt).into_iter().map(of).collect()
+    }
+
+    /// The same source from `next_index` on, at this pace, as if nothing had been taken; the only split of it.
+    fn again(&self, pace: Pace, next_index: u64) -> Self {
+        let Paced { disorder, end_index, stop_at, .. } = *self;
+        let source = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(disorder);
+        let source = match (self.course(), pace) {
+            (Some(course), Pace::Rate { start, .. }) => source.on(course, start),
+            _ => source,
+        };
+        Paced { end_index, stop_at, ..source }
     }
 
     /// The generator, whose cache the run counts.
@@ -218,6 +280,7 @@ impl<G: Generate> Paced<G> {
             event_times: EventTimes::new(pace),
             disorder: None,
             send_times,
+            ahead: None,
             next_index,
             kept: Kept::none(),
             marked_index: send_times.map_or(u64::MAX, |send_times| send_times.marked_index(next_index)),
@@ -238,9 +301,10 @@ impl<G: Generate> Paced<G> {
         if count == 0 {
             return self.next_index;
         }
+        let is_in_turn = self.disorder.is_none() && self.ahead.is_none();
         let mut left = count;
         while left > 0 {
-            let (made, offered) = if G::IS_CHEAP && self.disorder.is_none() {
+            let (made, offered) = if G::IS_CHEAP && is_in_turn {
                 (Made::Anew(&*self.generator, self.event_times.stretch(self.next_index)), left)
             } else {
                 self.keep();
@@ -284,9 +348,44 @@ impl<G: Generate> Paced<G> {
     /// Makes records to be kept, unless some are left.
     #[inline]
     fn keep(&mut self) {
-        if self.kept.rest().is_empty() {
+        if self.kept.rest().is_empty() && self.ahead.is_none() {
             self.kept.refill(&*self.generator, self.next_index, &self.event_times, self.disorder);
         }
+    }
+
+    /// Under a load: keeps records, whose times are known then, unless some are left. Answers how many of all records have
+    /// arrived, as far as that is known, and notes the next marked one of these.
+    #[cold]
+    #[inline(never)]
+    fn look_ahead(&mut self, now: ProcessingTime) -> u64 {
+        let Some(ahead) = &mut self.ahead else { return u64::MAX };
+        if self.kept.rest().is_empty() {
+            let of_run = self.split.run_end() - self.next_index;
+            let count = usize::try_from(of_run).unwrap_or(usize::MAX).min(Kept::<G::Item>::RECORDS);
+            let event_times = ahead.go_on(self.next_index, count);
+            self.kept.refill_stamped(&*self.generator, self.next_index, event_times);
+        }
+        self.marked_index = ahead.marked_index(self.next_index);
+        ahead.due_count(now)
+    }
+
+    /// Under a load: how it stands after a poll, in which the marked record was made or was not.
+    #[cold]
+    #[inline(never)]
+    fn stand(&mut self, is_marked: bool) -> Polled {
+        let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
+        let now = ahead.looked_at();
+        // Before it looks ahead again, and forgets it.
+        let latency = is_marked.then(|| ahead.intended(self.marked_index));
+        let status = if self.end_index <= self.next_index {
+            SourceStatus::Ended
+        } else if self.next_index < self.look_ahead(now) {
+            SourceStatus::Ready
+        } else {
+            let due = self.ahead.as_ref().map_or(now, |ahead| ahead.due(self.next_index));
+            SourceStatus::IdleUntil(due.min(self.stop_at))
+        };
+        Polled { status, latency }
     }
 }
 
@@ -304,20 +403,27 @@ impl<G: Generate> Source for Paced<G> {
             self.split.end();
             return Ok(Polled::new(SourceStatus::Ended));
         }
-        if self.send_times.is_none() && self.split.is_ahead() {
+        if self.send_times.is_none() && self.ahead.is_none() && self.split.is_ahead() {
             return Ok(Polled::new(SourceStatus::IdleUntil(now.plus_nanos(AHEAD_WAIT_NS))));
         }
-        let due_index = self.send_times.map_or(u64::MAX, |send_times| send_times.due_count(now));
+        let due_index = match self.send_times {
+            Some(send_times) => send_times.due_count(now),
+            None if self.ahead.is_some() => self.look_ahead(now),
+            None => u64::MAX,
+        };
         // The poll is cut behind a marked record, so that its marker stands right behind it.
         let (marked_index, from_index) = (self.marked_index, self.next_index);
         let behind_marked = marked_index.saturating_add(1);
         let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
+        // Of the records just made the last may be a marked one; what was marked in another split's run was passed.
+        let is_marked = (from_index..made_to).contains(&marked_index);
         let Some(send_times) = self.send_times else {
+            if self.ahead.is_some() {
+                return Ok(self.stand(is_marked));
+            }
             let is_over = self.end_index <= self.next_index;
             return Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }));
         };
-        // Of the records just made the last may be a marked one; what was marked in another split's run was passed.
-        let is_marked = (from_index..made_to).contains(&marked_index);
         let latency = is_marked.then(|| {
             self.marked_index = send_times.marked_index(self.next_index.max(behind_marked));
             send_times.intended(marked_index)
@@ -333,36 +439,38 @@ impl<G: Generate> Source for Paced<G> {
     }
 
     fn held_bytes(&self) -> usize {
-        self.kept.bytes()
+        self.kept.bytes() + self.ahead.as_ref().map_or(0, |ahead| ahead.bytes())
     }
 
     /// At a rate: a second by the rate, cut to whole nanoseconds.
     fn spacing_ns(&self) -> Option<u64> {
-        match self.pace {
-            Pace::Drain { .. } => None,
-            Pace::Rate { rate_per_s, .. } => {
-                let of_all = 1_000_000_000 / rate_per_s.max(1);
-                Some(of_all.saturating_mul(self.split.splits()).max(1))
-            }
-        }
+        let of_all = match (&self.ahead, self.pace) {
+            (Some(ahead), _) => ahead.spacing_ns(),
+            (_, Pace::Rate { rate_per_s, .. }) => 1_000_000_000 / rate_per_s.max(1),
+            (_, Pace::Drain { .. }) => return None,
+        };
+        Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
     }
 
-    /// The pace, the disorder and the next index.
+    /// The pace, the disorder, the load and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
-        state.put(&(self.pace.written_down(), disorder, self.split.written_down(), self.next_index))
+        let load = self.course().map(|course| written_down(course));
+        state.put(&(self.pace.written_down(), disorder, load, self.split.written_down(), self.next_index))
     }
 
     /// Goes on behind the last record made. At a rate the saved start is kept, so the time that passed in between
     /// is caught up with and seen as latency.
     ///
     /// # Errors
-    /// If the bytes are no position, the pace or the disorder is another, or the position lies behind the limit.
+    /// If the bytes are no position, the pace, the disorder, the load or the split is another, or the position lies behind the
+    /// limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (saved, saved_disorder, split, next_index): (
+        let (saved, saved_disorder, saved_load, split, next_index): (
             WrittenPace,
             Option<WrittenDisorder>,
-            (u64, u64),
+            Option<String>,
+            WrittenSplit,
             u64,
         ) = state.take()?;
         let refused = |reason| Err(StateError::Read { offset: 0, reason });
@@ -376,8 +484,13 @@ impl<G: Generate> Source for Paced<G> {
         if self.disorder.map(|disorder| disorder.written_down()) != saved_disorder {
             return refused(format!("the generator was saved in another disorder than {:?}", self.disorder));
         }
+        let load = self.course().map(|course| written_down(course));
+        if load != saved_load {
+            let [saved, load] = [saved_load, load].map(|load| load.unwrap_or("no load".to_owned()));
+            return refused(format!("the generator was saved under {saved}, not {load}"));
+        }
         if self.split.written_down() != split {
-            let (index, count) = split;
+            let (index, count, _) = split;
             return refused(format!("the generator was saved as split {index} of {count}"));
         }
         if self.split.splits() == 1 && self.end_index < next_index {
@@ -386,13 +499,16 @@ impl<G: Generate> Source for Paced<G> {
                 self.end_index
             ));
         }
-        let (end_index, stop_at) = (self.end_index, self.stop_at);
         let mut split = std::mem::replace(&mut self.split, Split::whole());
         let next_index = split.turn_to(next_index);
-        let loaded = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(self.disorder);
-        *self = Paced { end_index, stop_at, split, ..loaded };
+        *self = Paced { split, ..self.again(pace, next_index) };
         Ok(())
     }
+}
+
+/// The load of a course, as it is saved: in words, of which any number is written in as many digits as tell it from others.
+fn written_down(course: &Course) -> String {
+    format!("{:?}", course.load())
 }
 
 /// The records of one poll, or some of them.

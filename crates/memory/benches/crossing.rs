@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Instant;
 
-use thalweg_memory::{Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, edge};
+use thalweg_memory::{Admission, BlockShape, Budget, EdgeOptions, MarkRules, Next, Pool, Stamp, edge};
 
 type Row = [u64; 7];
 
@@ -109,7 +109,7 @@ fn through_edge(cache: &[Row], is_told: bool, rows: usize) -> u64 {
                 if made == rows {
                     break;
                 }
-                let mut out = writer.open(0);
+                let mut out = writer.open(Stamp::at(0));
                 let mut left = out.room().min(rows - made).min(1_536);
                 made += left;
                 while left > 0 {

@@ -11,6 +11,7 @@
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicU64, Ordering, Slot};
 
 /// Blocks start on cache lines.
@@ -24,8 +25,8 @@ pub(crate) struct Preamble {
     pub(crate) sequence: AtomicU64,
     /// Slots behind the preamble.
     capacity_records: u32,
-    /// When its first record came in, an opaque number of the caller's.
-    pub(crate) stamp: AtomicU64,
+    /// What was said of its first record when it came in.
+    pub(crate) stamp: StampCell,
     // The rest of the line is for what epoch-parallel execution needs: home core, split and its watermark.
 }
 
@@ -77,7 +78,7 @@ impl<T> BlockRef<T> {
     /// Writes the preamble, and under loom the slots, of a block that nobody knows yet.
     pub(crate) fn initialise(self, capacity_records: u32) {
         let preamble =
-            Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: AtomicU64::new(0) };
+            Preamble { sequence: AtomicU64::new(u64::MAX), capacity_records, stamp: StampCell::new() };
         // SAFETY: the block is 64-aligned memory inside a chunk that nobody else knows yet.
         unsafe { self.base.write(preamble) };
         // Only loom's slots have something to initialise: they track who touches them.
@@ -132,10 +133,10 @@ impl<T> BlockRef<T> {
         unsafe { slot.as_ref() }
     }
 
-    /// Begins a new life as block number `sequence` of an edge, whose first record came in at `stamp`.
-    pub(crate) fn begin_life(self, sequence: u64, stamp: u64) {
+    /// Begins a new life as block number `sequence` of an edge, whose first record came in with `stamp`.
+    pub(crate) fn begin_life(self, sequence: u64, stamp: Stamp) {
         let preamble = self.preamble();
-        preamble.stamp.store(stamp, Ordering::Relaxed);
+        preamble.stamp.store(stamp);
         preamble.sequence.store(sequence, Ordering::Relaxed);
     }
 

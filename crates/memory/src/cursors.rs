@@ -5,6 +5,7 @@
 //! Positions count records since the edge was made: 64 bits do not wrap.
 
 use crate::chunk::ChunkLayout;
+use crate::stamp::{Stamp, StampCell};
 use crate::sync::{AtomicBool, AtomicU8, AtomicU64, AtomicUsize, CacheAligned, Ordering};
 
 /// No chunk is on its way.
@@ -54,8 +55,8 @@ pub(crate) struct WriterLine {
     /// schedulers.
     pub(crate) capacity_records: AtomicU64,
     /// The stamp of what was written when the edge was last found empty, and that of the last mark. Relaxed: hints.
-    pub(crate) restart_stamp: AtomicU64,
-    pub(crate) mark_stamp: AtomicU64,
+    pub(crate) restart_stamp: StampCell,
+    pub(crate) mark_stamp: StampCell,
     /// Marks dropped because the ring was full. Relaxed: a counter.
     pub(crate) marks_dropped: AtomicU64,
     /// Whether a mark is held back until the ring has room. Relaxed: a hint for schedulers.
@@ -78,7 +79,7 @@ pub(crate) struct ReaderLine {
     /// division.
     pub(crate) block_start: AtomicU64,
     /// The stamp of the block last read from. Relaxed: a hint.
-    pub(crate) block_stamp: AtomicU64,
+    pub(crate) block_stamp: StampCell,
     /// Marks read. Release and Acquire as for `read`: the writer uses the mark's slot again.
     pub(crate) marks_read: AtomicU64,
     /// On which core the reader runs, as a number of the caller's: written by whoever runs it, before a step, read by the
@@ -91,13 +92,24 @@ pub(crate) struct ReaderLine {
 
 impl Cursors {
     pub(crate) fn new(layout: ChunkLayout, slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
+        let block_records = u64::from(layout.shape.block_records);
+        Cursors {
+            block_records,
+            chunk_records: block_records * u64::from(layout.shape.chunk_blocks),
+            chunk_bytes: layout.chunk_bytes as u64,
+            ..Cursors::with(slot_bytes, readers, ordinary_marks)
+        }
+    }
+
+    /// Those of an edge of one block that holds one record and takes no bytes.
+    fn with(slot_bytes: usize, readers: usize, ordinary_marks: u64) -> Self {
         let writer = WriterLine {
             written: AtomicU64::new(0),
             marks_written: AtomicU64::new(0),
             recycled: AtomicU64::new(0),
             capacity_records: AtomicU64::new(0),
-            restart_stamp: AtomicU64::new(0),
-            mark_stamp: AtomicU64::new(0),
+            restart_stamp: StampCell::new(),
+            mark_stamp: StampCell::new(),
             marks_dropped: AtomicU64::new(0),
             mark_held: AtomicBool::new(false),
             home: AtomicUsize::new(NOWHERE),
@@ -106,7 +118,7 @@ impl Cursors {
         let reader = || ReaderLine {
             read: AtomicU64::new(0),
             block_start: AtomicU64::new(0),
-            block_stamp: AtomicU64::new(0),
+            block_stamp: StampCell::new(),
             marks_read: AtomicU64::new(0),
             home: AtomicUsize::new(NOWHERE),
             closed: AtomicBool::new(false),
@@ -114,13 +126,31 @@ impl Cursors {
         Cursors {
             writer: CacheAligned(writer),
             readers: (0..readers).map(|_| CacheAligned(reader())).collect(),
-            block_records: u64::from(layout.shape.block_records),
+            block_records: 1,
             slot_bytes: slot_bytes.max(1) as u64,
-            chunk_records: u64::from(layout.shape.block_records) * u64::from(layout.shape.chunk_blocks),
-            chunk_bytes: layout.chunk_bytes as u64,
+            chunk_records: 1,
+            chunk_bytes: 0,
             ordinary_marks,
             writer_name: AtomicU64::new(0),
         }
+    }
+
+    /// Those of a queue: blocks of one record, in one chunk of so many bytes.
+    pub(crate) fn of_queue(
+        capacity_records: u64,
+        bytes: u64,
+        slot_bytes: usize,
+        readers: usize,
+        ordinary_marks: u64,
+    ) -> Self {
+        let cursors = Cursors::with(slot_bytes, readers, ordinary_marks);
+        cursors.writer.capacity_records.store(capacity_records, Ordering::Relaxed);
+        Cursors { chunk_records: capacity_records, chunk_bytes: bytes, ..cursors }
+    }
+
+    /// Marks that fit before ordinary ones are held back.
+    pub(crate) fn ordinary_marks(&self) -> u64 {
+        self.ordinary_marks
     }
 
     /// Gives the writer an opaque number, which [`Pool::grow_step`](crate::Pool::grow_step) answers when it has served
@@ -193,17 +223,17 @@ impl Cursors {
         self.chunks() * self.chunk_bytes
     }
 
-    /// When the oldest unread record of reader `index` came in, by the stamps given to the writer, to within the
-    /// span of one block. Of no meaning while nothing is pending.
-    pub fn head_stamp(&self, index: usize) -> u64 {
+    /// What was said of the oldest unread record of reader `index` when it came in, to within the span of one block. Of no
+    /// meaning while nothing is pending.
+    pub fn head_stamp(&self, index: usize) -> Stamp {
         // What is unread came in after the edge was last empty, and not before the block it lies in was begun.
-        let restarted = self.writer.restart_stamp.load(Ordering::Relaxed);
-        restarted.max(self.readers[index].block_stamp.load(Ordering::Relaxed))
+        let (restarted, begun) = (self.writer.restart_stamp.load(), self.readers[index].block_stamp.load());
+        if restarted.came < begun.came { begun } else { restarted }
     }
 
-    /// When the last mark was set, by the stamps given to the writer.
-    pub fn mark_stamp(&self) -> u64 {
-        self.writer.mark_stamp.load(Ordering::Relaxed)
+    /// What was said of the last mark when it was set.
+    pub fn mark_stamp(&self) -> Stamp {
+        self.writer.mark_stamp.load()
     }
 
     /// Whether the writer could publish a record now, or soon as it looks: it has a free slot, or a chunk waits

@@ -12,7 +12,8 @@
 //! 6. [`marks`]: the ring of marks that travels beside the data.
 //! 7. [`edge`], with its two ends, [`writer`] and [`reader`].
 //! 8. [`depot`]: blocks that go from hand to hand, for many writers and no order; `run`: values in a row in one block.
-//! 9. [`baton`]: a value that one party at a time holds, such as a task between workers.
+//! 9. [`queue`]: queues of others in place of blocks, to compare with.
+//! 10. [`baton`]: a value that one party at a time holds, such as a task between workers.
 //!
 //! `README.md` beside this room tells the protocols, the races that they close and why they hold.
 //!
@@ -49,8 +50,10 @@ pub mod edge;
 pub mod marks;
 pub mod pool;
 mod prefetch;
+pub mod queue;
 pub mod reader;
 mod run;
+pub mod stamp;
 pub mod sync;
 pub mod writer;
 
@@ -63,6 +66,11 @@ pub use edge::{EdgeOptions, edge, shared_edge};
 pub use marks::{Admission, MarkRules};
 pub use pool::Pool;
 pub use prefetch::prefetch;
+pub use queue::{
+    HandOver, QueueAppender, QueueDrain, QueueNext, QueueOptions, QueueReader, QueueWriter, queue,
+    shared_queue,
+};
 pub use reader::{EdgeDrain, Lent, Next, ReadEnd, Reader, SharedNext, SharedReader};
 pub use run::{Drain, Passing, Run};
+pub use stamp::Stamp;
 pub use writer::{Appender, Writer};

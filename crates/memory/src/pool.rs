@@ -102,6 +102,11 @@ impl Pool {
         drop(given_up);
     }
 
+    /// Bytes of spare pages: reserved, and at once there for whoever asks for a chunk of their size.
+    pub fn spare_bytes(&self) -> usize {
+        self.state.lock().spare.iter().map(Mapping::bytes).sum()
+    }
+
     pub(crate) fn take_back<T>(&self, chunk: Chunk<T>) {
         self.state.lock().spare.push(chunk.into_mapping());
     }
@@ -123,7 +128,11 @@ mod tests {
         let small = pool.chunk::<u64>(layout(1)).unwrap();
         let block = small.blocks().next().unwrap().as_ptr();
         pool.take_back(small);
-        assert_eq!(pool.budget().used_bytes(), 4096, "spare pages stay paid for");
+        assert_eq!(
+            (pool.budget().used_bytes(), pool.spare_bytes()),
+            (4096, 4096),
+            "spare pages stay paid for"
+        );
         let again = pool.chunk::<u64>(layout(2)).unwrap();
         assert_eq!(again.blocks().next().unwrap().as_ptr(), block);
         pool.take_back(again);

@@ -111,8 +111,8 @@ impl<T, R: MarkRules> ReadEnd<T, R> {
         }
         if self.slot == 0 {
             self.block = self.shared.block(self.sequence);
-            let stamp = self.block.preamble().stamp.load(Ordering::Relaxed);
-            self.shared.cursors.readers[self.index].block_stamp.store(stamp, Ordering::Relaxed);
+            let stamp = self.block.preamble().stamp.load();
+            self.shared.cursors.readers[self.index].block_stamp.store(stamp);
         }
         self.block.check(self.sequence);
         let pending = usize::try_from(limit - self.read).unwrap_or(usize::MAX);

@@ -13,6 +13,7 @@ use crate::cursors::{Cursors, GROWTH_NONE, GROWTH_READY, GROWTH_REQUESTED};
 use crate::edge::{CHUNKS_RESERVED, Shared};
 use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
 use crate::pool::Pool;
+use crate::stamp::Stamp;
 use crate::sync::{Arc, Ordering};
 
 /// Blocks taken in a row with no more than one chunk's worth in use, after which a surplus chunk goes back to
@@ -88,13 +89,12 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         &self.shared.cursors
     }
 
-    /// Opens the edge for appending. `stamp` is an opaque number that tells when these values came in, see
-    /// [`Cursors::head_stamp`].
+    /// Opens the edge for appending values of which this is said, see [`Cursors::head_stamp`].
     #[inline]
-    pub fn open(&mut self, stamp: u64) -> Appender<'_, T, R> {
+    pub fn open(&mut self, stamp: Stamp) -> Appender<'_, T, R> {
         if self.reclaim() {
             let writer = &self.cursors().writer;
-            writer.restart_stamp.store(stamp, Ordering::Relaxed);
+            writer.restart_stamp.store(stamp);
         }
         self.flush_held();
         let block_records = self.shared.cursors.block_records() as usize;
@@ -108,7 +108,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// Makes ready to [`append`](Self::append), which goes on until all is [handed over](Self::hand_over); answers how many
     /// values find room. `stamp` is that of [`open`](Self::open).
     #[inline]
-    pub fn begin(&mut self, stamp: u64) -> usize {
+    pub fn begin(&mut self, stamp: Stamp) -> usize {
         self.open(stamp).room()
     }
 
@@ -128,7 +128,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// # Panics
     /// If there is no free slot.
     #[inline(always)]
-    pub fn append(&mut self, value: T, stamp: u64) {
+    pub fn append(&mut self, value: T, stamp: Stamp) {
         debug_assert!(self.held.is_none(), "a record is appended behind a mark that is held back");
         let block = match self.block {
             Some(block) if self.filled < self.block_records => block,
@@ -160,7 +160,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.publish(self.written, self.filled);
     }
 
-    /// Sets a mark behind all that was handed over. `stamp` tells when it came in, see
+    /// Sets a mark behind all that was handed over. `stamp` is what is said of it, see
     /// [`Cursors::mark_stamp`].
     ///
     /// If the ring is full, a droppable mark is dropped and counted, any other is held back, and with it every
@@ -169,9 +169,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// # Panics
     /// If another mark is held back already that the new one does not replace: callers check
     /// [`is_held`](Self::is_held) first.
-    pub fn mark(&mut self, mark: R::Mark, stamp: u64) {
+    pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
         self.flush_held();
-        self.cursors().writer.mark_stamp.store(stamp, Ordering::Relaxed);
+        self.cursors().writer.mark_stamp.store(stamp);
         let room = self.mark_room();
         match (R::admission(&mark), self.held) {
             (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
@@ -195,7 +195,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
 
     /// Records that could be appended now.
     pub fn room(&mut self) -> usize {
-        self.open(0).room()
+        self.open(Stamp::default()).room()
     }
 
     fn hold(&mut self, mark: Option<R::Mark>) {
@@ -278,7 +278,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
     /// Begins the block that position `written` falls into.
     #[cold]
     #[inline(never)]
-    fn next_block(&mut self, written: u64, stamp: u64) -> BlockRef<T> {
+    fn next_block(&mut self, written: u64, stamp: Stamp) -> BlockRef<T> {
         assert!(
             self.held.is_none(),
             "a record is pushed behind a mark that is held back: check room() first"
@@ -367,7 +367,7 @@ pub struct Appender<'a, T: Send + 'static, R: MarkRules> {
     end: usize,
     /// Position of its first slot.
     base: u64,
-    stamp: u64,
+    stamp: Stamp,
     writer: &'a mut Writer<T, R>,
 }
 

@@ -7,8 +7,8 @@
 use loom::thread;
 use thalweg_memory::sync::{Arc, Mutex};
 use thalweg_memory::{
-    Admission, BlockShape, Budget, Depot, EdgeOptions, MarkRules, Next, Pool, SharedNext, Writer, edge,
-    shared_edge,
+    Admission, BlockShape, Budget, Depot, EdgeOptions, MarkRules, Next, Pool, SharedNext, Stamp, Writer,
+    edge, shared_edge,
 };
 
 struct Rules;
@@ -69,7 +69,7 @@ fn cross_by(count: u32, push: fn(&mut Writer<u32, Rules>, u32) -> bool) {
 #[test]
 fn values_cross_and_blocks_are_used_again() {
     cross_by(4, |writer, value| {
-        let mut out = writer.open(0);
+        let mut out = writer.open(Stamp::at(0));
         let has_room = out.room() > 0;
         if has_room {
             out.push(value);
@@ -82,9 +82,9 @@ fn values_cross_and_blocks_are_used_again() {
 fn values_that_are_handed_over_cross_and_blocks_are_used_again() {
     // Every look at an edge publishes, so one record less takes a tenth of the time.
     cross_by(3, |writer, value| {
-        let has_room = writer.begin(0) > 0;
+        let has_room = writer.begin(Stamp::at(0)) > 0;
         if has_room {
-            writer.append(value, 0);
+            writer.append(value, Stamp::at(0));
             writer.hand_over();
         }
         has_room
@@ -101,8 +101,8 @@ fn a_block_is_read_while_it_is_filled() {
     model(|| {
         let (mut writer, mut reader) = edge::<u32, Rules>(&pool(), options(3, 2)).unwrap();
         let writing = thread::spawn(move || {
-            writer.open(0).push(0);
-            let mut out = writer.open(0);
+            writer.open(Stamp::at(0)).push(0);
+            let mut out = writer.open(Stamp::at(0));
             out.push(1);
             out.push(2);
         });
@@ -132,9 +132,9 @@ fn marks_keep_their_place() {
                     thread::yield_now();
                     continue;
                 }
-                writer.open(0).push(next);
+                writer.open(Stamp::at(0)).push(next);
                 next += 1;
-                writer.mark(next, 0);
+                writer.mark(next, Stamp::at(0));
             }
             while writer.is_held() {
                 thread::yield_now();
@@ -176,7 +176,7 @@ fn a_chunk_reaches_the_writer_through_the_mailbox() {
             while writer.room() == 0 {
                 thread::yield_now();
             }
-            writer.open(0).push(value);
+            writer.open(Stamp::at(0)).push(value);
         }
         growing.join().unwrap();
         assert_eq!(reader.cursors().pending(0), 3);
@@ -199,8 +199,8 @@ fn a_waiting_pool_misses_neither_requests_nor_its_end() {
                 served
             })
         };
-        writer.open(0).push(0);
-        writer.open(0).push(1);
+        writer.open(Stamp::at(0)).push(0);
+        writer.open(Stamp::at(0)).push(1);
         while writer.room() == 0 {
             thread::yield_now();
         }
@@ -227,13 +227,13 @@ fn a_shared_block_waits_for_both_readers() {
                 }
             }
         };
-        writer.open(0).push(0);
-        writer.open(0).push(1);
+        writer.open(Stamp::at(0)).push(0);
+        writer.open(Stamp::at(0)).push(1);
         let reading = thread::spawn(move || read(first));
         let also_reading = thread::spawn(move || read(second));
         let mut next = 2;
         for _ in 0..2 {
-            let mut out = writer.open(0);
+            let mut out = writer.open(Stamp::at(0));
             if out.room() > 0 {
                 out.push(next);
                 next += 1;
@@ -253,7 +253,7 @@ fn a_reader_that_goes_drops_each_value_once() {
         let mine = Arc::clone(&token);
         let writing = thread::spawn(move || {
             for _ in 0..3 {
-                let mut out = writer.open(0);
+                let mut out = writer.open(Stamp::at(0));
                 if out.room() > 0 {
                     out.push(Arc::clone(&mine));
                 }

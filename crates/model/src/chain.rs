@@ -135,6 +135,8 @@ where
 
     const EXPANDS: bool = A::EXPANDS || B::EXPANDS;
 
+    const IS_FUSED: bool = true;
+
     const SHARING: Sharing = A::SHARING.then(B::SHARING);
 
     fn fork(&self) -> Self {

@@ -202,6 +202,9 @@ pub trait Operator<In>: Send {
     /// Whether it may emit more than one record per record taken (rule O3).
     const EXPANDS: bool = false;
 
+    /// Whether it is several operators that are run as one.
+    const IS_FUSED: bool = false;
+
     /// Whether several workers may share it.
     const SHARING: Sharing = Sharing::Serial;
 

@@ -15,14 +15,20 @@
 //! Where any instant may be one, as with timers, nobody knows which watermarks close something: one is taken a millisecond of
 //! processing time and source. Where none is, as without windows, there is no output delay.
 //!
+//! Beside that, what policies see of each source, see `closings/stream.rs`.
+//!
 //! Bound: [`WAITING_MAX`] closings on their way; those beyond are not counted.
+
+mod stream;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
 use thalweg_model::{EventTime, Horizon, ProcessingTime, Span};
+use thalweg_scheduling::{QueryId, StreamState};
 
+use self::stream::Stream;
 use crate::exit::Delivered;
 
 /// Closings on their way at once.
@@ -46,18 +52,10 @@ pub(crate) struct Closings {
 
 #[derive(Debug)]
 struct State {
-    sources: Vec<Progress>,
+    sources: Vec<Stream>,
     /// The next instant at which something happens; none before every source has set a watermark.
     next: Option<EventTime>,
     waiting: VecDeque<Closing>,
-}
-
-/// How far a source is.
-#[derive(Clone, Copy, Debug)]
-struct Progress {
-    watermark: EventTime,
-    /// Silent or over.
-    is_away: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,7 +85,12 @@ impl Closings {
         })
     }
 
-    fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Progress)) {
+    /// Adds what policies see of each source of `query`, when all sinks have `seen` that watermark.
+    pub(crate) fn streams(&self, query: QueryId, seen: Option<EventTime>, all: &mut Vec<StreamState>) {
+        all.extend(self.state.lock().sources.iter_mut().map(|source| source.state(query, seen)));
+    }
+
+    fn note(&self, index: usize, now: ProcessingTime, change: impl FnOnce(&mut Stream)) {
         let mut state = self.state.lock();
         change(&mut state.sources[index]);
         let moving = state.sources.iter().filter(|source| !source.is_away);
@@ -160,7 +163,7 @@ impl Ingestion {
     pub(crate) fn new(delivered: Arc<Delivered>) -> Self {
         let index = {
             let mut state = delivered.closings.state.lock();
-            state.sources.push(Progress { watermark: EventTime::MIN, is_away: false });
+            state.sources.push(Stream::new());
             state.sources.len() - 1
         };
         Ingestion { delivered, index, due: EventTime::MIN, quiet_until: ProcessingTime::ZERO }
@@ -182,8 +185,10 @@ impl Ingestion {
     #[cold]
     fn note_due(&mut self, watermark: EventTime, now: ProcessingTime) {
         let closings = &self.delivered.closings;
-        closings.note(self.index, now, |source| *source = Progress { watermark, is_away: false });
-        self.due = closings.horizon.next_after(watermark).max(watermark.plus(Span::from_micros(1)));
+        let next = closings.horizon.next_after(watermark);
+        let deadline = (!closings.is_everywhere).then_some(next);
+        closings.note(self.index, now, |source| source.advance(watermark, deadline, now));
+        self.due = next.max(watermark.plus(Span::from_micros(1)));
         if closings.is_everywhere {
             self.quiet_until = now.plus_nanos(SAMPLE_NS);
         }

@@ -16,15 +16,24 @@ pub(crate) fn for_workers(count: usize) -> Vec<usize> {
     cores.iter().cycle().skip(here).take(count).copied().collect()
 }
 
-/// Settles the thread that calls on its core, and lets its sleeps end on time: by default Linux may wake a sleeper
-/// 50 us late. Where the system refuses, things work all the same, only slower.
-pub(crate) fn settle(core: Option<usize>) {
-    if let Some(core) = core {
+/// Settles the thread that calls on these cores, unless there are none, and lets its sleeps end on time: by default Linux
+/// may wake a sleeper 50 us late. Where the system refuses, things work all the same, only slower.
+pub(crate) fn settle(cores: &[usize]) {
+    if !cores.is_empty() {
         let mut set = CpuSet::new();
-        set.set(core);
+        cores.iter().for_each(|&core| set.set(core));
         let _refused = sched_setaffinity(None, &set);
     }
     let _refused = set_current_timer_slack(NonZeroU64::new(1));
+}
+
+/// Which of these cores the thread that calls runs on just now; the first if it is none of them.
+pub(crate) fn place_among(cores: &[usize]) -> usize {
+    if cores.len() < 2 {
+        return 0;
+    }
+    let here = sched_getcpu();
+    cores.iter().position(|&core| core == here).unwrap_or(0)
 }
 
 #[cfg(all(test, not(loom)))]

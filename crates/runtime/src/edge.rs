@@ -1,7 +1,9 @@
 //! The memory's edges, spoken to in the model's terms: records instead of values, the model's marks with the
 //! rules of an event-time engine, and the model's [`Input`] and [`Output`] over drains and appenders.
 
-use thalweg_memory::{Admission, Appender, Drain, Filler, Lent, MarkRules, Passing};
+use thalweg_memory::{
+    Admission, Appender, Drain, Filler, Lent, MarkRules, Passing, QueueAppender, QueueDrain,
+};
 use thalweg_model::{Either, EventTime, Input, Mark, Output, Record, Track};
 
 /// How marks behave on an edge: watermarks hold the writer back when the ring is full, latency markers are dropped,
@@ -34,6 +36,10 @@ pub(crate) type Writer<T> = thalweg_memory::Writer<Record<T>, EdgeMarks>;
 pub(crate) type Reader<T> = thalweg_memory::Reader<Record<T>, EdgeMarks>;
 /// One of several reading ends of an edge of records.
 pub(crate) type SharedReader<T> = thalweg_memory::SharedReader<Record<T>, EdgeMarks>;
+/// The writing end of an edge that is a queue.
+pub(crate) type QueueWriter<T> = thalweg_memory::QueueWriter<Record<T>, EdgeMarks>;
+/// A reading end of an edge that is a queue.
+pub(crate) type QueueReader<T> = thalweg_memory::QueueReader<Record<T>, EdgeMarks>;
 
 /// An open edge as an operator's output.
 pub struct EdgeOutput<'a, T: Send + 'static>(pub(crate) Appender<'a, Record<T>, EdgeMarks>);
@@ -99,14 +105,29 @@ impl<T: Send + 'static> Output<T> for BlockOutput<'_, T> {
     }
 }
 
-/// Two open edges as the output of an operator that emits values for either. There is room while both have some: which
-/// of them the next value goes to is not known.
-pub struct EitherOutput<'a, L: Send + 'static, R: Send + 'static> {
-    pub(crate) left: EdgeOutput<'a, L>,
-    pub(crate) right: EdgeOutput<'a, R>,
+/// An open queue as an operator's output.
+pub struct QueueOutput<'a, T: Send + 'static>(pub(crate) QueueAppender<'a, Record<T>, EdgeMarks>);
+
+impl<T: Send + 'static> Output<T> for QueueOutput<'_, T> {
+    #[inline(always)]
+    fn room(&self) -> usize {
+        self.0.room()
+    }
+
+    #[inline(always)]
+    fn push(&mut self, record: Record<T>) {
+        self.0.push(record);
+    }
 }
 
-impl<L: Send + 'static, R: Send + 'static> Output<Either<L, R>> for EitherOutput<'_, L, R> {
+/// Two open edges as the output of an operator that emits values for either. There is room while both have some: which
+/// of them the next value goes to is not known.
+pub struct EitherOutput<A, B> {
+    pub(crate) left: A,
+    pub(crate) right: B,
+}
+
+impl<L, R, A: Output<L>, B: Output<R>> Output<Either<L, R>> for EitherOutput<A, B> {
     #[inline(always)]
     fn room(&self) -> usize {
         self.left.room().min(self.right.room())
@@ -127,6 +148,33 @@ pub struct DrainInput<'a, T: Send + 'static, E: Passing> {
 }
 
 impl<T: Send + 'static, E: Passing> Input<T> for DrainInput<'_, T, E> {
+    #[inline(always)]
+    fn remaining(&self) -> usize {
+        self.run.remaining()
+    }
+
+    #[inline(always)]
+    fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<T>) -> Q) -> Q {
+        self.run.inspect(offset, look)
+    }
+
+    #[inline(always)]
+    fn take_each(&mut self, count: usize, each: impl FnMut(Record<T>)) {
+        self.run.take_each(count, each);
+    }
+
+    #[inline(always)]
+    fn take_selected(&mut self, count: usize, selection: &[u16], each: impl FnMut(Record<T>)) {
+        self.run.take_selected(count, selection, each);
+    }
+}
+
+/// The next records of a queue as an operator's input.
+pub(crate) struct QueueInput<'a, T: Send + 'static> {
+    pub(crate) run: QueueDrain<'a, Record<T>, EdgeMarks>,
+}
+
+impl<T: Send + 'static> Input<T> for QueueInput<'_, T> {
     #[inline(always)]
     fn remaining(&self) -> usize {
         self.run.remaining()

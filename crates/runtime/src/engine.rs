@@ -12,17 +12,22 @@ use thalweg_scheduling::{Policy, policy::enjima::Enjima};
 use crate::ablations::Ablations;
 use crate::clock::SystemClock;
 use crate::cores;
+use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::executor::{Executor, Runs};
-use crate::graph::Graph;
+use crate::graph::{EdgePlans, Graph};
 use crate::limits::{self, EdgeLimits};
 use crate::metrics::{EngineMetrics, WorkerMetrics};
+use crate::modes::{EdgeMemory, Execution};
 use crate::query::QueryHandle;
 use crate::system::{self, ProcessMetrics};
+use crate::threads::Threads;
 use crate::worker::{Step, Worker};
 
 /// How an engine is set up.
 pub struct EngineBuilder {
+    execution: Execution,
+    memory: EdgeMemory,
     workers: u64,
     memory_budget_bytes: u64,
     edges: EdgeLimits,
@@ -41,6 +46,8 @@ impl Default for EngineBuilder {
         // Hash seeds must not be guessed by those who send keys: std's own hash seeds are random.
         let seed = std::hash::BuildHasher::hash_one(&std::collections::hash_map::RandomState::new(), 0u8);
         EngineBuilder {
+            execution: Execution::default(),
+            memory: EdgeMemory::default(),
             workers: limits::WORKERS.default,
             memory_budget_bytes: limits::MEMORY_BUDGET_BYTES.default,
             edges: EdgeLimits::default(),
@@ -57,7 +64,17 @@ impl Default for EngineBuilder {
 }
 
 impl EngineBuilder {
-    /// Threads that run tasks.
+    /// Who runs the tasks.
+    pub fn execution(self, execution: Execution) -> Self {
+        EngineBuilder { execution, ..self }
+    }
+
+    /// What edges are made of.
+    pub fn memory(self, memory: EdgeMemory) -> Self {
+        EngineBuilder { memory, ..self }
+    }
+
+    /// Threads that run tasks; where each task has a thread of its own, cores that these may use.
     pub fn workers(self, workers: u64) -> Self {
         EngineBuilder { workers, ..self }
     }
@@ -119,29 +136,50 @@ impl EngineBuilder {
     /// # Errors
     /// [`PlanError::OutOfRange`] for a setting out of its range.
     pub fn build(self) -> Result<Engine, PlanError> {
-        let (clock, pins_workers) = (Arc::clone(&self.clock), self.pins_workers);
-        let Stepped { mut engine, workers, growth } = self.build_stepped()?;
-        let cores = if pins_workers { cores::for_workers(workers.len()) } else { Vec::new() };
-        for (index, worker) in workers.into_iter().enumerate() {
-            let (executor, clock) = (Arc::clone(&engine.executor), Arc::clone(&clock));
-            let core = cores.get(index).copied();
-            let number = Arc::clone(&engine.worker_threads[index]);
-            let body = move || {
-                cores::settle(core);
-                number.store(system::thread_number(), Ordering::Relaxed);
-                run_worker(worker, &executor, clock.as_ref());
-            };
-            engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
+        let (execution, pins) = (self.execution, self.pins_workers);
+        let parts = self.parts()?;
+        let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
+        match execution {
+            Execution::Threads => {
+                let (pool, clock, runs) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock), parts.runs);
+                let threads = Threads::new(pool, clock, runs, cores);
+                let (mut engine, growth) = parts.engine(threads);
+                engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
+                Ok(engine)
+            }
+            Execution::Workers => {
+                let clock = Arc::clone(&parts.clock);
+                let (executor, Stepped { mut engine, workers, growth }) = parts.stepped();
+                for (index, worker) in workers.into_iter().enumerate() {
+                    let (executor, clock) = (Arc::clone(&executor), Arc::clone(&clock));
+                    let core = cores.get(index).copied();
+                    let number = Arc::clone(&engine.worker_threads[index]);
+                    let body = move || {
+                        cores::settle(core.as_slice());
+                        number.store(system::thread_number(), Ordering::Relaxed);
+                        run_worker(worker, &executor, clock.as_ref());
+                    };
+                    engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
+                }
+                engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
+                Ok(engine)
+            }
         }
-        engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
-        Ok(engine)
     }
 
     /// Makes the engine without threads: the caller steps the workers and the growth, in any order it likes.
     ///
     /// # Errors
-    /// As for [`build`](Self::build).
+    /// As for [`build`](Self::build), and [`PlanError::NotStepped`] where each task has a thread.
     pub fn build_stepped(self) -> Result<Stepped, PlanError> {
+        match self.execution {
+            Execution::Workers => Ok(self.parts()?.stepped().1),
+            Execution::Threads => Err(PlanError::NotStepped),
+        }
+    }
+
+    /// Checks the settings, and makes what every engine has.
+    fn parts(self) -> Result<Parts, PlanError> {
         let workers = limits::WORKERS.check(self.workers)?;
         let budget_bytes = limits::MEMORY_BUDGET_BYTES.check(self.memory_budget_bytes)?;
         self.edges.check()?;
@@ -150,25 +188,62 @@ impl EngineBuilder {
         let measured_steps = measured_steps.expect("a bounded number of steps");
         let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
-        let pool = Pool::new(budget);
-        let workers = usize::try_from(workers).expect("a bounded number of workers");
-        let runs =
-            Runs { block_records: self.edges.block_records, bytes_max, source_grain_ns, measured_steps };
-        let executor = Executor::new(self.policy, Arc::clone(&pool), self.clock, runs, workers);
-        let workers: Vec<Worker> =
-            (0..workers).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
-        let growth = Growth { pool: Arc::clone(&pool), executor: Arc::clone(&executor) };
-        let engine = Engine {
-            executor,
-            pool,
-            edges: self.edges,
-            ablations: self.ablations,
-            entropy: Mutex::new(self.entropy),
-            threads: Vec::new(),
-            worker_threads: (0..workers.len()).map(|_| Arc::default()).collect(),
-        };
-        Ok(Stepped { engine, workers, growth })
+        Ok(Parts {
+            pool: Pool::new(budget),
+            workers: usize::try_from(workers).expect("a bounded number of workers"),
+            runs: Runs {
+                block_records: self.edges.block_records,
+                bytes_max,
+                source_grain_ns,
+                measured_steps,
+            },
+            edges: EdgePlans { memory: self.memory, limits: self.edges, ablations: self.ablations },
+            policy: self.policy,
+            clock: self.clock,
+            entropy: self.entropy,
+        })
     }
+}
+
+/// What an engine is made of, its settings checked.
+struct Parts {
+    pool: Arc<Pool>,
+    workers: usize,
+    runs: Runs,
+    edges: EdgePlans,
+    policy: Box<dyn Policy>,
+    clock: Arc<dyn Clock>,
+    entropy: Box<dyn Entropy>,
+}
+
+impl Parts {
+    fn stepped(self) -> (Arc<Executor>, Stepped) {
+        let Parts { pool, workers, runs, edges, policy, clock, entropy } = self;
+        let executor = Executor::new(policy, Arc::clone(&pool), clock, runs, workers);
+        let count = workers;
+        let workers = (0..count).map(|index| Worker::new(Arc::clone(&executor), index)).collect();
+        let driver: Arc<dyn Driver> = Arc::<Executor>::clone(&executor);
+        let (mut engine, growth) = assemble(driver, pool, edges, entropy, count);
+        engine.worker_threads = (0..count).map(|_| Arc::default()).collect();
+        (executor, Stepped { engine, workers, growth })
+    }
+
+    fn engine(self, driver: Arc<dyn Driver>) -> (Engine, Growth) {
+        assemble(driver, self.pool, self.edges, self.entropy, self.workers)
+    }
+}
+
+/// An engine around whoever runs its tasks, and what makes chunks for it.
+fn assemble(
+    driver: Arc<dyn Driver>,
+    pool: Arc<Pool>,
+    edges: EdgePlans,
+    entropy: Box<dyn Entropy>,
+    workers: usize,
+) -> (Engine, Growth) {
+    let growth = Growth { pool: Arc::clone(&pool), driver: Arc::clone(&driver) };
+    let (entropy, threads, worker_threads) = (Mutex::new(entropy), Vec::new(), Vec::new());
+    (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
 }
 
 fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
@@ -181,7 +256,7 @@ fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
 fn run_worker(worker: Worker, executor: &Executor, clock: &dyn Clock) {
     let body = AssertUnwindSafe(|| work(worker, clock));
     if catch_unwind(body).is_err() {
-        executor.close(|| QueryError::WorkerDied);
+        executor.close(&|| QueryError::WorkerDied);
     }
 }
 
@@ -196,14 +271,14 @@ fn work(mut worker: Worker, clock: &dyn Clock) {
 /// Serves requests for chunks, away from the data path.
 pub struct Growth {
     pool: Arc<Pool>,
-    executor: Arc<Executor>,
+    driver: Arc<dyn Driver>,
 }
 
 impl Growth {
     /// Serves one request, if one waits; answers whether it did. The new chunk may end somebody's backpressure.
     pub fn step(&self) -> bool {
         let served = self.pool.grow_step();
-        served.into_iter().for_each(|writer| self.executor.grown(writer));
+        served.into_iter().for_each(|writer| self.driver.grown(writer));
         served.is_some()
     }
 
@@ -226,14 +301,13 @@ pub struct Stepped {
 
 /// Runs queries. Dropping it cancels those that still run and waits for the threads to end.
 pub struct Engine {
-    executor: Arc<Executor>,
+    driver: Arc<dyn Driver>,
     pool: Arc<Pool>,
-    edges: EdgeLimits,
-    ablations: Ablations,
+    edges: EdgePlans,
     entropy: Mutex<Box<dyn Entropy>>,
+    workers: usize,
     threads: Vec<JoinHandle<()>>,
-    /// The system's number of each worker's thread; 0 as long as there is none. Relaxed: set once by the thread, for
-    /// reports.
+    /// The system's number of each worker's thread; 0 until it has begun. Relaxed: set once by the thread, for reports.
     worker_threads: Vec<Arc<AtomicU32>>,
 }
 
@@ -248,14 +322,14 @@ impl Engine {
     /// # Errors
     /// [`PlanError`], and nothing runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        let built = graph.build(&self.pool, self.edges, self.ablations, self.entropy.lock().as_mut())?;
-        let query = self.executor.submit(built)?;
-        Ok(QueryHandle::new(query, &self.executor))
+        let built = graph.build(&self.pool, self.edges, self.entropy.lock().as_mut())?;
+        let query = Arc::clone(&self.driver).submit(built)?;
+        Ok(QueryHandle::new(query, &self.driver))
     }
 
-    /// Threads that run tasks.
+    /// Threads that run tasks; where each task has one of its own, cores that these may use.
     pub fn workers(&self) -> usize {
-        self.worker_threads.len()
+        self.workers
     }
 
     /// The memory budget, and how much of it is in use.
@@ -269,18 +343,23 @@ impl Engine {
     /// For a few looks a second, not for every step: it copies names, waits for the policy as
     /// [`submit`](Self::submit) does, and reads some files of the system.
     pub fn metrics(&self) -> EngineMetrics {
-        let mut queries: Vec<_> = self.executor.queries().iter().map(|query| query.metrics()).collect();
+        let mut queries: Vec<_> = self.driver.queries().iter().map(|query| query.metrics()).collect();
         queries.sort_by_key(|query| query.serial);
         let budget = self.budget();
+        let DriverFigures { submitted, scheduling_ns, relief, asleep, task_threads } = self.driver.figures();
+        let worker_threads = self.worker_threads.iter().map(|thread| thread.load(Ordering::Relaxed));
         EngineMetrics {
-            at: self.executor.clock.now(),
-            queries_submitted: self.executor.submitted(),
-            scheduling_ns: self.scheduling_ns(),
+            at: self.driver.clock().now(),
+            queries_submitted: submitted,
+            scheduling_ns,
             memory_used_bytes: budget.used_bytes() as u64,
             memory_peak_bytes: budget.peak_bytes() as u64,
             memory_limit_bytes: budget.limit_bytes() as u64,
-            workers_asleep: self.executor.workers_asleep() as u64,
-            workers: self.worker_threads.iter().map(|thread| worker_metrics(thread)).collect(),
+            is_relieving_memory: relief.is_on,
+            memory_reliefs: relief.times,
+            memory_relief_ns: relief.ns,
+            workers_asleep: asleep,
+            workers: worker_threads.chain(task_threads).map(worker_metrics).collect(),
             process: ProcessMetrics::now(),
             queries,
         }
@@ -288,12 +367,12 @@ impl Engine {
 
     /// Nanoseconds that workers have spent choosing tasks, sleep apart.
     pub fn scheduling_ns(&self) -> u64 {
-        self.executor.scheduling_ns()
+        self.driver.figures().scheduling_ns
     }
 }
 
-fn worker_metrics(thread: &AtomicU32) -> WorkerMetrics {
-    let times = match thread.load(Ordering::Relaxed) {
+fn worker_metrics(thread: u32) -> WorkerMetrics {
+    let times = match thread {
         0 => None,
         number => system::thread_times_ns(number),
     };
@@ -302,8 +381,9 @@ fn worker_metrics(thread: &AtomicU32) -> WorkerMetrics {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.executor.close(|| QueryError::Cancelled);
+        self.driver.close(&|| QueryError::Cancelled);
         self.pool.close();
+        self.driver.join();
         for thread in self.threads.drain(..) {
             // User code is caught at the task's border, so a worker ends by itself. If one of our own assertions
             // failed, the panic was reported where it happened, and there is nobody here to tell.

@@ -62,6 +62,13 @@ pub enum PlanError {
         /// What did not fit.
         exceeded: BudgetExceeded,
     },
+    /// The queue that stands for an edge does not fit into the memory budget: all of it is reserved at once.
+    QueueTooLarge {
+        /// The edge, as `from -> to`.
+        edge: String,
+        /// What did not fit.
+        exceeded: BudgetExceeded,
+    },
     /// An edge cannot be made as its settings say.
     Edge {
         /// The edge, as `from -> to`.
@@ -81,6 +88,20 @@ pub enum PlanError {
     },
     /// The engine is shutting down.
     EngineClosed,
+    /// The machine has no thread for a task that is to have one of its own.
+    NoThread {
+        /// The task.
+        operator: String,
+        /// What the system said.
+        reason: String,
+    },
+    /// Edges are to be queues, and an operator is planned that these are not made for.
+    QueueMemory {
+        /// The operator.
+        operator: String,
+    },
+    /// Where each task has a thread of its own, nobody can step them.
+    NotStepped,
 }
 
 impl PlanError {
@@ -95,11 +116,14 @@ impl PlanError {
             PlanError::EmptyQueryName => "EMPTY_QUERY_NAME",
             PlanError::Unread { .. } => "UNREAD_STREAM",
             PlanError::Unfed { .. } => "UNFED_OPERATOR",
-            PlanError::BudgetTooSmall { .. } => "BUDGET_TOO_SMALL",
+            PlanError::BudgetTooSmall { .. } | PlanError::QueueTooLarge { .. } => "BUDGET_TOO_SMALL",
             PlanError::Edge { .. } => "EDGE_REFUSED",
             PlanError::NoSplit { .. } => "NO_SPLIT",
             PlanError::OtherQuery { .. } => "OTHER_QUERY",
             PlanError::EngineClosed => "ENGINE_CLOSED",
+            PlanError::NoThread { .. } => "NO_THREAD",
+            PlanError::QueueMemory { .. } => "QUEUE_MEMORY",
+            PlanError::NotStepped => "NOT_STEPPED",
         }
     }
 }
@@ -135,6 +159,9 @@ impl fmt::Display for PlanError {
             PlanError::BudgetTooSmall { edge, exceeded } => {
                 write!(f, "the first two chunks of edge `{edge}` do not fit: {exceeded}")
             }
+            PlanError::QueueTooLarge { edge, exceeded } => {
+                write!(f, "the queue of edge `{edge}` does not fit: {exceeded}; or take smaller edges")
+            }
             PlanError::Edge { edge, reason } => write!(f, "edge `{edge}` cannot be made: {reason}"),
             PlanError::NoSplit { source } => {
                 write!(f, "source `{source}` has no split to read: give it at least one")
@@ -146,6 +173,24 @@ impl fmt::Display for PlanError {
                 )
             }
             PlanError::EngineClosed => write!(f, "the engine is shutting down and takes no more queries"),
+            PlanError::NoThread { operator, reason } => {
+                write!(
+                    f,
+                    "the machine has no thread for `{operator}`: {reason}; run fewer queries, or let workers run them"
+                )
+            }
+            PlanError::QueueMemory { operator } => {
+                write!(
+                    f,
+                    "`{operator}` is shared by workers or runs several operators as one, but queue memory is for serial queries whose operators are a task each: plan it so, or take blocks"
+                )
+            }
+            PlanError::NotStepped => {
+                write!(
+                    f,
+                    "an engine with a thread for each task cannot be stepped: let workers run its tasks"
+                )
+            }
         }
     }
 }

@@ -32,21 +32,20 @@ use std::sync::Arc;
 use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, CacheAligned, Mutex, Ordering, fence};
 use thalweg_memory::{Baton, Pool};
 use thalweg_model::{Clock, ProcessingTime};
-use thalweg_scheduling::{OperatorId, Policy, Rank};
+use thalweg_scheduling::{OperatorId, Policy};
 
-pub(crate) use self::body::{Claim, Done, Outcome, TaskBody, discard};
+pub(crate) use self::body::{Claim, Done, Entrance, Outcome, TaskBody, discard};
 pub(crate) use self::turn::Bench;
 use self::turn::Turn;
 use crate::board::{Board, NOTHING};
+use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
 use crate::graph::{Built, BuiltTask};
 use crate::idle::{Awoken, Idle, Outlook};
 use crate::limits;
-use crate::meter::{Meter, TaskState};
-use crate::query::{Entry, QueryShared, SeenTask, TaskOfQuery};
+use crate::meter::Meter;
+use crate::query::{Entry, QueryShared, SeenTask};
 use crate::ranker::{NewTask, Ranker};
-use crate::stuck::Barren;
-use crate::task::{Inlet, Outlet, Probe, Quantum};
 
 /// See [`limits::NOTES_PER_WORKER`].
 const NOTES_MAX: usize = limits::NOTES_PER_WORKER.default as usize;
@@ -83,18 +82,12 @@ pub(crate) struct Executor {
     /// Whether a task waits for a round to rank it.
     holds_back: AtomicBool,
     ranker: Mutex<Ranker>,
-    block_records: u32,
-    /// See [`limits::RUN_BYTES`].
-    run_bytes: u64,
-    /// See [`limits::SOURCE_GRAIN_NS`].
-    source_grain_ns: u64,
-    /// See [`limits::MEASURED_STEPS`].
-    measured_steps: u32,
+    runs: Runs,
     /// Whether workers may take what is hot before what ranks higher: the policy allows it, and there are several.
     keeps_home: bool,
     idle: Idle,
     pool: Arc<Pool>,
-    pub(crate) clock: Arc<dyn Clock>,
+    clock: Arc<dyn Clock>,
     is_closed: AtomicBool,
     /// Nanoseconds that workers spent choosing. Relaxed: a counter for reports.
     scheduling_ns: AtomicU64,
@@ -112,6 +105,13 @@ pub(crate) struct Runs {
     pub(crate) source_grain_ns: u64,
     /// See [`limits::MEASURED_STEPS`].
     pub(crate) measured_steps: u32,
+}
+
+impl Runs {
+    /// Whether the step with this number is one in which operators are measured.
+    pub(crate) fn is_measured(&self, step: u32) -> bool {
+        self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
+    }
 }
 
 /// What a worker that looks for work finds.
@@ -141,10 +141,7 @@ impl Executor {
             next_round_ns: AtomicU64::new(0),
             holds_back: AtomicBool::new(false),
             ranker: Mutex::new(Ranker::new(policy, runs.block_records, workers)),
-            block_records: runs.block_records,
-            run_bytes: runs.bytes_max,
-            source_grain_ns: runs.source_grain_ns,
-            measured_steps: runs.measured_steps,
+            runs,
             keeps_home,
             idle: Idle::new(workers, runs.source_grain_ns),
             pool,
@@ -159,48 +156,17 @@ impl Executor {
         self.scheduling_ns.fetch_add(spent_ns, Ordering::Relaxed);
     }
 
-    pub(crate) fn scheduling_ns(&self) -> u64 {
-        self.scheduling_ns.load(Ordering::Relaxed)
-    }
-
-    /// The queries that run.
-    pub(crate) fn queries(&self) -> Vec<Arc<QueryShared>> {
-        self.ranker.lock().queries().cloned().collect()
-    }
-
-    /// Queries that have come in since the start.
-    pub(crate) fn submitted(&self) -> u64 {
-        self.submitted.load(Ordering::Relaxed)
-    }
-
-    /// Workers that sleep now.
-    pub(crate) fn workers_asleep(&self) -> usize {
-        self.idle.sleeping()
-    }
-
-    /// Whether the step with this number is one in which operators are measured.
-    pub(crate) fn is_measured(&self, step: u32) -> bool {
-        self.measured_steps > 0 && step.is_multiple_of(self.measured_steps)
-    }
-
-    pub(crate) fn source_grain_ns(&self) -> u64 {
-        self.source_grain_ns
+    /// How long runs are.
+    pub(crate) fn runs(&self) -> Runs {
+        self.runs
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Adds the tasks of a query, which may run from now on.
-    pub(crate) fn submit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
-        if self.is_closed() {
-            return Err(PlanError::EngineClosed);
-        }
-        self.guarded(|| self.admit(built))
-    }
-
     fn admit(self: &Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
-        let Built { name, tasks, edges, delivered } = built;
+        let Built { name, aims, tasks, edges, delivered } = built;
         let now = self.clock.now();
         let mut turn = self.outside(now);
         // Again, now that nobody can close the engine before the query is in.
@@ -210,69 +176,30 @@ impl Executor {
         let ranker = turn.ranker.as_mut().expect("from outside the ranker is waited for");
         limits::QUERIES.check(ranker.query_count() as u64 + 1)?;
         limits::TASKS.check((ranker.task_count() + tasks.len()) as u64)?;
-        let seen = |task: &BuiltTask| SeenTask {
-            name: task.name.clone(),
-            meter: Arc::new(Meter::new(task.operators.clone(), now)),
-            probe: Arc::clone(&task.probe),
-        };
-        let seen: Vec<SeenTask> = tasks.iter().map(seen).collect();
+        let seen: Vec<SeenTask> = tasks.iter().map(|task| SeenTask::new(task, now)).collect();
         let new = |(task, seen): (&BuiltTask, &SeenTask)| NewTask {
             probe: Arc::clone(&task.probe),
             meter: Arc::clone(&seen.meter),
+            horizon: task.horizon.clone(),
             downstream: task.downstream.clone(),
         };
         let new: Vec<NewTask> = tasks.iter().zip(&seen).map(new).collect();
         let meters: Vec<Arc<Meter>> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
         let id = ranker.next_query();
         let serial = self.submitted.fetch_add(1, Ordering::Relaxed) + 1;
-        let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock) };
+        let entry = Entry { serial, submitted: now, clock: Arc::clone(&self.clock), aims };
         let query = QueryShared::new(id, name, entry, edges, delivered, seen);
         let ids = ranker.admit(Arc::clone(&query), new, now);
         query.set_tasks(ids.clone());
         let places = ranker.places();
         self.ranks.cover(places);
         self.dues.cover(places);
+        let driver: Arc<dyn Driver> = Arc::<Executor>::clone(self);
+        let entrance =
+            Entrance { driver: &driver, pool: &self.pool, runs: self.runs, query: &query, ids: &ids, now };
         for ((built, operator), meter) in tasks.into_iter().zip(&ids).zip(meters) {
-            let BuiltTask {
-                name,
-                task,
-                lender,
-                waker,
-                probe,
-                upstream,
-                downstream,
-                further,
-                peers,
-                home,
-                ..
-            } = built;
-            let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
-            probe.name_writer(operator.0);
-            waker.settle(self, *operator);
-            let is_deferred = task.is_deferred();
-            let body = Box::new(TaskBody {
-                name,
-                operator: *operator,
-                task,
-                probe: Arc::clone(&probe),
-                meter,
-                lender,
-                state: self.pool.budget().reserve(0).expect("nothing always fits"),
-                upstream: by_id(upstream),
-                downstream: by_id(downstream),
-                further: by_id(further),
-                peers: by_id(peers),
-                stands: TaskState::Idle,
-                stands_since: now,
-                run_records: self.run_records(&probe),
-                bundle_records: bundle_records(&probe),
-                word: Rank::unranked_word(operator.0),
-                quantum: Quantum { records: 1, made_records: 1 },
-                is_deferred,
-                barren: Barren::default(),
-                reach: probe.no_reach(),
-                query: TaskOfQuery(Arc::clone(&query)),
-            });
+            let home = built.home;
+            let body = TaskBody::new(built, *operator, meter, &entrance);
             let kind = if body.probe.is_source() { SOURCE } else { 0 };
             let home = home.map_or(HOMELESS, |worker| worker | COPY) | kind;
             self.homes[operator.0 as usize].store(home, Ordering::Relaxed);
@@ -296,14 +223,6 @@ impl Executor {
             (Some(home).filter(|home| *home != HOMELESS), kind & SOURCE != 0, kind & COPY != 0)
         };
         self.homes[..tasks].iter().map(home).collect()
-    }
-
-    /// The most records that a run of a task takes, or puts out if it is a source.
-    fn run_records(&self, probe: &Probe) -> u32 {
-        let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();
-        let slot_bytes = inputs.or_else(|| probe.outputs.iter().filter_map(Outlet::slot_bytes).max());
-        let records = slot_bytes.map_or(u64::MAX, |slot_bytes| (self.run_bytes / slot_bytes).max(1));
-        u32::try_from(records).unwrap_or(u32::MAX)
     }
 
     /// Hands in the last run, if there was one, and looks for the next.
@@ -372,7 +291,7 @@ impl Executor {
     /// as when a worker dies of it, and the panic goes on.
     fn guarded<T>(&self, act: impl FnOnce() -> T) -> T {
         catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|payload| {
-            self.close(|| QueryError::WorkerDied);
+            self.close(&|| QueryError::WorkerDied);
             resume_unwind(payload)
         })
     }
@@ -387,68 +306,6 @@ impl Executor {
         if self.idle.has_sleepers() {
             self.idle.wake_one();
         }
-    }
-
-    /// Looks again at tasks to which something has happened from outside.
-    fn call_from_outside(&self, operators: &[OperatorId]) {
-        // SeqCst: what has happened comes before the looks at the batons, as a run's publications do.
-        fence(Ordering::SeqCst);
-        self.guarded(|| {
-            let mut turn = self.outside(self.clock.now());
-            operators.iter().for_each(|&operator| turn.call(operator));
-            turn.end();
-        });
-        self.rouse();
-    }
-
-    /// Looks again at a task that was woken.
-    pub(crate) fn look_again(&self, operator: OperatorId) {
-        self.call_from_outside(&[operator]);
-    }
-
-    /// Looks again at the task that writes an edge for which the pool has made a chunk.
-    pub(crate) fn grown(&self, writer: u64) {
-        if let Ok(operator) = u32::try_from(writer) {
-            self.call_from_outside(&[OperatorId(operator)]);
-        }
-    }
-
-    /// Asks the sources of a query to end.
-    pub(crate) fn stop_sources(&self, query: &QueryShared) {
-        query.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.stop());
-        query.set_paused(false);
-        self.call_from_outside(query.tasks());
-    }
-
-    /// Lets the tasks of a query rest when their steps have ended, or run again.
-    pub(crate) fn set_paused(&self, query: &QueryShared, is_paused: bool) {
-        query.set_paused(is_paused);
-        self.call_from_outside(query.tasks());
-    }
-
-    /// Ends a query with an error. Tasks that run now are dropped when their step ends.
-    pub(crate) fn fail_query(&self, query: &QueryShared, error: QueryError) {
-        self.guarded(|| {
-            let mut turn = self.outside(self.clock.now());
-            turn.fail(query, error);
-            turn.end();
-        });
-        // While we held a task of another query, in the place of one of this, a worker may have missed it.
-        self.rouse();
-    }
-
-    /// Fails every query, wakes every worker for the last time, and takes no more queries. Asks neither the clock nor the
-    /// policy, either of which may be what a worker has died of.
-    pub(crate) fn close(&self, reason: impl Fn() -> QueryError) {
-        let mut turn = self.outside(ProcessingTime::ZERO);
-        let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
-        let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
-        // First all fail: from then on no task is ranked, and whoever lets go of one ends it.
-        queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
-        self.is_closed.store(true, Ordering::Relaxed);
-        queries.iter().for_each(|query| turn.bury_tasks(query));
-        turn.end();
-        self.idle.wake_all();
     }
 
     /// Publishes when a source is due that waits for its time.
@@ -468,8 +325,63 @@ impl Executor {
     }
 }
 
-/// Records of the largest block that a task deposits; 0 if it deposits none.
-fn bundle_records(probe: &Probe) -> u32 {
-    let records = probe.outputs.iter().filter_map(Outlet::bundle_records).max().unwrap_or(0);
-    u32::try_from(records).unwrap_or(u32::MAX)
+impl Driver for Executor {
+    fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+        if self.is_closed() {
+            return Err(PlanError::EngineClosed);
+        }
+        self.guarded(|| self.admit(built))
+    }
+
+    fn call(&self, operators: &[OperatorId]) {
+        // SeqCst: what has happened comes before the looks at the batons, as a run's publications do.
+        fence(Ordering::SeqCst);
+        self.guarded(|| {
+            let mut turn = self.outside(self.clock.now());
+            operators.iter().for_each(|&operator| turn.call(operator));
+            turn.end();
+        });
+        self.rouse();
+    }
+
+    fn fail_query(&self, query: &QueryShared, error: QueryError) {
+        self.guarded(|| {
+            let mut turn = self.outside(self.clock.now());
+            turn.fail(query, error);
+            turn.end();
+        });
+        // While we held a task of another query, in the place of one of this, a worker may have missed it.
+        self.rouse();
+    }
+
+    /// Asks neither the clock nor the policy, either of which may be what a worker has died of.
+    fn close(&self, reason: &dyn Fn() -> QueryError) {
+        let mut turn = self.outside(ProcessingTime::ZERO);
+        let ranker = turn.ranker.as_ref().expect("from outside the ranker is waited for");
+        let queries: Vec<Arc<QueryShared>> = ranker.queries().cloned().collect();
+        // First all fail: from then on no task is ranked, and whoever lets go of one ends it.
+        queries.iter().for_each(|query| turn.unused.extend(query.fail(reason())));
+        self.is_closed.store(true, Ordering::Relaxed);
+        queries.iter().for_each(|query| turn.bury_tasks(query));
+        turn.end();
+        self.idle.wake_all();
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    fn queries(&self) -> Vec<Arc<QueryShared>> {
+        self.ranker.lock().queries().cloned().collect()
+    }
+
+    fn figures(&self) -> DriverFigures {
+        DriverFigures {
+            submitted: self.submitted.load(Ordering::Relaxed),
+            scheduling_ns: self.scheduling_ns.load(Ordering::Relaxed),
+            relief: self.ranker.lock().relief(),
+            asleep: self.idle.sleeping() as u64,
+            task_threads: Vec::new(),
+        }
+    }
 }

@@ -6,10 +6,12 @@ mod blocks;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink};
+use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, Record, Sink};
+use thalweg_scheduling::{QueryId, StreamState};
 
+use crate::arrival::Arrival;
 use crate::closings::Closings;
-use crate::edge::{EdgeOutput, EitherOutput, Writer};
+use crate::edge::{EdgeOutput, EitherOutput, QueueOutput, QueueWriter, Writer};
 use crate::gradient::LatencySums;
 use crate::latency::Latencies;
 
@@ -24,11 +26,15 @@ pub trait Exit<T>: Send {
     where
         Self: 'a;
 
+    /// Whether its task is also compiled to run operator by operator. Not where edges are queues, which are there to be
+    /// compared with: each chain is compiled for them a second time as it is.
+    const IS_MEASURED: bool = true;
+
     /// Begins a step of this worker.
     fn begin(&mut self, _worker: usize) {}
 
-    /// Opens it for pushing. `now` says when what is pushed came in.
-    fn open(&mut self, now: ProcessingTime) -> Self::Output<'_>;
+    /// Opens it for pushing; `arrival` is said of what is pushed.
+    fn open(&mut self, arrival: Arrival) -> Self::Output<'_>;
 
     /// Whether a mark may be set: none is held back.
     fn is_ready(&mut self) -> bool;
@@ -38,12 +44,12 @@ pub trait Exit<T>: Send {
         EventTime::MIN
     }
 
-    /// Sets a mark behind all that was pushed, in a step that began at `now`; only while
+    /// Sets a mark behind all that was pushed, of which `arrival` is said; only while
     /// [`is_ready`](Exit::is_ready).
     ///
     /// # Errors
     /// A sink's [`Fault`].
-    fn mark(&mut self, mark: Mark, now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault>;
+    fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault>;
 
     /// What went wrong while records were pushed.
     ///
@@ -68,16 +74,51 @@ impl<T: Send + 'static> Exit<T> for ToEdge<T> {
     type Output<'a> = EdgeOutput<'a, T>;
 
     #[inline]
-    fn open(&mut self, now: ProcessingTime) -> EdgeOutput<'_, T> {
-        EdgeOutput(self.0.open(now.as_nanos()))
+    fn open(&mut self, arrival: Arrival) -> EdgeOutput<'_, T> {
+        EdgeOutput(self.0.open(arrival.stamp()))
     }
 
     fn is_ready(&mut self) -> bool {
         !self.0.is_held()
     }
 
-    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
-        self.0.mark(mark, now.as_nanos());
+    fn mark(&mut self, mark: Mark, arrival: Arrival, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.0.mark(mark, arrival.stamp());
+        Ok(())
+    }
+
+    fn check(&mut self) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn pushed(&self) -> u64 {
+        self.0.cursors().written()
+    }
+
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A queue as an exit.
+pub struct ToQueue<T: Send + 'static>(pub(crate) QueueWriter<T>);
+
+impl<T: Send + 'static> Exit<T> for ToQueue<T> {
+    const IS_MEASURED: bool = false;
+
+    type Output<'a> = QueueOutput<'a, T>;
+
+    #[inline]
+    fn open(&mut self, arrival: Arrival) -> QueueOutput<'_, T> {
+        QueueOutput(self.0.open(arrival.stamp()))
+    }
+
+    fn is_ready(&mut self) -> bool {
+        !self.0.is_held()
+    }
+
+    fn mark(&mut self, mark: Mark, arrival: Arrival, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.0.mark(mark, arrival.stamp());
         Ok(())
     }
 
@@ -95,17 +136,22 @@ impl<T: Send + 'static> Exit<T> for ToEdge<T> {
 }
 
 /// Two edges as an exit, for the values of either type.
-pub struct ToEdges<L: Send + 'static, R: Send + 'static> {
-    pub(crate) left: ToEdge<L>,
-    pub(crate) right: ToEdge<R>,
+pub struct ToEdges<A, B> {
+    pub(crate) left: A,
+    pub(crate) right: B,
 }
 
-impl<L: Send + 'static, R: Send + 'static> Exit<Either<L, R>> for ToEdges<L, R> {
-    type Output<'a> = EitherOutput<'a, L, R>;
+impl<L, R, A: Exit<L>, B: Exit<R>> Exit<Either<L, R>> for ToEdges<A, B> {
+    const IS_MEASURED: bool = A::IS_MEASURED && B::IS_MEASURED;
+
+    type Output<'a>
+        = EitherOutput<A::Output<'a>, B::Output<'a>>
+    where
+        Self: 'a;
 
     #[inline]
-    fn open(&mut self, now: ProcessingTime) -> EitherOutput<'_, L, R> {
-        EitherOutput { left: self.left.open(now), right: self.right.open(now) }
+    fn open(&mut self, arrival: Arrival) -> Self::Output<'_> {
+        EitherOutput { left: self.left.open(arrival), right: self.right.open(arrival) }
     }
 
     fn is_ready(&mut self) -> bool {
@@ -114,9 +160,9 @@ impl<L: Send + 'static, R: Send + 'static> Exit<Either<L, R>> for ToEdges<L, R> 
         left && right
     }
 
-    fn mark(&mut self, mark: Mark, now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
-        self.left.mark(mark, now, clock)?;
-        self.right.mark(mark, now, clock)
+    fn mark(&mut self, mark: Mark, arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault> {
+        self.left.mark(mark, arrival, clock)?;
+        self.right.mark(mark, arrival, clock)
     }
 
     fn check(&mut self) -> Result<(), Fault> {
@@ -141,6 +187,8 @@ pub(crate) struct Delivered {
     /// From the ingestion of a watermark that closes something to its arrival at all sinks.
     pub(crate) output_delays: Delays,
     pub(crate) closings: Closings,
+    /// Whether something closes before the end of the stream.
+    has_closings: bool,
     /// Of each sink. The lock is taken when a sink is made, when somebody asks, and when something that a watermark has
     /// closed is delivered: never by a step that delivers nothing of the kind.
     watermarks: Mutex<Vec<Arc<SeenWatermark>>>,
@@ -154,17 +202,38 @@ pub(crate) struct Delays {
     /// Sum, in ns, and number of all since the start. Relaxed: the policy looks at their change over a tenth of a second.
     sum_ns: AtomicU64,
     count: AtomicU64,
+    /// Those that are to be at most this, and how many were. Relaxed, as above.
+    target_ns: Option<u64>,
+    met: AtomicU64,
+}
+
+/// Of all delays since the start, those within the target.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Deadlines {
+    pub(crate) met: u64,
+    pub(crate) all: u64,
 }
 
 impl Delays {
-    fn new() -> Self {
-        Delays { all: Mutex::new(Latencies::new()), sum_ns: AtomicU64::new(0), count: AtomicU64::new(0) }
+    fn new(target_ns: Option<u64>) -> Self {
+        let zero = || AtomicU64::new(0);
+        let all = Mutex::new(Latencies::new());
+        Delays { all, sum_ns: zero(), count: zero(), target_ns, met: zero() }
     }
 
     fn note(&self, delay_ns: u64) {
         self.all.lock().record(delay_ns);
         self.sum_ns.fetch_add(delay_ns, Ordering::Relaxed);
         self.count.fetch_add(1, Ordering::Relaxed);
+        if self.target_ns.is_some_and(|target_ns| delay_ns <= target_ns) {
+            self.met.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// How many were within the target, if there is one. Read one after the other: what comes in between is not yet met.
+    fn deadlines(&self) -> Option<Deadlines> {
+        let met = self.met.load(Ordering::Relaxed);
+        self.target_ns.map(|_| Deadlines { met, all: self.count.load(Ordering::Relaxed) })
     }
 
     /// All since the start, whatever a handle has taken out.
@@ -181,12 +250,13 @@ impl Delays {
 }
 
 impl Delivered {
-    /// Of a query in which something happens at these watermarks.
-    pub(crate) fn new(horizon: Horizon) -> Arc<Self> {
+    /// Of a query in which something happens at these watermarks, and whose results are to be out so soon.
+    pub(crate) fn new(horizon: Horizon, latency_target_ns: Option<u64>) -> Arc<Self> {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
-            latencies: Delays::new(),
-            output_delays: Delays::new(),
+            latencies: Delays::new(latency_target_ns),
+            output_delays: Delays::new(latency_target_ns),
+            has_closings: horizon != Horizon::NONE,
             closings: Closings::new(horizon),
             watermarks: Mutex::new(Vec::new()),
         })
@@ -195,6 +265,17 @@ impl Delivered {
     /// The first instant behind what all sinks have `seen` at which something happens; none if that is not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         self.closings.next_window_end(seen)
+    }
+
+    /// How many results were out in time, if there is a target: of a query with windows, what watermarks have closed, from the
+    /// ingestion of the watermark (Cameo, section 4.1, "latency"); else latency markers.
+    pub(crate) fn deadlines(&self) -> Option<Deadlines> {
+        if self.has_closings { self.output_delays.deadlines() } else { self.latencies.deadlines() }
+    }
+
+    /// Adds what policies see of each source of `query`.
+    pub(crate) fn streams(&self, query: QueryId, all: &mut Vec<StreamState>) {
+        self.closings.streams(query, self.watermark(), all);
     }
 
     /// A sink has seen a watermark.
@@ -291,7 +372,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
     where
         S: 'a;
 
-    fn open(&mut self, _now: ProcessingTime) -> SinkOutput<'_, S> {
+    fn open(&mut self, _arrival: Arrival) -> SinkOutput<'_, S> {
         SinkOutput(self)
     }
 
@@ -299,7 +380,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
         true
     }
 
-    fn mark(&mut self, mark: Mark, _now: ProcessingTime, clock: &dyn Clock) -> Result<(), Fault> {
+    fn mark(&mut self, mark: Mark, _arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault> {
         match mark {
             Mark::Latency(intended) => {
                 let latency_ns = clock.now().nanos_since(intended);
@@ -331,7 +412,9 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use thalweg_model::VirtualClock;
+    use thalweg_model::{ProcessingTime, VirtualClock};
+
+    use crate::arrival::at;
 
     struct Nowhere;
 
@@ -343,7 +426,7 @@ mod tests {
 
     /// Sinks `a` and `b` of one query see watermarks, in seconds; `max` is the one at the end of the stream.
     fn check(marks: &str, expected: Option<EventTime>) {
-        let delivered = Delivered::new(Horizon::NONE);
+        let delivered = Delivered::new(Horizon::NONE, None);
         let mut sinks = [(); 2].map(|()| SinkExit::new(Nowhere, Arc::clone(&delivered)));
         for mark in marks.split_whitespace() {
             let (sink, seconds) = mark.split_at(1);
@@ -354,7 +437,7 @@ mod tests {
             };
             let sink = &mut sinks[usize::from(sink == "b")];
             let (mark, clock) = (Mark::Watermark(watermark), VirtualClock::default());
-            Exit::<i64>::mark(sink, mark, ProcessingTime::ZERO, &clock).unwrap();
+            Exit::<i64>::mark(sink, mark, at(ProcessingTime::ZERO), &clock).unwrap();
         }
         assert_eq!(delivered.watermark(), expected, "{marks}");
     }

@@ -16,19 +16,21 @@ use thalweg_memory::sync::Mutex;
 use thalweg_memory::{Cursors, Pool};
 use thalweg_model::{Deferred, Entropy, Horizon, Operator, Source, WatermarkStrategy, Watermarks};
 
-use self::ends::{OpenEdge, OwnEnds, SharedEnds};
+use self::ends::{EdgeMaking, OpenEdge, OwnEnds, SharedEnds};
 use self::stage::{Opening, Part, Stage, StagePlan};
 use crate::ablations::Ablations;
+use crate::aims::Aims;
 use crate::closings::Ingestion;
 use crate::epochs::Ledger;
 use crate::error::PlanError;
 use crate::exit::Delivered;
 use crate::lender::StateLender;
 use crate::limits::EdgeLimits;
+use crate::modes::{self, EdgeMemory};
 use crate::task::deferred::{DeferredTask, TaskWaker};
 use crate::task::operator::OperatorTask;
 use crate::task::source::SourceTask;
-use crate::task::{Inlet, Outlet, Probe, Task};
+use crate::task::{Inlet, Outlet, Probe, Task, Tokens};
 
 pub use check::check_strategy;
 pub use ends::{
@@ -39,6 +41,7 @@ pub use ends::{
 /// A query that does not run yet.
 pub struct Graph {
     name: String,
+    aims: Aims,
     tasks: Vec<TaskPlan>,
     edges: Vec<EdgePlan>,
 }
@@ -67,6 +70,8 @@ struct TaskPlan {
     outputs: Vec<usize>,
     /// At which watermarks something happens in its chain.
     horizon: Horizon,
+    /// Whether its edges may be queues. Only of what is no chain: every chain would be compiled once more for them.
+    may_queue: bool,
     making: Making,
 }
 
@@ -86,8 +91,18 @@ struct EdgePlan {
     open: Box<dyn OpenEdge>,
 }
 
+/// What the edges of an engine's queries are made of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EdgePlans {
+    pub(crate) memory: EdgeMemory,
+    pub(crate) limits: EdgeLimits,
+    pub(crate) ablations: Ablations,
+}
+
 /// What tasks are built from.
 struct Opened {
+    /// Whether edges are queues.
+    is_queued: bool,
     delivered: Arc<Delivered>,
     probe: Arc<Probe>,
     waker: Arc<TaskWaker>,
@@ -104,6 +119,8 @@ pub(crate) struct BuiltTask {
     /// Names of the operators of its chain.
     pub(crate) operators: Vec<String>,
     pub(crate) probe: Arc<Probe>,
+    /// At which watermarks something happens in its chain.
+    pub(crate) horizon: Horizon,
     /// Who writes what it reads, by place in the query.
     pub(crate) upstream: Vec<usize>,
     /// Who reads what it writes.
@@ -122,6 +139,7 @@ pub(crate) struct BuiltTask {
 /// A query, ready to run.
 pub(crate) struct Built {
     pub(crate) name: String,
+    pub(crate) aims: Aims,
     pub(crate) tasks: Vec<BuiltTask>,
     pub(crate) edges: Vec<ReadEdge>,
     pub(crate) delivered: Arc<Delivered>,
@@ -146,7 +164,7 @@ pub(crate) enum ReadKind {
 pub struct SharedEdge<T: Send + Sync + 'static> {
     index: usize,
     kind: EdgeKind,
-    readers: Arc<Mutex<Vec<Option<crate::edge::SharedReader<T>>>>>,
+    readers: Arc<Mutex<Vec<Option<ends::SharedReadEnd<T>>>>>,
     feed: ends::Opened<ends::Feed<T>>,
     containers: ends::SharedContainers<T>,
     /// If it is lanes: those that there are so far.
@@ -170,7 +188,17 @@ impl fmt::Debug for Graph {
 impl Graph {
     /// An empty graph of the query called `name`.
     pub fn new(name: impl Into<String>) -> Self {
-        Graph { name: name.into(), tasks: Vec::new(), edges: Vec::new() }
+        Graph { name: name.into(), aims: Aims::default(), tasks: Vec::new(), edges: Vec::new() }
+    }
+
+    /// The same with other aims; checked when it is submitted.
+    pub fn with_aims(self, aims: Aims) -> Self {
+        Graph { aims, ..self }
+    }
+
+    /// What the query is to reach.
+    pub fn aims(&self) -> Aims {
+        self.aims
     }
 
     /// The query's name.
@@ -302,7 +330,12 @@ impl Graph {
             {
                 return Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion));
             }
-            let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
+            let context = ExitContext(Arc::clone(&opened.delivered));
+            if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
+                let exit = exit.open_queued(&context);
+                return Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion));
+            }
+            let exit = exit.open(&context);
             Box::new(SourceTask::new(source, watermarks, chain, exit, probe, ingestion))
         };
         self.tasks.push(TaskPlan {
@@ -313,6 +346,7 @@ impl Graph {
             inputs: Vec::new(),
             outputs,
             horizon,
+            may_queue: X::MAY_QUEUE && !C::IS_FUSED,
             making: Making::Single(Box::new(build)),
         });
     }
@@ -343,8 +377,13 @@ impl Graph {
         entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
         let (outputs, horizon) = (edges_of(&exit), chain.horizon());
         let build = move |opened: &Opened| -> Box<dyn Task> {
-            let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
+            let context = ExitContext(Arc::clone(&opened.delivered));
             let probe = Arc::clone(&opened.probe);
+            if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
+                let (entry, exit) = (entry.open_queued(), exit.open_queued(&context));
+                return Box::new(OperatorTask::new(entry, &opened.families, chain, exit, probe));
+            }
+            let exit = exit.open(&context);
             Box::new(OperatorTask::new(entry.open(), &opened.families, chain, exit, probe))
         };
         self.tasks.push(TaskPlan {
@@ -355,6 +394,7 @@ impl Graph {
             inputs,
             outputs,
             horizon,
+            may_queue: X::MAY_QUEUE && !C::IS_FUSED,
             making: Making::Single(Box::new(build)),
         });
     }
@@ -390,6 +430,7 @@ impl Graph {
             inputs,
             outputs,
             horizon,
+            may_queue: false,
             making: Making::Stage(Box::new(stage)),
         });
     }
@@ -414,8 +455,14 @@ impl Graph {
         entry.visit_edges(&mut |edge, reader| inputs.push(ReaderOf { edge, reader }));
         let outputs = edges_of(&exit);
         let build = move |opened: &Opened| -> Box<dyn Task> {
-            let exit = exit.open(&ExitContext(Arc::clone(&opened.delivered)));
+            let context = ExitContext(Arc::clone(&opened.delivered));
             let (probe, waker) = (Arc::clone(&opened.probe), Arc::clone(&opened.waker));
+            if const { X::MAY_QUEUE && !C::IS_FUSED } && opened.is_queued {
+                let (entry, exit) = (entry.open_queued(), exit.open_queued(&context));
+                let ports = (entry, &opened.families[..]);
+                return Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker));
+            }
+            let exit = exit.open(&context);
             let ports = (entry.open(), &opened.families[..]);
             Box::new(DeferredTask::new(ports, deferred, chain, exit, probe, waker))
         };
@@ -427,6 +474,7 @@ impl Graph {
             inputs,
             outputs,
             horizon: Horizon::EVERYWHERE,
+            may_queue: X::MAY_QUEUE && !C::IS_FUSED,
             making: Making::Single(Box::new(build)),
         });
     }
@@ -435,18 +483,25 @@ impl Graph {
     pub(crate) fn build(
         self,
         pool: &Arc<Pool>,
-        limits: EdgeLimits,
-        ablations: Ablations,
+        EdgePlans { memory, limits, ablations }: EdgePlans,
         entropy: &mut dyn Entropy,
     ) -> Result<Built, PlanError> {
         limits.check()?;
+        let queue = memory.hand_over().map(|hand_over| modes::queue_options(hand_over, limits));
+        self.aims.check()?;
         let names = check::check(&self)?;
+        if let (Some(task), true) = (self.tasks.iter().find(|task| !task.may_queue), queue.is_some()) {
+            return Err(PlanError::QueueMemory { operator: task.name.clone() });
+        }
         let name_of = |place: usize| {
             names.iter().find(|(of, _)| of.edge == place).map_or(String::new(), |(_, name)| name.clone())
         };
         let refused = |place: usize, error| {
             use thalweg_memory::edge::EdgeError;
             match error {
+                EdgeError::Budget(exceeded) if queue.is_some() => {
+                    PlanError::QueueTooLarge { edge: name_of(place), exceeded }
+                }
                 EdgeError::Budget(exceeded) => PlanError::BudgetTooSmall { edge: name_of(place), exceeded },
                 other => PlanError::Edge { edge: name_of(place), reason: other.to_string() },
             }
@@ -456,21 +511,23 @@ impl Graph {
             edges.push(match plan.kind {
                 EdgeKind::Ordered => {
                     let chunk_blocks = (limits.chunk_blocks / plan.dealt_to.max(1)).max(1);
-                    let limits = EdgeLimits { chunk_blocks, ..limits };
-                    let cursors = plan.open.open(pool, limits, plan.readers);
+                    let blocks = EdgeMaking::Blocks(EdgeLimits { chunk_blocks, ..limits });
+                    let making = queue.map_or(blocks, EdgeMaking::Queue);
+                    let cursors = plan.open.open(pool, making, plan.readers);
                     OpenedEdge::Ordered(cursors.map_err(|error| refused(place, error))?)
                 }
                 EdgeKind::Containers => OpenedEdge::Containers(vec![None; plan.readers]),
                 EdgeKind::Lanes => unreachable!("each lane is an edge"),
             });
         }
-        let Graph { name, mut tasks, .. } = self;
+        let Graph { name, aims, mut tasks, .. } = self;
+        let sources = tasks.iter().filter(|task| task.strategy.is_some()).count();
         let horizon = tasks.iter().fold(Horizon::NONE, |all, task| all.and(task.horizon.clone()));
         open_containers(&mut tasks, &mut edges, pool, (limits, ablations), &horizon)
             .map_err(|(place, error)| refused(place, error))?;
 
         let families = families_of(&tasks, edges.len());
-        let delivered = Delivered::new(horizon);
+        let delivered = Delivered::new(horizon, aims.latency_target_ns());
         let mut built = Vec::new();
         let plans: Vec<(Vec<ReaderOf>, Vec<usize>)> =
             tasks.iter().map(|task| (task.inputs.clone(), task.outputs.clone())).collect();
@@ -483,24 +540,26 @@ impl Graph {
             match plan.making {
                 Making::Single(build) => {
                     let inputs = plan.inputs.iter().map(|of| edges[of.edge].inlet(of.reader)).collect();
-                    let probe = Arc::new(Probe::new(inputs, outputs()));
-                    let mut opened = Opened::new(&delivered, probe);
+                    let tokens = if plan.strategy.is_some() { aims.tokens_of_each(sources) } else { None };
+                    let probe = Probe::new(inputs, outputs()).with_tokens(tokens.map(Tokens::new));
+                    let probe = Arc::new(probe);
+                    let mut opened = Opened::new(&delivered, probe, queue.is_some());
                     opened.families = plan.inputs.iter().map(|of| families[of.edge]).collect();
                     let task = build(&opened);
                     let mut task = opened.finish(plan.name, task, pool, entropy);
-                    task.home = plan.home;
+                    (task.home, task.horizon) = (plan.home, plan.horizon);
                     built.push(task);
                 }
                 Making::Stage(stage) => {
                     let parts = stage.build(outputs(), &delivered, entropy);
                     let copies = parts.iter().filter(|part| part.copy.is_some()).count();
                     for Part { task, probe, copy } in parts {
-                        let mut opened = Opened::new(&delivered, probe);
+                        let mut opened = Opened::new(&delivered, probe, queue.is_some());
                         // Copies are told apart by their numbers, in figures and errors.
                         let name =
                             copy.map_or(plan.name.clone(), |copy| format!("{}#{}", plan.name, copy + 1));
                         let mut part = opened.finish(name, task, pool, entropy);
-                        (part.copy, part.home) = (copy, copy);
+                        (part.copy, part.home, part.horizon) = (copy, copy, plan.horizon.clone());
                         built.push(part);
                     }
                     let closing = first + copies..built.len();
@@ -572,7 +631,7 @@ impl Graph {
             };
             read_edges.push(ReadEdge { name, kind });
         }
-        Ok(Built { name, tasks: built, edges: read_edges, delivered })
+        Ok(Built { name, aims, tasks: built, edges: read_edges, delivered })
     }
 }
 
@@ -654,9 +713,9 @@ fn open_containers(
 }
 
 impl Opened {
-    fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>) -> Self {
+    fn new(delivered: &Arc<Delivered>, probe: Arc<Probe>, is_queued: bool) -> Self {
         let waker = TaskWaker::new(Arc::clone(&probe));
-        Opened { delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
+        Opened { is_queued, delivered: Arc::clone(delivered), probe, waker, families: Vec::new() }
     }
 
     /// Gives a task what it needs before its first step. Whom it feeds is told later.
@@ -681,6 +740,7 @@ impl Opened {
             waker,
             operators,
             probe,
+            horizon: Horizon::NONE,
             upstream,
             downstream,
             further,

@@ -31,6 +31,16 @@ impl Latencies {
         self.0.add(&others.0).expect("all histograms of latencies have the same bounds");
     }
 
+    /// How many were counted.
+    pub fn count(&self) -> u64 {
+        self.0.len()
+    }
+
+    /// How many of them were at most this, to three digits of the latency.
+    pub fn count_within(&self, limit_ns: u64) -> u64 {
+        self.0.count_between(0, limit_ns)
+    }
+
     /// The latencies in short; none if none was counted.
     pub fn summary(&self) -> Option<LatencySummary> {
         if self.0.is_empty() {
@@ -105,9 +115,16 @@ mod tests {
     }
 
     #[test]
+    fn those_up_to_a_limit_are_counted() {
+        let of = of(&[100, 200, 3_000_000, 4_000_000]);
+        let within = [99, 100, 2_900_000, 3_010_000, u64::MAX].map(|limit_ns| of.count_within(limit_ns));
+        assert_eq!((within, of.count()), ([0, 1, 2, 3, 4], 4));
+    }
+
+    #[test]
     fn nothing_has_no_summary() {
         let mut nothing = Latencies::new();
         nothing.merge(&Latencies::default());
-        assert_eq!(nothing.summary(), None);
+        assert_eq!((nothing.summary(), nothing.count_within(u64::MAX)), (None, 0));
     }
 }

@@ -75,6 +75,16 @@ pub const MARKS_PER_EDGE: Limit = Limit {
     reason: "a watermark behind every record must not throttle a block; a full ring holds the writer back, drops latency markers and keeps 4 more slots for barriers and the end",
 };
 
+/// Records that the queue holds which stands for an edge of blocks.
+pub const QUEUE_RECORDS: Limit = Limit {
+    name: "queue_records",
+    unit: "records",
+    default: BLOCK_RECORDS.default * CHUNK_BLOCKS.default * CHUNKS_PER_EDGE.default,
+    min: 1,
+    max: BLOCK_RECORDS.default * CHUNK_BLOCKS.default * CHUNKS_PER_EDGE.default,
+    reason: "as many as the blocks may hold in whose place it stands, but no more than these hold by default, since all of a queue is reserved at submit",
+};
+
 /// Epochs that are open at once in front of one task that several workers run.
 pub const EPOCHS: Limit = Limit {
     name: "epochs",
@@ -155,6 +165,16 @@ pub const TASKS: Limit = Limit {
     reason: "their places on the boards of ranks and due times are made when the engine starts, 28 bytes each",
 };
 
+/// Threads of tasks of all queries, where each task has one.
+pub const THREADS: Limit = Limit {
+    name: "threads",
+    unit: "threads",
+    default: 1 << 12,
+    min: 1,
+    max: 1 << 12,
+    reason: "each has a stack of its own, of which it uses a few pages that are not in the budget, and systems allow some ten thousand of them",
+};
+
 /// What a worker keeps to tell the policy while another worker has it.
 pub const NOTES_PER_WORKER: Limit = Limit {
     name: "notes_per_worker",
@@ -205,12 +225,33 @@ pub const STUCK_AFTER_NS: Limit = Limit {
     reason: "a task is run when it has something to do and room to do it: one that does nothing for so long, and in a thousand runs, waits for something that cannot come, and its query fails",
 };
 
+/// How soon a result is to be out.
+pub const LATENCY_TARGET_NS: Limit = Limit {
+    name: "latency_target_ns",
+    unit: "ns",
+    default: 1_000_000_000,
+    min: 1_000,
+    max: 7 * 86_400 * 1_000_000_000,
+    reason: "policies that go by deadlines take a second, which people wait for, where a query has no target; below a microsecond nothing is ever on time (Cameo's bulk queries have 7200 s)",
+};
+
+/// Records that a query may make in a second before those that have no token.
+pub const TOKENS_PER_S: Limit = Limit {
+    name: "tokens_per_s",
+    unit: "tokens",
+    default: 0,
+    min: 0,
+    max: 1_000_000_000_000,
+    reason: "a token for each record (Cameo, section 5.4); nobody makes more than a thousand in a nanosecond",
+};
+
 /// The whole table.
-pub const ALL: [&Limit; 17] = [
+pub const ALL: [&Limit; 21] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
     &MARKS_PER_EDGE,
+    &QUEUE_RECORDS,
     &EPOCHS,
     &MEMORY_BUDGET_BYTES,
     &WORKERS,
@@ -220,9 +261,12 @@ pub const ALL: [&Limit; 17] = [
     &QUERIES,
     &TASKS_PER_QUERY,
     &TASKS,
+    &THREADS,
     &INPUTS_PER_TASK,
     &READERS_PER_EDGE,
     &STUCK_AFTER_NS,
+    &LATENCY_TARGET_NS,
+    &TOKENS_PER_S,
     &NOTES_PER_WORKER,
 ];
 

@@ -23,7 +23,9 @@ pub mod prometheus;
 
 use thalweg_model::staged::Stage;
 use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_scheduling::OperatorId;
 
+use crate::aims::Aims;
 use crate::latency::LatencySummary;
 use crate::meter::TaskState;
 use crate::query::{self, EdgeCounts, OperatorCounts, QueryState};
@@ -36,6 +38,8 @@ pub struct QueryMetrics {
     pub query: String,
     /// It was the first, the second and so on that the engine took: no other of this engine has the same number.
     pub serial: u64,
+    /// What it is to reach.
+    pub aims: Aims,
     /// How it stands.
     pub state: QueryState,
     /// Up to when: now, or its end.
@@ -61,6 +65,11 @@ pub struct QueryMetrics {
     pub output_delay_sum_ns: u64,
     /// How many there were.
     pub output_delay_count: u64,
+    /// Results that were to be out within the latency target of its [aims](Self::aims), whether taken or not: none without a
+    /// target. Of a query with windows those are what watermarks have closed, else latency markers.
+    pub deadlines: u64,
+    /// Those of them that were.
+    pub deadlines_met: u64,
     /// Each task, in the order of the graph.
     pub tasks: Vec<TaskMetrics>,
     /// Each edge.
@@ -72,6 +81,8 @@ pub struct QueryMetrics {
 pub struct TaskMetrics {
     /// Its name.
     pub task: String,
+    /// What policies know it by, while it lives.
+    pub operator: OperatorId,
     /// Whether it has no input but makes records.
     pub is_source: bool,
     /// Whether it ends in a sink.
@@ -138,9 +149,15 @@ pub struct EngineMetrics {
     pub memory_peak_bytes: u64,
     /// The budget.
     pub memory_limit_bytes: u64,
-    /// Workers that sleep, or are about to.
+    /// Whether the policy chooses by memory now, for lack of it.
+    pub is_relieving_memory: bool,
+    /// How often it has begun to.
+    pub memory_reliefs: u64,
+    /// Nanoseconds for which it has.
+    pub memory_relief_ns: u64,
+    /// Workers that sleep, or are about to; where each task has a thread of its own, such threads.
     pub workers_asleep: u64,
-    /// Each worker. Of one that has no thread, as it is stepped by hand, nothing is known.
+    /// Each worker, or each thread of a task that runs. Of one that has no thread, as it is stepped by hand, nothing is known.
     pub workers: Vec<WorkerMetrics>,
     /// The process that the engine is part of.
     pub process: ProcessMetrics,
@@ -186,6 +203,8 @@ impl QueryMetrics {
             latency_count: self.latency_count.saturating_sub(earlier.latency_count),
             output_delay_sum_ns: self.output_delay_sum_ns.saturating_sub(earlier.output_delay_sum_ns),
             output_delay_count: self.output_delay_count.saturating_sub(earlier.output_delay_count),
+            deadlines: self.deadlines.saturating_sub(earlier.deadlines),
+            deadlines_met: self.deadlines_met.saturating_sub(earlier.deadlines_met),
             tasks: pairs.map(|(now, then)| now.since(then)).collect(),
             edges: edges.map(|(now, then)| now.since(then)).collect(),
             ..self.clone()

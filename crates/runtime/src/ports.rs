@@ -3,6 +3,7 @@
 //! ```text
 //!   Taken<T>           one edge, whose only reader takes values out
 //!   Lent<T>            one edge of several readers, to each of which values are lent: they are cloned here
+//!   Queued<T>          one queue, whose only reader takes values out
 //!   United<P, Q>       the edges of P, then those of Q, all of one type
 //!   Many<P>            any number of edges of one type
 //!   Sided<P, Q>        the edges of P, whose values become `Either::Left`, then those of Q, `Either::Right`
@@ -12,10 +13,10 @@
 
 use std::marker::PhantomData;
 
-use thalweg_memory::{Next, SharedNext};
+use thalweg_memory::{Next, QueueNext, SharedNext};
 use thalweg_model::{Either, Input, Mark, Record};
 
-use crate::edge::{DrainInput, LentInput, Reader, SharedReader};
+use crate::edge::{DrainInput, LentInput, QueueInput, QueueReader, Reader, SharedReader};
 
 /// What came of a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +66,29 @@ impl<T: Send + 'static> Ports<T> for Taken<T> {
             }
             Next::Mark(mark) => Came::Mark(mark),
             Next::Empty => Came::Nothing,
+        }
+    }
+}
+
+/// One queue, whose values are taken out.
+pub struct Queued<T: Send + 'static>(pub(crate) QueueReader<T>);
+
+impl<T: Send + 'static> Ports<T> for Queued<T> {
+    const IS_SINGLE: bool = true;
+
+    fn count(&self) -> usize {
+        1
+    }
+
+    #[inline(always)]
+    fn next<V: Visit<T>>(&mut self, _port: usize, max: usize, visitor: &mut V) -> Came {
+        match self.0.next(max) {
+            QueueNext::Values(run) => {
+                visitor.values(&mut QueueInput { run });
+                Came::Values
+            }
+            QueueNext::Mark(mark) => Came::Mark(mark),
+            QueueNext::Empty => Came::Nothing,
         }
     }
 }

@@ -6,11 +6,12 @@ use thalweg_memory::sync::{AtomicBool, AtomicU64, Condvar, Mutex, Ordering};
 use thalweg_model::{Clock, Counts, EventTime, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
+use crate::aims::Aims;
+use crate::driver::Driver;
 use crate::error::QueryError;
-use crate::executor::Executor;
 use crate::exit::Delivered;
 use crate::gradient::LatencySums;
-use crate::graph::{ReadEdge, ReadKind};
+use crate::graph::{BuiltTask, ReadEdge, ReadKind};
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
@@ -30,7 +31,7 @@ pub enum QueryState {
     Failed,
 }
 
-/// What the executor and the handle share of a query.
+/// What those who run a query and its handle share.
 pub(crate) struct QueryShared {
     pub(crate) id: QueryId,
     pub(crate) name: String,
@@ -55,6 +56,7 @@ pub(crate) struct Entry {
     pub(crate) serial: u64,
     pub(crate) submitted: ProcessingTime,
     pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) aims: Aims,
 }
 
 /// What can be seen of a task by those who do not hold it.
@@ -237,6 +239,11 @@ impl QueryShared {
         })
     }
 
+    /// What it is to reach.
+    pub(crate) fn aims(&self) -> Aims {
+        self.entry.aims
+    }
+
     pub(crate) fn is_running(&self) -> bool {
         self.is_running.load(Ordering::Relaxed)
     }
@@ -276,7 +283,7 @@ impl QueryShared {
 
     /// What it has done up to now, or to its end.
     pub(crate) fn metrics(&self) -> QueryMetrics {
-        let Entry { serial, submitted, clock } = &self.entry;
+        let Entry { serial, submitted, clock, aims } = &self.entry;
         // The state first: of a query that has ended all figures are exact, since its last task has let go of the lock
         // behind the state after its last count.
         let state = self.state();
@@ -285,9 +292,11 @@ impl QueryShared {
         let at = if has_ended { ended() } else { None }.unwrap_or_else(|| clock.now());
         let LatencySums { sum_ns: latency_sum_ns, count: latency_count } = self.delivered.latencies.sums();
         let delays = self.delivered.output_delays.sums();
+        let deadlines = self.delivered.deadlines();
         QueryMetrics {
             query: self.name.clone(),
             serial: *serial,
+            aims: *aims,
             state,
             at,
             span_ns: at.nanos_since(*submitted),
@@ -300,7 +309,14 @@ impl QueryShared {
             output_delay: self.delivered.output_delays.all.lock().summary(),
             output_delay_sum_ns: delays.sum_ns,
             output_delay_count: delays.count,
-            tasks: self.seen.iter().map(|task| task.metrics(at)).collect(),
+            deadlines: deadlines.map_or(0, |deadlines| deadlines.all),
+            deadlines_met: deadlines.map_or(0, |deadlines| deadlines.met),
+            tasks: self
+                .seen
+                .iter()
+                .zip(self.tasks())
+                .map(|(task, operator)| task.metrics(*operator, at))
+                .collect(),
             edges: self.edges.iter().map(edge_metrics).collect(),
         }
     }
@@ -385,11 +401,21 @@ impl QueryShared {
 }
 
 impl SeenTask {
-    fn metrics(&self, at: ProcessingTime) -> TaskMetrics {
+    /// Of a task that comes in now.
+    pub(crate) fn new(task: &BuiltTask, now: ProcessingTime) -> Self {
+        SeenTask {
+            name: task.name.clone(),
+            meter: Arc::new(Meter::new(task.operators.clone(), now)),
+            probe: Arc::clone(&task.probe),
+        }
+    }
+
+    fn metrics(&self, operator: OperatorId, at: ProcessingTime) -> TaskMetrics {
         let SeenTask { name, meter, probe } = self;
         let Stood { state, lasting_ns, waited_ns } = meter.stood(at);
         TaskMetrics {
             task: name.clone(),
+            operator,
             is_source: probe.is_source(),
             is_sink: probe.is_sink(),
             state,
@@ -418,8 +444,9 @@ fn edge_counts(edge: &ReadEdge) -> EdgeCounts {
     // read and pending whatever goes on meanwhile.
     let (read, written, marks_dropped) = match kind {
         ReadKind::Ordered(cursors, reader) => {
-            let read = cursors.read(*reader);
-            (read, cursors.written(), cursors.marks_dropped())
+            // The reader of a queue may be ahead of what its writer has told.
+            let (read, written) = (cursors.read(*reader), cursors.written());
+            (read.min(written), written, cursors.marks_dropped())
         }
         ReadKind::Containers(ledger) => {
             let read = ledger.records_out();
@@ -443,12 +470,12 @@ fn edge_metrics(edge: &ReadEdge) -> EdgeMetrics {
 /// A running query, from outside. Dropping the handle leaves the query alone.
 pub struct QueryHandle {
     shared: Arc<QueryShared>,
-    executor: Weak<Executor>,
+    driver: Weak<dyn Driver>,
 }
 
 impl QueryHandle {
-    pub(crate) fn new(shared: Arc<QueryShared>, executor: &Arc<Executor>) -> Self {
-        QueryHandle { shared, executor: Arc::downgrade(executor) }
+    pub(crate) fn new(shared: Arc<QueryShared>, driver: &Arc<dyn Driver>) -> Self {
+        QueryHandle { shared, driver: Arc::downgrade(driver) }
     }
 
     /// The query's name.
@@ -495,31 +522,31 @@ impl QueryHandle {
     /// Lets the query rest: steps that run now are finished, then nothing of it runs until it is
     /// [resumed](Self::resume). What it holds it keeps; what its sources miss meanwhile they catch up with.
     pub fn pause(&self) {
-        if let Some(executor) = self.executor.upgrade() {
-            executor.set_paused(&self.shared, true);
+        if let Some(driver) = self.driver.upgrade() {
+            driver.set_paused(&self.shared, true);
         }
     }
 
     /// Lets a query that was paused run again.
     pub fn resume(&self) {
-        if let Some(executor) = self.executor.upgrade() {
-            executor.set_paused(&self.shared, false);
+        if let Some(driver) = self.driver.upgrade() {
+            driver.set_paused(&self.shared, false);
         }
     }
 
     /// Asks the sources to end: what they have made is worked off, every window fires, sinks finish. A query that is
     /// paused is resumed for it.
     pub fn stop(&self) {
-        if let Some(executor) = self.executor.upgrade() {
-            executor.stop_sources(&self.shared);
+        if let Some(driver) = self.driver.upgrade() {
+            driver.stop_sources(&self.shared);
         }
     }
 
     /// Ends the query: what is on its way is dropped, and sinks publish nothing. A step that runs just now is finished
     /// first; if the stream ends in it, its sink publishes all the same. [`wait`](Self::wait) tells when it is over.
     pub fn cancel(&self) {
-        if let Some(executor) = self.executor.upgrade() {
-            executor.fail_query(&self.shared, QueryError::Cancelled);
+        if let Some(driver) = self.driver.upgrade() {
+            driver.fail_query(&self.shared, QueryError::Cancelled);
         }
     }
 

@@ -9,10 +9,11 @@
 
 use std::sync::Arc;
 
-use thalweg_model::ProcessingTime;
+use thalweg_memory::Pool;
+use thalweg_model::{EventTime, Horizon, ProcessingTime};
 use thalweg_scheduling::{
-    Completion, EpochWork, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank, Refresh,
-    Snapshot,
+    Completion, Context, EpochWork, Fields, OperatorId, OperatorState, Policy, QueryId, QueryState, Rank,
+    Refresh, Snapshot,
 };
 
 use crate::executor::TaskBody;
@@ -32,6 +33,40 @@ const METRICS_NS: u64 = 50_000_000;
 
 /// Time between two samples of a query's latency: as in Enjima's program, 100 ms.
 const GRADIENT_NS: u64 = 100_000_000;
+
+/// How much memory is taken.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Memory {
+    used_bytes: u64,
+    limit_bytes: u64,
+}
+
+impl Memory {
+    /// Of this pool and its budget: what is reserved, but for the pages that nobody has.
+    pub(crate) fn of(pool: &Pool) -> Self {
+        let budget = pool.budget();
+        let used_bytes = budget.used_bytes().saturating_sub(pool.spare_bytes());
+        Memory { used_bytes: used_bytes as u64, limit_bytes: budget.limit_bytes() as u64 }
+    }
+}
+
+/// When the policy has chosen by memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Relief {
+    pub(crate) is_on: bool,
+    pub(crate) times: u64,
+    /// Up to the last round.
+    pub(crate) ns: u64,
+}
+
+impl Relief {
+    /// Takes note of a round, so long after the one before.
+    fn note(&mut self, is_on: bool, since_ns: u64) {
+        self.ns += if self.is_on { since_ns } else { 0 };
+        self.times += u64::from(is_on && !self.is_on);
+        self.is_on = is_on;
+    }
+}
 
 /// What a worker has to tell the ranker.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +89,8 @@ pub(crate) struct Ranker {
     is_order_old: bool,
     measured_at: ProcessingTime,
     sampled_at: ProcessingTime,
+    prepared_at: ProcessingTime,
+    relief: Relief,
 }
 
 /// What is looked at of a task.
@@ -64,9 +101,15 @@ struct View {
     /// Of the meter, when costs were last measured.
     seen: Seen,
     cost_ns: f64,
+    cost_ns_per_run: f64,
     selectivity: f64,
     /// As far as the ranker has heard.
     last_run_ended: ProcessingTime,
+    /// Of a chain with windows: when something happens in it.
+    horizon: Option<Horizon>,
+    /// The last watermark that it has taken, as far as the ranker has heard, and what follows from it.
+    watermark: Option<EventTime>,
+    frontier: Option<EventTime>,
 }
 
 #[derive(Clone, Copy, Default)]
@@ -74,6 +117,7 @@ struct Seen {
     records_in: u64,
     records_out: u64,
     busy_ns: u64,
+    steps: u64,
 }
 
 struct QueryView {
@@ -88,6 +132,8 @@ struct QueryView {
 pub(crate) struct NewTask {
     pub(crate) probe: Arc<Probe>,
     pub(crate) meter: Arc<Meter>,
+    /// At which watermarks something happens in its chain.
+    pub(crate) horizon: Horizon,
     /// Who reads what it writes, by place in the query.
     pub(crate) downstream: Vec<usize>,
 }
@@ -105,6 +151,8 @@ impl Ranker {
             is_order_old: false,
             measured_at: ProcessingTime::ZERO,
             sampled_at: ProcessingTime::ZERO,
+            prepared_at: ProcessingTime::ZERO,
+            relief: Relief::default(),
         }
     }
 
@@ -154,18 +202,10 @@ impl Ranker {
         let query = shared.id;
         let ids: Vec<OperatorId> = tasks.iter().map(|_| self.place()).collect();
         let downstream: Vec<Vec<usize>> = tasks.iter().map(|task| task.downstream.clone()).collect();
-        for (id, NewTask { probe, meter, downstream }) in ids.iter().zip(tasks) {
+        for (id, NewTask { probe, meter, horizon, downstream }) in ids.iter().zip(tasks) {
             let place = id.0 as usize;
             self.snapshot.downstream[place] = downstream.into_iter().map(|index| ids[index]).collect();
-            let view = View {
-                probe,
-                meter,
-                query,
-                seen: Seen::default(),
-                cost_ns: OperatorState::ASSUMED_COST_NS_PER_RECORD,
-                selectivity: 1.0,
-                last_run_ended: now,
-            };
+            let view = View::new(probe, meter, (query, horizon), now);
             self.snapshot.operators[place] =
                 Some(view.state(self.reads, self.snapshot.block_records, now, false));
             self.views[place] = Some(view);
@@ -178,7 +218,12 @@ impl Ranker {
             self.queries.push(None);
             self.snapshot.queries.push(None);
         }
-        self.snapshot.queries[place] = Some(QueryState::default());
+        let aims = shared.aims();
+        self.snapshot.queries[place] = Some(QueryState {
+            latency_target_ns: aims.latency_target_ns(),
+            token_rate: aims.tokens_per_s.map(|tokens| tokens as f64),
+            ..QueryState::default()
+        });
         self.queries[place] = Some(QueryView { shared, order, tasks_left, gradient: Gradient::default() });
         self.is_order_old = true;
         ids
@@ -213,7 +258,7 @@ impl Ranker {
                 // The place of a task that has ended may be another's by now.
                 let view = self.views[done.operator.0 as usize].as_mut();
                 if let Some(view) = view.filter(|view| view.query == done.query) {
-                    view.last_run_ended = done.ended;
+                    view.note_run(&done);
                     self.policy.feedback(&done);
                 }
             }
@@ -268,7 +313,12 @@ impl Ranker {
     }
 
     /// Renews the whole snapshot and lets the policy prepare. What a round takes counts from `now`.
-    pub(crate) fn prepare(&mut self, now: ProcessingTime, is_held: impl Fn(OperatorId) -> bool) {
+    pub(crate) fn prepare(
+        &mut self,
+        now: ProcessingTime,
+        memory: Memory,
+        is_held: impl Fn(OperatorId) -> bool,
+    ) {
         if METRICS_NS <= now.nanos_since(self.measured_at) {
             self.measured_at = now;
             self.views.iter_mut().flatten().for_each(View::measure);
@@ -291,7 +341,15 @@ impl Ranker {
                 }
             }
         }
+        if self.reads.contain(Fields::STREAMS) {
+            self.snapshot.streams.clear();
+            for QueryView { shared, .. } in self.queries.iter().flatten() {
+                shared.delivered.streams(shared.id, &mut self.snapshot.streams);
+            }
+        }
         self.renew_order();
+        self.snapshot.memory_used_bytes = memory.used_bytes;
+        self.snapshot.memory_limit_bytes = memory.limit_bytes;
         self.snapshot.now = now;
         self.snapshot.round_end = now.plus_nanos(ROUND_NS);
         for (place, view) in self.views.iter().enumerate() {
@@ -302,6 +360,13 @@ impl Ranker {
             }
         }
         self.policy.prepare(&self.snapshot);
+        self.relief.note(self.policy.is_relieving_memory(), now.nanos_since(self.prepared_at));
+        self.prepared_at = now;
+    }
+
+    /// How the policy has seen to memory.
+    pub(crate) fn relief(&self) -> Relief {
+        self.relief
     }
 
     /// When the next round is due if this one began and ended then.
@@ -313,6 +378,38 @@ impl Ranker {
 }
 
 impl View {
+    fn new(
+        probe: Arc<Probe>,
+        meter: Arc<Meter>,
+        (query, horizon): (QueryId, Horizon),
+        now: ProcessingTime,
+    ) -> Self {
+        let has_windows = horizon != Horizon::NONE && horizon != Horizon::EVERYWHERE;
+        View {
+            probe,
+            meter,
+            query,
+            seen: Seen::default(),
+            cost_ns: OperatorState::ASSUMED_COST_NS_PER_RECORD,
+            cost_ns_per_run: OperatorState::ASSUMED_COST_NS_PER_RUN,
+            selectivity: 1.0,
+            last_run_ended: now,
+            horizon: has_windows.then_some(horizon),
+            watermark: None,
+            frontier: None,
+        }
+    }
+
+    /// Takes note of a run.
+    fn note_run(&mut self, done: &Completion) {
+        self.last_run_ended = done.ended;
+        if self.watermark != done.watermark {
+            self.watermark = done.watermark;
+            let horizon = self.horizon.as_ref().zip(done.watermark);
+            self.frontier = horizon.map(|(horizon, watermark)| horizon.next_after(watermark));
+        }
+    }
+
     fn state(
         &self,
         reads: Fields,
@@ -324,6 +421,13 @@ impl View {
         let probe = &self.probe;
         let oldest_pending =
             if reads.contain(Fields::OLDEST_PENDING) { probe.oldest_pending(now) } else { now };
+        let (head, frontier) = if reads.contain(Fields::CONTEXTS) {
+            // Of epochs that several workers share it is known which the oldest block belongs to.
+            let due = probe.inputs.first().and_then(|inlet| inlet.due(now));
+            (probe.head(now), if self.horizon.is_some() { due.or(self.frontier) } else { None })
+        } else {
+            (Context { observed: now, token: None }, None)
+        };
         OperatorState {
             query: self.query,
             is_source: probe.is_source(),
@@ -340,6 +444,9 @@ impl View {
             last_run_ended: self.last_run_ended,
             cost_ns_per_record: self.cost_ns,
             selectivity: self.selectivity,
+            cost_ns_per_run: self.cost_ns_per_run,
+            head,
+            frontier,
             epoch_work: if reads.contain(Fields::EPOCHS) {
                 probe.epoch_work(now)
             } else {
@@ -357,12 +464,15 @@ impl View {
             records_in: read(&meter.records_in),
             records_out: read(&meter.records_out),
             busy_ns: read(&meter.busy_ns),
+            steps: read(&meter.steps),
         };
         let records_in = seen.records_in.saturating_sub(self.seen.records_in) as f64;
+        let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
         if records_in > 0.0 {
-            self.cost_ns =
-                (seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64 / records_in).max(f64::MIN_POSITIVE);
+            let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
+            self.cost_ns = (busy_ns / records_in).max(f64::MIN_POSITIVE);
+            self.cost_ns_per_run = (busy_ns / steps.max(1.0)).max(f64::MIN_POSITIVE);
             self.selectivity = if records_out > 0.0 {
                 records_out / records_in
             } else {

@@ -22,14 +22,17 @@ pub(crate) mod operator;
 pub(crate) mod relay;
 pub(crate) mod source;
 pub(crate) mod tail;
+mod tokens;
 
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
-use thalweg_model::{Clock, Counts, Entropy, Fault, ProcessingTime};
-use thalweg_scheduling::EpochWork;
+use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, ProcessingTime};
+use thalweg_scheduling::{Context, EpochWork};
 
 pub(crate) use self::inlet::{Inlet, Outlet, Position};
+pub(crate) use self::tokens::Tokens;
+use crate::arrival::Arrival;
 use crate::lender::StateLender;
 use crate::meter::Meter;
 
@@ -38,6 +41,8 @@ pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// When the step began.
     pub(crate) now: ProcessingTime,
+    /// What is said of what it puts out.
+    pub(crate) arrival: Arrival,
     pub(crate) quantum: Quantum,
     /// What the task's state is paid from.
     pub(crate) lender: &'a StateLender,
@@ -63,6 +68,8 @@ pub(crate) struct Quantum {
 pub(crate) struct StepReport {
     pub(crate) records_in: u64,
     pub(crate) records_out: u64,
+    /// The last watermark that was taken, in this step or before, as far as it is known.
+    pub(crate) watermark: Option<EventTime>,
     /// Whether the end of the stream has passed through.
     pub(crate) ended: bool,
 }
@@ -158,6 +165,11 @@ pub(crate) struct Probe {
     /// Since when, in ns, a mark or an emission is not through, so that there is work without input; `SETTLED` if
     /// there is none.
     unsettled_since_ns: AtomicU64,
+    /// The context of what is not through: when it was observed, in ns, and its token.
+    unsettled_observed_ns: AtomicU64,
+    unsettled_token_ns: AtomicU64,
+    /// Of a source, if its query has a rate of tokens.
+    tokens: Option<Tokens>,
 }
 
 /// Of a source that sends at no pace: one record may be due, as far as can be told.
@@ -179,7 +191,15 @@ impl Probe {
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
+            unsettled_observed_ns: AtomicU64::new(SETTLED),
+            unsettled_token_ns: AtomicU64::new(SETTLED),
+            tokens: None,
         }
+    }
+
+    /// The same of a source that gets tokens.
+    pub(crate) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
+        Probe { tokens, ..self }
     }
 
     pub(crate) fn is_source(&self) -> bool {
@@ -338,11 +358,51 @@ impl Probe {
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
     }
 
-    /// Takes note that something is not through in a step that began at `now`, or that all is.
-    pub(crate) fn set_unsettled(&self, now: Option<ProcessingTime>) {
+    /// Takes note that something is not through of which this was said, or that all is.
+    pub(crate) fn set_unsettled(&self, arrival: Option<Arrival>) {
         let before = self.unsettled_since_ns.load(Ordering::Relaxed);
-        let since = now.map_or(SETTLED, |now| now.as_nanos().min(before));
-        self.unsettled_since_ns.store(since, Ordering::Relaxed);
+        let Some(Arrival { now, context }) = arrival else {
+            return self.unsettled_since_ns.store(SETTLED, Ordering::Relaxed);
+        };
+        if before == SETTLED {
+            self.unsettled_observed_ns.store(context.observed.as_nanos(), Ordering::Relaxed);
+            let token_ns = context.token.map_or(SETTLED, ProcessingTime::as_nanos);
+            self.unsettled_token_ns.store(token_ns, Ordering::Relaxed);
+        }
+        self.unsettled_since_ns.store(now.as_nanos().min(before), Ordering::Relaxed);
+    }
+
+    /// The context of the oldest of what waits; of a source, what its next records get.
+    pub(crate) fn head(&self, now: ProcessingTime) -> Context {
+        if self.unsettled_since_ns.load(Ordering::Relaxed) != SETTLED {
+            let token_ns = self.unsettled_token_ns.load(Ordering::Relaxed);
+            return Context {
+                observed: ProcessingTime::from_nanos(self.unsettled_observed_ns.load(Ordering::Relaxed)),
+                token: (token_ns != SETTLED).then_some(ProcessingTime::from_nanos(token_ns)),
+            };
+        }
+        if self.is_source() {
+            let token = self.tokens.as_ref().and_then(|tokens| tokens.tag(now));
+            return Context { observed: self.oldest_pending(now), token };
+        }
+        let heads = self.inputs.iter().filter_map(Inlet::head);
+        heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
+    }
+
+    /// What is said of what a step puts out that begins now.
+    #[inline]
+    pub(crate) fn arrival(&self, now: ProcessingTime) -> Arrival {
+        let head = self.head(now);
+        // What is made on demand is observed when it is made.
+        let observed = if self.is_on_demand() { now } else { head.observed };
+        Arrival { now, context: Context { observed, ..head } }
+    }
+
+    /// Takes note that a source has made so many records.
+    pub(crate) fn spend_tokens(&self, now: ProcessingTime, records: u64) {
+        if let Some(tokens) = &self.tokens {
+            tokens.spend(now, records);
+        }
     }
 
     /// Takes note of whether it takes more.

@@ -12,7 +12,7 @@ use thalweg_memory::BudgetExceeded;
 use thalweg_model::{Clock, Fault, ProcessingTime};
 
 use crate::error::QueryError;
-use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, TaskBody, discard};
+use crate::executor::{Bench, Claim, Done, Executor, Found, Outcome, Runs, TaskBody, discard};
 use crate::task::{StepContext, StepReport};
 
 /// One step in so many measures what choosing its task took.
@@ -54,9 +54,13 @@ impl Worker {
                     self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
                     started = chosen;
                 }
-                let is_measured = self.executor.is_measured(self.steps);
-                let (outcome, ended) =
-                    run(&mut claim, &self.executor, clock, started, (self.bench.worker, is_measured));
+                let (outcome, ended) = run(
+                    &mut claim.body,
+                    self.executor.runs(),
+                    clock,
+                    started,
+                    (self.bench.worker, self.steps),
+                );
                 (Some(Done { claim, started, outcome }), ended)
             }
             None => (None, clock.now()),
@@ -75,27 +79,33 @@ impl Worker {
         self.executor.sleep(&mut self.bench, clock);
     }
 
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn executor(&self) -> &Executor {
+        &self.executor
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.executor.is_closed()
     }
 }
 
 /// Runs a task for its quantum. A panic of user code ends here, with the name of the operator it came from.
-fn run(
-    claim: &mut Claim,
-    executor: &Executor,
+pub(crate) fn run(
+    body: &mut TaskBody,
+    runs: Runs,
     clock: &dyn Clock,
     started: ProcessingTime,
-    (worker, is_measured): (usize, bool),
+    (worker, step): (usize, u32),
 ) -> (Outcome, ProcessingTime) {
-    let meter = is_measured.then(|| Arc::clone(&claim.body.meter));
-    let (quantum, source_grain_ns) = (claim.quantum, executor.source_grain_ns());
-    let body = &mut *claim.body;
+    let meter = runs.is_measured(step).then(|| Arc::clone(&body.meter));
+    let (quantum, source_grain_ns) = (body.quantum, runs.source_grain_ns);
     // Counting runs code of users' sources, operators and sinks, too.
     let stepped = catch_unwind(AssertUnwindSafe(|| {
-        let TaskBody { task, lender, .. } = &mut *body;
+        let TaskBody { task, lender, probe, .. } = &mut *body;
+        let arrival = probe.arrival(started);
         let measured = meter.as_deref();
-        let context = StepContext { clock, now: started, quantum, lender, worker, source_grain_ns, measured };
+        let context =
+            StepContext { clock, now: started, arrival, quantum, lender, worker, source_grain_ns, measured };
         let report = task.step(&context)?;
         Ok::<_, Fault>((report, settle_accounts(body, report)))
     }));

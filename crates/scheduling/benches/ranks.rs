@@ -38,6 +38,7 @@ fn snapshot(count: u32) -> Snapshot {
         queries: vec![Some(QueryState::default()); count as usize / 5],
         downstream: (0..count).map(readers).collect(),
         order: (0..count).map(OperatorId).collect(),
+        ..Snapshot::default()
     }
 }
 

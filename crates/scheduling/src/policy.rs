@@ -1,14 +1,17 @@
 //! The contract of policies, and their names.
 
 pub mod ageing;
+pub mod cameo;
 pub mod chain;
 pub mod congestion;
 mod downstream;
 pub mod enjima;
 pub mod fcfs;
 pub mod highest_rate;
+pub mod klink;
 pub mod min_cost;
 pub mod min_latency;
+pub mod orleans;
 pub mod output_cost;
 pub mod round_robin;
 pub mod sbox;
@@ -17,6 +20,7 @@ mod turns;
 
 use std::fmt;
 
+use self::cameo::CameoForm;
 use self::enjima::EnjimaSettings;
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
@@ -106,6 +110,12 @@ pub trait Policy: Send {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 
+    /// Whether it chooses by memory now, for lack of it (Klink, section 3.4), as of the last round: to be shown, and nothing
+    /// follows from it.
+    fn is_relieving_memory(&self) -> bool {
+        false
+    }
+
     /// Takes note of the state of things, once per round, serially: the only place for heavy work, in time
     /// proportional to the operators and without allocation once it has seen as many before. All of `snapshot` that
     /// it [`reads`](Policy::reads) is fresh.
@@ -147,11 +157,14 @@ impl std::error::Error for UnknownPolicy {}
 type Make = fn() -> Box<dyn Policy>;
 
 /// Every policy with the name by which users choose it, the default first.
-const POLICIES: [(&str, Make); 17] = [
+const POLICIES: &[(&str, Make)] = &[
     (enjima::NAME, || Box::new(enjima::Enjima::default())),
     (enjima::STRICT_NAME, || Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
     (fcfs::NAME, || Box::new(fcfs::Fcfs::default())),
+    (fcfs::INGEST_NAME, || Box::new(fcfs::Fcfs::by_ingest())),
+    (fcfs::FIFO_NAME, || Box::new(fcfs::Fcfs::fifo())),
     (round_robin::NAME, || Box::new(round_robin::RoundRobin::default())),
+    (round_robin::QUANTUM_NAME, || Box::new(round_robin::RoundRobin::with_quantum_ns(klink::CYCLE_NS))),
     (min_latency::NAME, || Box::new(min_latency::MinLatency::default())),
     (min_latency::AGEING_NAME, || aged(min_latency::AGEING_NAME, min_latency::MinLatency::default())),
     (min_cost::NAME, || Box::new(min_cost::MinCost::default())),
@@ -162,6 +175,20 @@ const POLICIES: [(&str, Make); 17] = [
     (streambox::NAME, || Box::new(streambox::StreamBox::default())),
     (sbox::NAME, || Box::new(sbox::Sbox::default())),
     (sbox::AGEING_NAME, || aged(sbox::AGEING_NAME, sbox::Sbox::default())),
+    (klink::NAME, || Box::new(klink::Klink::default())),
+    (klink::NO_MEMORY_NAME, || Box::new(klink::Klink::no_memory())),
+    (klink::SUM_NAME, || Box::new(klink::Klink::sum())),
+    (klink::LAZY_NAME, || Box::new(klink::Klink::lazy())),
+    (klink::LITERAL_VARIANCE_NAME, || Box::new(klink::Klink::literal_variance())),
+    (klink::REGRESSION_NAME, || Box::new(klink::Klink::regression())),
+    (cameo::LLF_NAME, || Box::new(cameo::Cameo::of(CameoForm::LeastLaxity))),
+    (cameo::UNAWARE_NAME, || Box::new(cameo::Cameo::unaware())),
+    (cameo::EDF_NAME, || Box::new(cameo::Cameo::of(CameoForm::EarliestDeadline))),
+    (cameo::SJF_NAME, || Box::new(cameo::Cameo::of(CameoForm::ShortestJob))),
+    (cameo::SJF_AGEING_NAME, || aged(cameo::SJF_AGEING_NAME, cameo::Cameo::of(CameoForm::ShortestJob))),
+    (cameo::token::NAME, || Box::new(cameo::token::CameoToken::default())),
+    (orleans::NAME, || Box::new(orleans::Orleans::default())),
+    (orleans::AGEING_NAME, || aged(orleans::AGEING_NAME, orleans::Orleans::default())),
     (congestion::NAME, || Box::new(congestion::Congestion::default())),
     (congestion::V1_NAME, || Box::new(congestion::Congestion::v1())),
     (congestion::AGEING_NAME, || aged(congestion::AGEING_NAME, congestion::Congestion::default())),

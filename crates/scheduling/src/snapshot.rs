@@ -7,7 +7,9 @@
 //! ```text
 //!   operators[OperatorId]    what one task has to do, what it costs     refreshed before each of its ranks
 //!   queries[QueryId]         how its latency moves, what comes next     refreshed in each round
+//!   streams                  how the sources of queries come on         refreshed in each round
 //!   downstream, order        who reads whom                             refreshed in each round
+//!   memory                   how much of it is taken                    refreshed in each round
 //!   now, round_end           when                                       refreshed before each call
 //! ```
 
@@ -36,6 +38,17 @@ pub enum EpochWork {
     /// A watermark waits to be processed, or parts of an epoch to be put together for it. Of an operator that closes
     /// epochs, always: it does nothing else.
     Watermark,
+}
+
+/// What travels with records from their source on (Cameo, section 5.1, "priority context"). Stream progress p need not: a
+/// block stands between two watermarks, so it is known where it is read, see [`OperatorState::frontier`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Context {
+    /// t: when the last event that the records stem from was observed at its source, to within one block and one run.
+    pub observed: ProcessingTime,
+    /// The tag of the token that they were let in with (section 5.4); none if their source had none left, or has no
+    /// [rate](QueryState::token_rate).
+    pub token: Option<ProcessingTime>,
 }
 
 /// The state of one operator.
@@ -68,13 +81,27 @@ pub struct OperatorState {
     /// Selectivity: records out per record in, zero or more; of a sink, records delivered per record in; of a source,
     /// what its chain puts out per record made. Before it is measured, 1.
     pub selectivity: f64,
+    /// CPU time that a run takes, in nanoseconds, as [`cost_ns_per_record`](Self::cost_ns_per_record) is measured: what a
+    /// message costs whose operator is asked again after each. Before it is measured,
+    /// [`OperatorState::ASSUMED_COST_NS_PER_RUN`].
+    pub cost_ns_per_run: f64,
     /// What waits, by epochs.
     pub epoch_work: EpochWork,
+    /// The context of the first record that waits; of a source, what the next would get. Of no meaning while nothing is
+    /// pending.
+    pub head: Context,
+    /// Of an operator with windows, the watermark that makes it put out the result to which the first record that waits
+    /// belongs: the first end of a window behind the last watermark that it has taken (Cameo, section 4.3, p_F). None if
+    /// it puts out without waiting for one, `EventTime::MAX` if none comes before the end of the stream.
+    pub frontier: Option<EventTime>,
 }
 
 impl OperatorState {
     /// What an operator is taken to cost before it is measured: more than most do, so that its first run is short.
     pub const ASSUMED_COST_NS_PER_RECORD: f64 = 100.0;
+
+    /// What a run of it is taken to cost before one is measured: a block of some hundred such records.
+    pub const ASSUMED_COST_NS_PER_RUN: f64 = 40_000.0;
 
     /// An operator that has just been submitted: with room on its output, nothing to do, and nothing measured.
     pub const fn new(query: QueryId, submitted: ProcessingTime) -> Self {
@@ -90,7 +117,10 @@ impl OperatorState {
             last_run_ended: submitted,
             cost_ns_per_record: Self::ASSUMED_COST_NS_PER_RECORD,
             selectivity: 1.0,
+            cost_ns_per_run: Self::ASSUMED_COST_NS_PER_RUN,
             epoch_work: EpochWork::Unknown,
+            head: Context { observed: submitted, token: None },
+            frontier: None,
         }
     }
 
@@ -121,6 +151,75 @@ pub struct QueryState {
     /// before its sinks have seen a watermark, the first behind that of its sources. `EventTime::MAX` if nothing does
     /// before the end of the stream. None before its sources have set a watermark, and if any instant may be one.
     pub next_window_end: Option<EventTime>,
+    /// The latency target L (Cameo, section 4), in nanoseconds: how long after its last contributing event was observed a
+    /// result is to be out. None if none was set.
+    pub latency_target_ns: Option<u64>,
+    /// Tokens per second of all its sources together, one for each record (Cameo, section 5.4). None if none was set.
+    pub token_rate: Option<f64>,
+}
+
+/// One source of a query, or one split of it: how the watermarks come in that make its query put out results. Such a one is
+/// called sweeping (Klink, section 2.2): the first that reaches the end of a window.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct StreamState {
+    /// The query it belongs to.
+    pub query: QueryId,
+    /// The deadline of its epoch: the first instant at which something happens in the query that no watermark of this stream
+    /// has reached. `EventTime::MAX` if nothing does before the end of the stream; none before its first watermark, and
+    /// if any instant may be one, as with timers.
+    pub deadline: Option<EventTime>,
+    /// When its oldest sweeping watermark was ingested that has not reached all sinks; none if none is on its way.
+    pub swept: Option<ProcessingTime>,
+    /// How late sweeping watermarks have come.
+    pub delays: DelayStatistics,
+    /// How its event time goes with processing time; none before its first watermark.
+    pub progress: Option<ProgressMap>,
+    /// Whether it is silent or over: nobody waits for it.
+    pub is_away: bool,
+}
+
+/// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. As event
+/// time need not be that of our clock, a delay may be long, and below zero.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct DelayStatistics {
+    /// Epochs that were seen, at most [`EPOCHS`](Self::EPOCHS); without any, all else is zero.
+    pub epochs: u32,
+    /// mu, in ns.
+    pub mean_ns: f64,
+    /// chi - mu^2, in ns^2: the variance of one delay. Not below zero.
+    pub variance_ns2: f64,
+}
+
+impl DelayStatistics {
+    /// h (Klink, section 3.1): epochs that are looked back upon, "400".
+    pub const EPOCHS: usize = 400;
+}
+
+/// When an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP), through a point on
+/// the line, since neither fits a double when counted from 1970.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct ProgressMap {
+    /// An instant.
+    pub event_time: EventTime,
+    /// When it was observed.
+    pub observed: ProcessingTime,
+    /// alpha: nanoseconds of processing time per nanosecond of event time, at least zero.
+    pub slope: f64,
+}
+
+impl ProgressMap {
+    /// When this instant is, or was, observed; `ProcessingTime::NEVER` if it is beyond all that counts.
+    #[inline]
+    pub fn observed_at(&self, instant: EventTime) -> ProcessingTime {
+        let micros = |instant: EventTime| i128::from(instant.as_micros());
+        let since_ns = (micros(instant) - micros(self.event_time)) as f64 * 1e3 * self.slope;
+        // A conversion of what is too large gives the largest.
+        if since_ns >= 0.0 {
+            self.observed.plus_nanos(since_ns as u64)
+        } else {
+            ProcessingTime::from_nanos(self.observed.as_nanos().saturating_sub(-since_ns as u64))
+        }
+    }
 }
 
 /// The state of the engine at one instant.
@@ -138,6 +237,12 @@ pub struct Snapshot {
     pub operators: Vec<Option<OperatorState>>,
     /// Every query, by [`QueryId`]; `None` where nothing lives.
     pub queries: Vec<Option<QueryState>>,
+    /// Every stream of a query that lives, in no order.
+    pub streams: Vec<StreamState>,
+    /// Bytes that are reserved of [`memory_limit_bytes`](Self::memory_limit_bytes), but for what lies ready to be used again.
+    pub memory_used_bytes: u64,
+    /// Bytes that the engine may reserve.
+    pub memory_limit_bytes: u64,
     /// The direct readers of each operator's output, by [`OperatorId`].
     pub downstream: Vec<Vec<OperatorId>>,
     /// The operators that live, upstream before downstream.
@@ -166,8 +271,9 @@ impl Snapshot {
 
 /// The groups of snapshot fields that a policy reads; only those are gathered. A set, joined with `|`.
 ///
-/// Instants, counts of workers and records per block are always there, and so is what an executor needs itself of an
-/// operator: its query, what kind it is, whether it runs, `pending` and `can_output`.
+/// Instants, counts of workers, records per block and bytes of memory are always there, and so are what was set for a query
+/// and what an executor needs itself of an operator: its query, what kind it is, whether it runs, `pending` and
+/// `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 
@@ -178,7 +284,7 @@ impl Fields {
     pub const OLDEST_PENDING: Fields = Fields(1);
     /// `last_run_ended`.
     pub const LAST_RUN: Fields = Fields(2);
-    /// `cost_ns_per_record` and `selectivity`.
+    /// `cost_ns_per_record`, `cost_ns_per_run` and `selectivity`.
     pub const COST_AND_SELECTIVITY: Fields = Fields(4);
     /// `latency_gradient` and `gradient_samples` of [`Snapshot::queries`].
     pub const LATENCY_GRADIENT: Fields = Fields(8);
@@ -186,6 +292,10 @@ impl Fields {
     pub const TOPOLOGY: Fields = Fields(16);
     /// `epoch_work` of operators, `sink_watermark` and `next_window_end` of queries.
     pub const EPOCHS: Fields = Fields(32);
+    /// `head` and `frontier` of operators.
+    pub const CONTEXTS: Fields = Fields(64);
+    /// [`Snapshot::streams`].
+    pub const STREAMS: Fields = Fields(128);
 
     /// Whether all of `other` are in here.
     pub const fn contain(self, other: Fields) -> bool {
@@ -207,6 +317,8 @@ pub struct Completion {
     pub operator: OperatorId,
     /// Its query: the operator may have ended with this run, and its index may be another's by now.
     pub query: QueryId,
+    /// The worker that ran it, from 0 on.
+    pub worker: u32,
     /// When it began.
     pub started: ProcessingTime,
     /// When it ended.
@@ -215,6 +327,8 @@ pub struct Completion {
     pub records_in: u64,
     /// Records put out.
     pub records_out: u64,
+    /// The last watermark that it has taken; none before the first.
+    pub watermark: Option<EventTime>,
 }
 
 #[cfg(test)]
@@ -226,6 +340,30 @@ mod tests {
         let set = Fields::OLDEST_PENDING | Fields::TOPOLOGY;
         assert!(set.contain(Fields::PENDING) && set.contain(Fields::TOPOLOGY) && set.contain(set));
         assert!(!set.contain(Fields::LAST_RUN) && !set.contain(Fields::LAST_RUN | Fields::TOPOLOGY));
+    }
+
+    /// Today, in event time and in processing time.
+    const TODAY_S: i64 = 1_800_000_000;
+
+    fn observed_after_s(slope: f64, event_s: i64) -> f64 {
+        let observed = ProcessingTime::from_nanos(TODAY_S as u64 * 1_000_000_000);
+        let map = ProgressMap { event_time: EventTime::from_secs(TODAY_S - 60), observed, slope };
+        let at = map.observed_at(EventTime::from_secs(TODAY_S + event_s));
+        (i128::from(at.as_nanos()) - i128::from(observed.as_nanos())) as f64 / 1e9
+    }
+
+    /// Cameo, section 4.3: windows of 10 s whose events take 2 s: progress 11 is observed at 13. Here 60 s.
+    #[test]
+    fn event_time_is_mapped_along_a_line() {
+        assert_eq!(observed_after_s(1.0, 10), 70.0);
+        assert_eq!(observed_after_s(1.0, -90), -30.0);
+        // Replayed at twice the speed.
+        assert_eq!(observed_after_s(0.5, 10), 35.0);
+        assert_eq!(observed_after_s(0.0, 10), 0.0);
+        let far =
+            |event_time| ProgressMap { event_time, observed: ProcessingTime::from_nanos(5), slope: 1.0 };
+        assert_eq!(far(EventTime::MIN).observed_at(EventTime::MAX), ProcessingTime::NEVER);
+        assert_eq!(far(EventTime::MAX).observed_at(EventTime::MIN), ProcessingTime::ZERO);
     }
 
     /// What has ended and what never was are alike: nobody has to ask for the length first.

@@ -10,7 +10,7 @@ use thalweg_model::ProcessingTime;
 
 use crate::policy::{Policy, Refresh};
 use crate::rank::Rank;
-use crate::snapshot::{Completion, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
+use crate::snapshot::{Completion, Context, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
 /// An operator: cost in ns, selectivity, readers.
 pub(crate) type Row<'a> = (f64, f64, &'a [u32]);
@@ -36,6 +36,20 @@ pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);
     let score = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run").score;
     snapshot.order.iter().map(score).collect()
+}
+
+/// A run of one record that took no time.
+pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
+    Completion {
+        operator,
+        query,
+        worker: 0,
+        started: ProcessingTime::ZERO,
+        ended: ProcessingTime::ZERO,
+        records_in: 1,
+        records_out: 1,
+        watermark: None,
+    }
 }
 
 /// What a task is.
@@ -237,8 +251,9 @@ impl Bed {
         live.received_ns += run_ns;
         live.records_in += records_in;
         live.waits_since = None;
-        let (operator, records_out) = (OperatorId(id), records_out as u64);
-        self.policy.feedback(&Completion { operator, query, started, ended, records_in, records_out });
+        let records_out = records_out as u64;
+        let run = run_of(OperatorId(id), query);
+        self.policy.feedback(&Completion { started, ended, records_in, records_out, ..run });
         if self.policy.refresh().contain(Refresh::ON_RETURN) {
             self.publish(id);
         }
@@ -299,7 +314,12 @@ impl Bed {
             pending: if task.is_on_demand { self.snapshot.block_records.into() } else { live.pending },
             oldest_pending: live.input.front().map_or(live.last_run_ended, |oldest| oldest.0),
             cost_ns_per_record: task.measured_cost_ns,
+            cost_ns_per_run: task.measured_cost_ns * f64::from(self.snapshot.block_records),
             selectivity: task.selectivity,
+            head: Context {
+                observed: live.input.front().map_or(live.last_run_ended, |oldest| oldest.0),
+                token: None,
+            },
             ..OperatorState::new(QueryId(task.query), live.last_run_ended)
         }
     }

@@ -202,6 +202,10 @@ impl Policy for Traced {
         self.policy.keeps_home()
     }
 
+    fn is_relieving_memory(&self) -> bool {
+        self.policy.is_relieving_memory()
+    }
+
     fn prepare(&mut self, snapshot: &Snapshot) {
         self.trace.note(|| Call::Prepare(Box::new(snapshot.clone())));
         self.policy.prepare(snapshot);

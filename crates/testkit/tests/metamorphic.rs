@@ -1,5 +1,6 @@
-//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers, chains and
-//! how many workers share an operator, on the engine as it ships, with threads. YSB and NYT from a generator, in one split
+//! One input, one multiset of results: whatever the policy, the records per block, blocks per chunk, workers, chains,
+//! how many workers share an operator, who runs the tasks and what edges are made of, on the engine as it ships, with
+//! threads. YSB and NYT from a generator, in one split
 //! and in several, and NYT from the recorded file; Linear Road in its
 //! short form and by its full rules, out of order; a window join and an interval join, windows that allow lateness, sessions
 //! and a co-group over hostile streams. Each run is held to a reference as well, the workload's or the oracle.
@@ -11,7 +12,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use thalweg::{Chaining, EdgeLimits, Engine, Layout, Parallel, Record};
+use thalweg::{Chaining, EdgeLimits, EdgeMemory, Engine, Execution, Layout, Parallel, Record};
 use thalweg_model::Span;
 use thalweg_scheduling::policy::{by_name, enjima, names};
 use thalweg_testkit::Case;
@@ -36,6 +37,10 @@ const CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::Al
 /// Whether operators are shared by as many copies as there are workers.
 const SHARED: [bool; 2] = [false, true];
 
+const EXECUTION: [Execution; 2] = [Execution::Workers, Execution::Threads];
+/// Queues are for serial queries, each operator a task of its own.
+const MEMORY: [EdgeMemory; 3] = [EdgeMemory::Blocks, EdgeMemory::Queue, EdgeMemory::QueueBatched];
+
 /// Settings that no result may depend on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Variant {
@@ -45,6 +50,8 @@ struct Variant {
     workers: u64,
     layout: Layout,
     measured_steps: u64,
+    execution: Execution,
+    memory: EdgeMemory,
 }
 
 impl Variant {
@@ -59,20 +66,27 @@ impl Variant {
             policies.len(),
             MEASURED_STEPS.len(),
             SHARED.len(),
+            EXECUTION.len(),
+            MEMORY.len(),
         ];
         let is_full = std::env::var_os("THALWEG_FULL").is_some();
         let rows = if is_full { full(&levels) } else { covering(&levels) };
         let variant = |row: &Vec<usize>| {
             let workers = WORKERS[row[2]];
             let copies = Parallel::Epochs { workers: workers as usize };
-            let parallel = if SHARED[row[6]] { copies } else { Parallel::Serial };
+            let memory = MEMORY[row[8]];
+            let is_shared = SHARED[row[6]] && memory == EdgeMemory::Blocks;
+            let parallel = if is_shared { copies } else { Parallel::Serial };
+            let chaining = if memory == EdgeMemory::Blocks { CHAINING[row[3]] } else { Chaining::None };
             Variant {
                 block_records: BLOCK_RECORDS[row[0]],
                 chunk_blocks: CHUNK_BLOCKS[row[1]],
                 workers,
-                layout: Layout { chaining: CHAINING[row[3]], parallel },
+                layout: Layout { chaining, parallel },
                 policy: policies[row[4]],
                 measured_steps: MEASURED_STEPS[row[5]],
+                execution: EXECUTION[row[7]],
+                memory,
             }
         };
         rows.iter().map(variant).collect()
@@ -86,11 +100,12 @@ impl Variant {
 
     /// Runs the case on an engine of its own; its results as sorted text.
     fn run(self, case: &mut dyn Case) -> Vec<String> {
-        let Variant { policy, block_records, chunk_blocks, workers, layout, measured_steps } = self;
+        let Variant { policy, block_records, chunk_blocks, workers, layout, .. } = self;
         let edges = EdgeLimits { block_records, chunk_blocks, ..EdgeLimits::default() };
         let policy = by_name(policy).expect("it is one of the names");
         let builder = Engine::builder().workers(workers).edges(edges).policy(policy);
-        let builder = builder.measured_steps(measured_steps);
+        let builder = builder.measured_steps(self.measured_steps);
+        let builder = builder.execution(self.execution).memory(self.memory);
         let engine = builder.build().expect("settings lie in their range");
         let query = engine.submit(case.graph("query", layout)).expect("the budget is ample");
         let report = query.wait().unwrap_or_else(|error| panic!("{self:?}: {error}"));
@@ -114,6 +129,22 @@ fn check(mut case: impl Case + Send + 'static) {
         let expected = first.get_or_insert_with(|| rows.clone());
         assert_eq!(&rows, expected, "{variant:?}");
     }
+}
+
+/// What workers would share is refused before anything runs.
+#[test]
+fn queues_are_for_serial_queries() {
+    let engine = Engine::builder().memory(EdgeMemory::Queue).build().expect("settings lie in their range");
+    let mut case = Ysb::new(100, YsbPace::Drained(900), Span::from_secs(10)).dealt(2);
+    let layout = Layout { chaining: Chaining::None, parallel: Parallel::Epochs { workers: 2 } };
+    let refused = engine.submit(case.graph("query", layout)).err().expect("it is refused");
+    assert_eq!((refused.code(), engine.budget().used_bytes()), ("QUEUE_MEMORY", 0));
+    assert!(
+        refused
+            .to_string()
+            .contains("but queue memory is for serial queries whose operators are a task each"),
+        "{refused}"
+    );
 }
 
 /// Three windows of ten seconds and a started fourth.

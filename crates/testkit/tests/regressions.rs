@@ -11,7 +11,7 @@ use thalweg::{
     QueryReport, QueryState, Record, Sink, Span, TumblingWindows, VirtualClock, WatermarkStrategy,
 };
 use thalweg_connectors::{CsvSink, Pace, Paced, RowWriter};
-use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool};
+use thalweg_memory::{BlockShape, Budget, EdgeOptions, Pool, Stamp};
 use thalweg_model::source::Given;
 use thalweg_model::{Generate, Mark, SeededEntropy};
 use thalweg_runtime::edge::EdgeMarks;
@@ -101,10 +101,10 @@ fn a_rejected_record_takes_no_block() {
         thalweg_memory::edge::<u64, EdgeMarks>(&pool, options).expect("the budget is ample");
     let room = writer.room();
     for _ in 0..10 {
-        writer.open(0).push_if(7, false);
+        writer.open(Stamp::default()).push_if(7, false);
         assert_eq!(writer.room(), room, "nothing was appended");
     }
-    writer.mark(Mark::End, 0);
+    writer.mark(Mark::End, Stamp::default());
 }
 
 /// The same from above: a filter behind a map, chained to their source, rejects for long.

@@ -12,13 +12,14 @@ use std::rc::Rc;
 
 use thalweg_model::WatermarkStrategy;
 use thalweg_runtime::graph::check_strategy;
-use thalweg_runtime::{Graph, PlanError, limits};
+use thalweg_runtime::{Aims, Graph, PlanError, limits};
 
 use crate::segment::{Gathers, Layout, Planner};
 
 /// A query in the making.
 pub(crate) struct Draft {
     name: String,
+    aims: Aims,
     /// By [`Label`].
     operators: Vec<OperatorName>,
     sources: Vec<(Label, WatermarkStrategy)>,
@@ -69,7 +70,19 @@ struct StreamDraft {
 
 impl Draft {
     pub(crate) fn new(name: String) -> Self {
-        Draft { name, operators: Vec::new(), sources: Vec::new(), streams: Vec::new(), error: None }
+        Draft {
+            name,
+            aims: Aims::default(),
+            operators: Vec::new(),
+            sources: Vec::new(),
+            streams: Vec::new(),
+            error: None,
+        }
+    }
+
+    /// Changes what the query is to reach.
+    pub(crate) fn aim(&mut self, change: impl FnOnce(&mut Aims)) {
+        change(&mut self.aims);
     }
 
     /// Begins a stream.
@@ -200,7 +213,7 @@ impl Draft {
                 lower(&mut planner);
             }
         }
-        let graph = planner.into_graph();
+        let graph = planner.into_graph().with_aims(self.aims);
         graph.check()?;
         Ok(graph)
     }

@@ -83,7 +83,7 @@ pub use thalweg_operators::{
 };
 pub use thalweg_runtime::scheduling;
 pub use thalweg_runtime::{
-    EdgeCounts, EdgeLimits, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Graph, LatencySummary,
-    OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle, QueryMetrics, QueryReport,
-    QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState, WorkerMetrics,
+    Aims, EdgeCounts, EdgeLimits, EdgeMemory, EdgeMetrics, Engine, EngineBuilder, EngineMetrics, Execution,
+    Graph, LatencySummary, OperatorCounts, PlanError, ProcessMetrics, Progress, QueryError, QueryHandle,
+    QueryMetrics, QueryReport, QueryState, Step, Stepped, SystemClock, TaskMetrics, TaskState, WorkerMetrics,
 };

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::rc::Rc;
+use std::time::Duration;
 
 use thalweg_model::{Source, Watermarks};
 use thalweg_runtime::{Engine, Graph, PlanError, QueryHandle};
@@ -47,6 +48,28 @@ impl Query {
     /// one engine may have the same, since each has its own handle.
     pub fn new(name: impl Into<String>) -> Self {
         Query { draft: Rc::new(RefCell::new(Draft::new(name.into()))) }
+    }
+
+    /// Says how long after its last contributing event was observed a result is to be out. Policies that go by deadlines, such
+    /// as `cameo_llf`, run first what would miss it, and take a second where none is set; metrics count how many results
+    /// were in time. From a microsecond to seven days, which is checked when the query is submitted.
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// # use thalweg::Query;
+    /// let query = Query::new("alarms").latency_target(Duration::from_millis(20));
+    /// ```
+    pub fn latency_target(self, target: Duration) -> Self {
+        self.draft.borrow_mut().aim(|aims| aims.latency_target = Some(target));
+        self
+    }
+
+    /// Says how many records its sources together may make in a second before those of queries that have spent theirs, or have
+    /// none: so under the policy `cameo_token` queries share the machine in the proportion of their rates. At most 10^12,
+    /// which is checked when the query is submitted.
+    pub fn tokens_per_s(self, tokens_per_s: u64) -> Self {
+        self.draft.borrow_mut().aim(|aims| aims.tokens_per_s = Some(tokens_per_s));
+        self
     }
 
     /// Begins a stream: the records of `source`, in its order, whose watermarks follow `watermarks`: a

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! 1. [`event`]: the event, the ads and their campaigns, the sizes of everything.
-//! 2. [`generator`]: events from a seed.
+//! 2. [`generator`]: events from a seed; [`phases`]: the same, of which another share passes the filter at other times.
 //! 3. [`query`]: the query in the typed interface.
 //! 4. [`loops`]: the same job as hand-written loops without an engine, the ceilings that it is measured
 //!    against.
@@ -19,7 +19,9 @@
 pub mod event;
 pub mod generator;
 pub mod loops;
+pub mod phases;
 pub mod query;
 
 pub use event::{AdInfo, YsbEvent};
 pub use generator::{ViewShare, YsbGenerator, YsbOptions};
+pub use phases::{Phase, YsbPhases};

@@ -13,7 +13,10 @@ type Allowed = (&'static str, Option<&'static str>);
 /// What a core room may use.
 const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
     ("thalweg-model", &[("serde", None), ("postcard", None)]),
-    ("thalweg-memory", &[("rustix", None), ("loom", Some("cfg(loom)"))]),
+    (
+        "thalweg-memory",
+        &[("crossbeam-queue", None), ("rtrb", None), ("rustix", None), ("loom", Some("cfg(loom)"))],
+    ),
     ("thalweg-scheduling", &[]),
     ("thalweg-operators", &[("foldhash", None)]),
 ];

@@ -31,8 +31,11 @@ pub fn of_engine(ablate: &[Ablate]) -> Ablations {
 
 /// What is wrong with what is switched off.
 pub fn problem(args: &BenchArgs) -> Option<String> {
-    (args.ablate.contains(&Ablate::NoPriority) && args.policy != streambox::NAME).then(|| {
-        format!("--ablate no-priority is for --policy streambox: {} has no passes to do without", args.policy)
+    (args.ablate.contains(&Ablate::NoPriority) && args.policy() != streambox::NAME).then(|| {
+        format!(
+            "--ablate no-priority is for --policy streambox: {} has no passes to do without",
+            args.policy()
+        )
     })
 }
 

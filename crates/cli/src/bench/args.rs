@@ -7,10 +7,10 @@ use anyhow::{Context, Result, bail};
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
 use thalweg::{
-    Chaining, Clock, EdgeLimits, Engine, EngineBuilder, EventTime, Layout, Parallel, ProcessingTime, Span,
-    SystemClock, WatermarkStrategy,
+    Aims, Chaining, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
+    WatermarkStrategy,
 };
-use thalweg_connectors::{EarlyShare, Pace};
+use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, policy};
 use thalweg_workloads::loops::LoopKind;
@@ -18,16 +18,21 @@ use thalweg_workloads::loops::LoopKind;
 use super::ablate::{self, Ablate};
 use super::chain;
 use super::drive::Until;
+use super::experiment::Target;
+use super::load;
+use super::modes::{ExecutionOption, MemoryOption};
+use super::observe::Observer;
 use super::parallel::ParallelOption;
 use super::workload::{Facts, Workload};
-use crate::failure::WrongOption;
-use crate::options::{self, OnBadOption, Rate};
+use crate::failure::{self, WrongOption};
+use crate::options::{self, OnBadOption, Rate, ShareStep, Steps};
 
 const EXAMPLES: &str = "\
 Examples:
   thalweg bench ysb --workers 2
   thalweg bench ysb --rate 1M --seconds 10 --output json
   thalweg bench ysb --queries 8 --workers 2 --chain none
+  thalweg bench ysb --rate 50k --arrivals pareto:1.5 --delay zipf:0.99
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
   thalweg bench lrb-full --input cars.csv.gz --tolls tolls.csv.gz --results out
 
@@ -41,27 +46,45 @@ const EPOCH: Span = Span::from_secs(1);
 #[derive(Clone, Args)]
 #[command(after_help = EXAMPLES)]
 pub struct BenchArgs {
-    /// The workload.
-    pub workload: Workload,
+    /// The workload, or an experiment of a paper, whose claims are shown beside what was found: it needs --out.
+    #[arg(value_name = "WORKLOAD", value_enum)]
+    pub target: Target,
     /// Who writes the query: the typed interface, or one of the hand-written loops it is measured against.
     #[arg(long, value_enum, default_value_t = Api::Typed)]
     pub api: Api,
-    /// Who runs next.
-    #[arg(long, value_parser = PossibleValuesParser::new(policy::names()), default_value = "enjima")]
-    pub policy: String,
+    /// Who runs the tasks.
+    #[arg(long, value_enum, default_value_t = ExecutionOption::Workers)]
+    pub execution: ExecutionOption,
+    /// What the edges between tasks are made of.
+    #[arg(long, value_enum, default_value_t = MemoryOption::Blocks)]
+    pub memory: MemoryOption,
+    /// Who runs next, where workers do; several, such as fcfs,enjima, to compare them: they run by turns, and --out has what came of it.
+    #[arg(long, value_name = "POLICY", value_delimiter = ',', default_value = "enjima")]
+    #[arg(value_parser = PossibleValuesParser::new(policy::names()))]
+    pub policy: Vec<String>,
+    /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Fewer and shorter runs of an experiment: for a look.
+    #[arg(long)]
+    pub quick: bool,
+    /// Who looks on.
+    #[arg(skip)]
+    pub observer: Option<Observer>,
     /// Switch a mechanism off, to measure what it is worth; several times for several.
     #[arg(long, value_enum, value_name = "NAME")]
     pub ablate: Vec<Ablate>,
-    /// Which operators share a task.
-    #[arg(long, value_parser = chain::parser(), default_value = chain::DEFAULT)]
-    pub chain: Chaining,
+    /// Which operators share a task [default: default where --memory is blocks, else none].
+    #[arg(long, value_parser = chain::parser())]
+    pub chain: Option<Chaining>,
     /// Every operator a task of its own; the same as --chain none.
     #[arg(long, conflicts_with = "chain")]
     pub isolate: bool,
-    /// How many workers may be inside one operator [default: epochs if --workers is above 1, else serial].
+    /// How many workers may be inside one operator [default: epochs if --workers is above 1 and
+    /// --memory is blocks, else serial].
     #[arg(long, value_enum)]
     pub parallel: Option<ParallelOption>,
-    /// Threads that run operators.
+    /// Threads that run operators; with --execution threads, cores that their threads may use.
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
     pub workers: u64,
@@ -76,10 +99,50 @@ pub struct BenchArgs {
     /// 1M for grep, wordcount, distinct and tweets, 2M for join, 500k for netmon, 100k for lrb, 5k for lrb-full].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = options::rate_per_second)]
     pub nominal_rate: Option<u64>,
+    /// How long after its last event was taken in a result is to be out, such as 50ms: policies that go by deadlines read it,
+    /// and the figures tell what share of results was in time.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
+    pub latency_target: Option<Span>,
+    /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
+    #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = options::rate_per_second)]
+    pub token_rate: Option<u64>,
+    /// The rate at later times, such as 2s:20k,4s:5k: 20,000 records per second and query from 2 seconds after the start on,
+    /// where the warm-up begins, and 5,000 from 4 seconds on. Needs a --rate, which holds until the first.
+    #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = options::rate_steps)]
+    pub rate_steps: Option<Steps<RateStep>>,
+    /// When records are sent: constant, evenly; poisson, at random with the --rate on average; or pareto:SHAPE, evenly, but
+    /// every second at a rate of its own, drawn from Pareto's distribution with the --rate as its mean and 20 times that as
+    /// its most. The lower the shape, from 1.01 on, the rarer and higher the bursts. Each query draws its own.
+    #[arg(long, value_name = "ARRIVALS", allow_hyphen_values = true)]
+    #[arg(value_parser = options::arrivals, default_value = "constant")]
+    pub arrivals: Arrivals,
+    /// Send records in messages of so many, all of them when the message is sent.
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = options::message_records)]
+    pub message_records: Option<u64>,
+    /// How much later than they are sent records arrive: none, uniform:SPAN for up to that, or zipf:EXPONENT for 1 to 1000 ms
+    /// by Zipf's law. Drawn for each message; without --message-records for all that is sent within a span as long as the
+    /// longest delay, 10ms at least. None overtakes another. Latency counts from when they are sent.
+    #[arg(long, value_name = "DELAY", allow_hyphen_values = true)]
+    #[arg(value_parser = options::delay, default_value = "none")]
+    pub delay: Delay,
+    /// Share the load by Zipf's law with this exponent, such as 1: of several queries the second has half of what the first has,
+    /// the third a third, and all together what they would have at the --rate. Of one query the splits of its generator do so.
+    #[arg(long, value_name = "EXPONENT", allow_hyphen_values = true)]
+    #[arg(value_parser = options::skew, default_value = "0")]
+    pub skew: f64,
+    /// Which share of the events passes the filter at later times, such as 2s:0.6,4s:0.2, in event time from the first event on;
+    /// before the first it is a third (ysb).
+    #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = options::share_steps)]
+    pub selectivity_steps: Option<Steps<ShareStep>>,
+    /// Deploy each query at a random time within this span, such as 20s, instead of all at once. --warmup and --seconds count
+    /// from the last on.
+    #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
+    #[arg(value_parser = options::span, default_value = "0s")]
+    pub deploy_within: Span,
     /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
     /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
-    #[arg(conflicts_with = "rate")]
+    #[arg(conflicts_with_all = ["rate", "out"])]
     pub target_delay: Option<Span>,
     /// How long to measure a generated workload, in seconds.
     #[arg(long, allow_hyphen_values = true, value_parser = options::measured_seconds, default_value = "5")]
@@ -199,14 +262,29 @@ pub enum Format {
 }
 
 impl BenchArgs {
+    /// The workload; of an experiment the one that it runs.
+    pub fn workload(&self) -> Workload {
+        match self.target {
+            Target::Workload(workload) => workload,
+            Target::Experiment(experiment) => experiment.workload(),
+        }
+    }
+
+    /// Who runs next: the first, where there are several.
+    pub fn policy(&self) -> &str {
+        self.policy.first().map_or("", String::as_str)
+    }
+
     /// Which operators share a task.
     pub fn chaining(&self) -> Chaining {
-        if self.isolate { Chaining::None } else { self.chain }
+        let usual = if self.memory == MemoryOption::Blocks { Chaining::Default } else { Chaining::None };
+        if self.isolate { Chaining::None } else { self.chain.unwrap_or(usual) }
     }
 
     /// How many workers may be inside one operator.
     pub fn parallel(&self) -> ParallelOption {
-        let default = if self.workers > 1 { ParallelOption::Epochs } else { ParallelOption::Serial };
+        let may_share = self.workers > 1 && self.memory == MemoryOption::Blocks;
+        let default = if may_share { ParallelOption::Epochs } else { ParallelOption::Serial };
         self.parallel.unwrap_or(default)
     }
 
@@ -219,11 +297,27 @@ impl BenchArgs {
         Layout { chaining: self.chaining(), parallel }
     }
 
+    /// Plans a query, with its aims.
+    pub fn plan(&self, query: Query) -> Result<Graph> {
+        let graph = query.plan(self.layout()).map_err(|error| failure::of_plan(&error))?;
+        Ok(graph.with_aims(self.aims()))
+    }
+
+    /// What each query is to reach.
+    pub fn aims(&self) -> Aims {
+        let latency_target = self.latency_target.map(|target| {
+            Duration::from_micros(
+                target.as_micros().try_into().expect("a span of an option is not below zero"),
+            )
+        });
+        Aims { latency_target, tokens_per_s: self.token_rate }
+    }
+
     /// From how many splits the generated input of a query comes.
     pub fn splits(&self) -> usize {
         match self.parallel() {
             // Two streams that meet at once are two for the engine already.
-            ParallelOption::Epochs if self.workload.facts().streams == 1 => self.sharers(),
+            ParallelOption::Epochs if self.workload().facts().streams == 1 => self.sharers(),
             ParallelOption::Epochs | ParallelOption::Serial => 1,
         }
     }
@@ -236,7 +330,7 @@ impl BenchArgs {
 
     /// The names of the queries: the workload's, with a number behind it if there are several.
     pub fn query_names(&self) -> Vec<String> {
-        let workload = self.workload.facts().name;
+        let workload = self.workload().facts().name;
         match self.queries {
             1 => vec![workload.to_owned()],
             queries => (1..=queries).map(|number| format!("{workload}-{number}")).collect(),
@@ -261,7 +355,7 @@ impl BenchArgs {
         let policy = if self.ablate.contains(&Ablate::NoPriority) {
             Ok(Box::new(StreamBox::without_priority()) as Box<dyn Policy>)
         } else {
-            policy::by_name(&self.policy)
+            policy::by_name(self.policy())
         };
         let policy = policy.map_err(|error| WrongOption(format!("--policy: {error}")))?;
         let within_32_bits = |number| u32::try_from(number).expect("limits of edges fit 32 bits");
@@ -270,40 +364,33 @@ impl BenchArgs {
             chunk_blocks: within_32_bits(self.chunk_blocks),
             ..EdgeLimits::default()
         };
-        let Facts { memory_budget_bytes, split_bytes, .. } = self.workload.facts();
+        let Facts { memory_budget_bytes, split_bytes, .. } = self.workload().facts();
         let further_splits = self.splits() as u64 - 1;
         let memory_budget_bytes =
             self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);
         let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
+        let policy = match &self.observer {
+            Some(observer) => observer.watch(policy),
+            None => policy,
+        };
+        let builder = builder.execution(self.execution.execution()).memory(self.memory.memory());
         Ok(builder.edges(edges).ablations(ablate::of_engine(&self.ablate)).policy(policy))
     }
 
     /// Records per second of event time, of all streams together, where the generator is drained.
     pub fn nominal_rate_per_s(&self) -> u64 {
-        self.nominal_rate.unwrap_or(self.workload.facts().nominal_rate_per_s)
-    }
-
-    /// The pace of each source of a generated workload, from now on.
-    pub fn pace(&self) -> Pace {
-        let streams = self.workload.facts().streams;
-        match self.rate {
-            Rate::Max => {
-                let nominal_rate_per_s = self.nominal_rate_per_s() / streams;
-                Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
-            }
-            Rate::PerSecond(rate_per_s) => {
-                // A whole microsecond, so that event times have a closed form.
-                let now_us = SystemClock::default().now().as_nanos() / 1_000;
-                let start = ProcessingTime::from_nanos(now_us * 1_000);
-                Pace::Rate { rate_per_s: rate_per_s / streams, start }
-            }
-        }
+        self.nominal_rate.unwrap_or(self.workload().facts().nominal_rate_per_s)
     }
 
     /// How long a generated workload runs.
     pub fn until(&self) -> Until {
         let [warmup, measured] = [self.warmup, self.seconds].map(Duration::from_secs_f64);
-        Until::Measured { warmup, measured }
+        Until::Measured {
+            deployed: load::deployments(self),
+            warmup,
+            measured,
+            observer: self.observer.clone(),
+        }
     }
 
     /// The file `name` in the folder of results, which is made if it is not there; none if no results are wanted.

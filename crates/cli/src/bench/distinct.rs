@@ -15,7 +15,6 @@ use super::fit;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
-use crate::failure;
 use crate::interrupt::Interrupt;
 
 /// Runs the query or the loop.
@@ -51,7 +50,7 @@ impl LineWorkload for Distinct {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         query::different_per_window(&query, splits, args.strategy(), fit::tumbling_windows(args), sink);
-        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((args.plan(query)?, kept))
     }
 
     fn rows(

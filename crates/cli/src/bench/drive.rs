@@ -8,6 +8,7 @@ use anyhow::Result;
 use thalweg::{Engine, Graph, LatencySummary, QueryHandle, QueryReport, QueryState};
 use thalweg_runtime::{Latencies, system};
 
+use super::observe::{LOOK_EVERY, Observer};
 use crate::failure;
 use crate::interrupt::Interrupt;
 
@@ -44,6 +45,9 @@ pub struct Measured {
     pub latency: Option<LatencySummary>,
     /// From when a watermark that closes something was taken in until the sinks have seen it.
     pub output_delay: Option<LatencySummary>,
+    /// The share of results that were out within their query's latency target: of what watermarks have closed if there is
+    /// any, else of markers.
+    pub deadlines_met: Option<f64>,
 }
 
 /// How long to run.
@@ -52,11 +56,24 @@ pub enum Until {
     End,
     /// For so long, after so long a warm-up with all queries running; then the sources are asked to end.
     Measured {
+        /// How long after the start each query is submitted, by rising time; those behind the last of them at once.
+        deployed: Vec<Duration>,
         /// Not measured.
         warmup: Duration,
         /// Measured.
         measured: Duration,
+        /// Who looks on.
+        observer: Option<Observer>,
     },
+}
+
+impl Until {
+    fn deployed(&self) -> &[Duration] {
+        match self {
+            Until::End => &[],
+            Until::Measured { deployed, .. } => deployed,
+        }
+    }
 }
 
 /// Runs `graphs` together. Ctrl-C lets them drain early; if that was before anything could be measured, the whole run
@@ -74,29 +91,45 @@ pub fn drive(
         if is_one { error } else { error.context(format!("query {query} {what}")) }
     };
     let mut moments = vec![Moment { events: vec![0; graphs.len()], ..Moment::now(&[]) }];
+    let targets: Vec<Option<Duration>> = graphs.iter().map(|graph| graph.aims().latency_target).collect();
     let mut queries = Vec::with_capacity(graphs.len());
+    let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
+    let has_ended = |queries: &[QueryHandle]| {
+        is_pressed() || queries.iter().any(|query| query.state() != QueryState::Running)
+    };
+    // Where it is over before all are submitted, the others are nevertheless, to be stopped: so each has its report.
+    let wait_until = |deadline: Instant, queries: &[QueryHandle]| {
+        let left = || deadline.saturating_duration_since(Instant::now());
+        while !left().is_zero() && !has_ended(queries) {
+            sleep(SELDOM_LOOK.min(left()));
+        }
+    };
+    let (start, mut instants) = (Instant::now(), until.deployed().iter());
     for graph in graphs {
+        if let Some(after) = instants.next() {
+            wait_until(start + *after, &queries);
+        }
         let name = graph.name().to_owned();
         let query = engine.submit(graph).map_err(|error| failure::of_plan(&error));
         queries.push(query.map_err(|error| named(error, &name, "cannot be started"))?);
     }
 
-    let is_pressed = || interrupt.is_some_and(Interrupt::is_pressed);
-    let is_over = || is_pressed() || queries.iter().any(|query| query.state() != QueryState::Running);
+    let mut watch = Watch::new(until, queries.len());
     match *until {
         Until::End => {
-            while !is_over() {
+            while !has_ended(&queries) {
                 sleep(LOOK);
             }
         }
-        Until::Measured { warmup, measured } => {
+        Until::Measured { warmup, measured, .. } => {
             for length in [warmup, measured] {
                 let deadline = Instant::now() + length;
                 let left = || deadline.saturating_duration_since(Instant::now());
-                while !left().is_zero() && !is_over() {
+                while !left().is_zero() && !has_ended(&queries) {
                     sleep(SELDOM_LOOK.min(left()));
+                    watch.look(&queries);
                 }
-                moments.push(Moment::now(&queries));
+                moments.push(watch.moment(&queries));
             }
         }
     }
@@ -123,13 +156,67 @@ pub fn drive(
     };
     let busy_ns: u64 = reports.iter().map(|report| report.busy_ns).sum();
     Ok(Driven {
-        measured: Measured::between(measured),
+        measured: Measured::between(measured, &targets),
         rss_peak_bytes: system::rss_peak_bytes(),
         // Time in steps contains the choice of the task.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
         is_interrupted,
         reports,
     })
+}
+
+/// Looks on, if somebody does, and keeps the latencies that it has taken for the next moment.
+struct Watch<'a> {
+    observer: Option<&'a Observer>,
+    /// When to look next.
+    next: Instant,
+    /// When to begin with the timeline.
+    timeline_at: Option<Instant>,
+    /// Of each query.
+    taken: Vec<Latencies>,
+}
+
+impl<'a> Watch<'a> {
+    /// From now on, when all queries run.
+    fn new(until: &'a Until, queries: usize) -> Self {
+        let (observer, timeline_at) = match until {
+            Until::End => (None, None),
+            Until::Measured { warmup, measured, observer, .. } => {
+                (observer.as_ref(), Some(Instant::now() + *warmup + *measured / 2))
+            }
+        };
+        let taken = (0..queries).map(|_| Latencies::new()).collect();
+        Watch { observer, next: Instant::now(), timeline_at, taken }
+    }
+
+    /// Looks, if it is time.
+    fn look(&mut self, queries: &[QueryHandle]) {
+        let Some(observer) = self.observer else { return };
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        self.next = now + LOOK_EVERY;
+        let mut all = Latencies::new();
+        for (query, taken) in queries.iter().zip(&mut self.taken) {
+            let latencies = query.take_latencies();
+            all.merge(&latencies);
+            taken.merge(&latencies);
+        }
+        observer.look(queries, &all);
+        if self.timeline_at.take_if(|at| *at <= now).is_some() {
+            observer.begin_timeline();
+        }
+    }
+
+    /// This moment, with what the looks have taken since the one before.
+    fn moment(&mut self, queries: &[QueryHandle]) -> Moment {
+        let mut moment = Moment::now(queries);
+        for (latencies, taken) in moment.latencies.iter_mut().zip(&mut self.taken) {
+            latencies.merge(&take(taken));
+        }
+        moment
+    }
 }
 
 /// What can be seen of a run at one moment.
@@ -154,8 +241,8 @@ impl Moment {
 }
 
 impl Measured {
-    /// From the first of some moments to the last.
-    fn between(moments: &[Moment]) -> Self {
+    /// From the first of some moments to the last; with the latency target of each query.
+    fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
         let events = to.events.iter().zip(&from.events).map(|(behind, before)| behind - before);
@@ -175,8 +262,29 @@ impl Measured {
             cpu_s: to.cpu_s - from.cpu_s,
             latency: merged(|moment| &moment.latencies),
             output_delay: merged(|moment| &moment.output_delays),
+            deadlines_met: deadlines_met(&moments[1..], targets),
         }
     }
+}
+
+/// Of what came before each of these moments and after the one before, the share that was within its query's target; none
+/// without any.
+fn deadlines_met(moments: &[Moment], targets: &[Option<Duration>]) -> Option<f64> {
+    let (mut met, mut all) = (0, 0);
+    for (query, target) in targets.iter().enumerate() {
+        let Some(target_ns) = target.map(|target| u64::try_from(target.as_nanos()).unwrap_or(u64::MAX))
+        else {
+            continue;
+        };
+        let counted = |of: fn(&Moment) -> &Vec<Latencies>| {
+            let some = moments.iter().filter_map(|moment| of(moment).get(query));
+            some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
+        };
+        let closings = counted(|moment| &moment.output_delays);
+        let of_query = if closings.1 > 0 { closings } else { counted(|moment| &moment.latencies) };
+        (met, all) = (met + of_query.0, all + of_query.1);
+    }
+    (all > 0).then(|| met as f64 / all as f64)
 }
 
 impl Driven {

@@ -7,11 +7,17 @@
 use anyhow::Result;
 use clap::ArgMatches;
 use clap::parser::ValueSource;
-use thalweg::{SlidingWindows, Span, TumblingWindows};
+use thalweg::{Chaining, SlidingWindows, Span, TumblingWindows};
+use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
+use thalweg_scheduling::policy::cameo;
 use thalweg_workloads::reference;
 
 use super::ablate::{self, Ablate};
 use super::args::BenchArgs;
+use super::chain;
+use super::experiment::Target;
+use super::load::{self, QueryLoad};
+use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
 use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
@@ -21,13 +27,21 @@ use crate::options::Rate;
 /// generators make of an index stay in range.
 const DISORDER_MAX: Span = Span::from_secs(3_600);
 
+/// The longest time over which queries are deployed: so long a run is none any more.
+const DEPLOY_WITHIN_MAX: Span = Span::from_secs(3_600);
+
+/// The highest rate of a stream, in records per second, as of any generator.
+const RATE_PER_S_MAX: u64 = 1_000_000_000;
+
 /// Refuses options that do not fit the workload or each other.
 pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
-        let facts = args.workload.facts();
+        let facts = args.workload().facts();
         of_windows(args, facts)
             .or_else(|| of_files(args, facts))
             .or_else(|| of_generator(args, facts))
+            .or_else(|| of_memory(args))
+            .or_else(|| of_load(args, facts))
             .or_else(|| ablate::problem(args))
     };
     refusal().or_else(|| of_loop(args)).map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
@@ -92,6 +106,14 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
         let others = Workload::names_of(|facts| facts.has_cycle);
         return Some(format!("--cyclic is for {others}: leave it away for {name}"));
     }
+    if args.selectivity_steps.is_some() && !facts.has_selectivity {
+        let others = Workload::names_of(|facts| facts.has_selectivity);
+        return Some(format!("--selectivity-steps is for {others}: leave it away for {name}"));
+    }
+    if DEPLOY_WITHIN_MAX < args.deploy_within {
+        let span = args.deploy_within;
+        return Some(format!("--deploy-within is {span}, but must be at most {DEPLOY_WITHIN_MAX}"));
+    }
     if args.input.is_none() && DISORDER_MAX < args.out_of_order {
         let span = args.out_of_order;
         return Some(format!(
@@ -116,9 +138,85 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("{problem}; take less of it and more --queries"))
 }
 
+/// What edges that are queues do not have.
+fn of_memory(args: &BenchArgs) -> Option<String> {
+    let is_shared = args.memory != MemoryOption::Blocks && args.parallel() == ParallelOption::Epochs;
+    is_shared.then(|| {
+        let memory = args.memory.name();
+        format!("--parallel epochs: --memory {memory} is for serial queries; take serial, or blocks")
+    })
+    .or_else(|| {
+        let is_fused = args.memory != MemoryOption::Blocks && args.chaining() != Chaining::None;
+        is_fused.then(|| {
+            let (chain, memory) = (chain::name(args.chaining()), args.memory.name());
+            format!("--chain {chain}: --memory {memory} is for operators that are a task each; take none, or blocks")
+        })
+    })
+}
+
+/// What is wrong with how the load changes, or is shared.
+fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let given = [
+        ("rate-steps", args.rate_steps.is_some()),
+        ("arrivals", args.arrivals != Arrivals::Constant),
+        ("message-records", args.message_records.is_some()),
+        ("delay", args.delay != Delay::None),
+        ("skew", args.skew > 0.0),
+    ];
+    let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
+    let (name, queries) = (facts.name, args.queries);
+    if args.api.loop_kind().is_some() {
+        // Refused with the rate.
+        return None;
+    }
+    if args.input.is_some() {
+        return Some(format!(
+            "--{option}: recorded input is read as fast as can be; leave it away with --input"
+        ));
+    }
+    if args.target_delay.is_some() {
+        return Some(format!(
+            "--{option}: a rate that is searched for is steady; leave it away with --target-delay"
+        ));
+    }
+    let Rate::PerSecond(rate_per_s) = args.rate else {
+        return Some(format!("--{option} is for records that come at a rate; add one, such as --rate 10k"));
+    };
+    let disorder = [("out-of-order", args.out_of_order > Span::ZERO), ("late-share", args.late_share > 0.0)];
+    if let (true, Some((disorder, _))) =
+        (option != "skew", disorder.into_iter().find(|(_, is_given)| *is_given))
+    {
+        return Some(format!("--{option}: such records come in order; leave --{disorder} away"));
+    }
+    let streams = facts.streams;
+    let mut steps = args.rate_steps.iter().flat_map(|steps| &steps.0).map(|step| step.rate_per_s);
+    if let Some(rate_per_s) = steps.clone().find(|rate_per_s| rate_per_s % streams != 0) {
+        return Some(format!(
+            "--rate-steps has {rate_per_s} records/s, but the {streams} streams of {name} share it; take a multiple of {streams}"
+        ));
+    }
+    let shares = |rate_per_s| match load::split_skew(args) {
+        Some(exponent) => zipf_parts(rate_per_s, args.splits(), exponent),
+        None => load::rates(args, rate_per_s),
+    };
+    let outside = |rate_per_s| {
+        shares(rate_per_s).into_iter().find(|rate_per_s| !(1..=RATE_PER_S_MAX).contains(rate_per_s))
+    };
+    if let Some(share) = std::iter::once(rate_per_s).chain(&mut steps).find_map(outside) {
+        let who = if queries == 1 { "split" } else { "query" };
+        return Some(format!(
+            "--skew is {}, which gives some {who} {share} records/s, but it must have from 1 to {RATE_PER_S_MAX}; take less of it, or another --rate",
+            args.skew
+        ));
+    }
+    let refused = |query: &QueryLoad| query.load.check(query.rate_per_s).err();
+    let error = load::of_queries(args).iter().find_map(refused)?;
+    Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
+}
+
 /// What a hand-written loop does not have.
 fn of_loop(args: &BenchArgs) -> Option<String> {
-    let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload.facts());
+    let (kind, Facts { name, windows, loops, .. }) = (args.api.loop_kind()?, args.workload().facts());
     let api = kind.name();
     if !loops.contains(&kind) {
         let there_is = match loops {
@@ -141,6 +239,12 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     let unlike = [
         ("rate", args.rate != Rate::Max),
         ("target-delay", args.target_delay.is_some()),
+        ("rate-steps", args.rate_steps.is_some()),
+        ("arrivals", args.arrivals != Arrivals::Constant),
+        ("message-records", args.message_records.is_some()),
+        ("delay", args.delay != Delay::None),
+        ("skew", args.skew > 0.0),
+        ("selectivity-steps", args.selectivity_steps.is_some()),
         ("window", size.is_some_and(|size| args.window.is_some_and(|window| window != size))),
         ("slide", slide.is_some_and(|usual| args.slide.is_some_and(|slide| slide != usual))),
         ("input", args.input.is_some()),
@@ -178,18 +282,63 @@ pub fn reference_windows(args: &BenchArgs) -> reference::Windows {
 
 /// The windows' size, and from the start of one to that of the next.
 fn sizes(args: &BenchArgs) -> (Span, Span) {
-    let Facts { name, windows, .. } = args.workload.facts();
+    let Facts { name, windows, .. } = args.workload().facts();
     let windows = windows.as_ref().unwrap_or_else(|| panic!("the windows of {name} cannot be chosen"));
     let size = args.window.unwrap_or(windows.size);
     // Windows that are shorter than the usual slide lie back to back.
     (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
+/// Seconds of each run of an experiment, unless `--seconds` says otherwise; of a quick one.
+const EXPERIMENT_S: f64 = 3.0;
+const QUICK_S: f64 = 0.7;
+
+/// The options of an experiment: two workers and a few seconds for each run, unless told otherwise.
+pub fn experiment(args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
+    let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
+    let mut args = args.clone();
+    if !is_given("workers") {
+        args.workers = 2;
+    }
+    if !is_given("seconds") {
+        args.seconds = if args.quick { QUICK_S } else { EXPERIMENT_S };
+    }
+    if !is_given("warmup") {
+        args.warmup = if args.quick { 0.2 } else { 0.5 };
+    }
+    args
+}
+
 /// What to tell of options that were given and have no effect.
 pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
+    if let Target::Experiment(_) = args.target {
+        let taken = [
+            "target",
+            "workers",
+            "seconds",
+            "warmup",
+            "repeat",
+            "out",
+            "quick",
+            "seed",
+            "block_records",
+            "memory_budget",
+        ];
+        let idle = given
+            .ids()
+            .map(clap::Id::as_str)
+            .filter(|id| !taken.contains(id) && given.value_source(id) == Some(ValueSource::CommandLine));
+        let note =
+            |id: &str| format!("--{} has no effect on an experiment, which chooses it", id.replace('_', "-"));
+        return idle.map(note).collect();
+    }
     let (idle, why): (&[&str], _) = if args.api.loop_kind().is_some() {
         let engine_only = &[
+            "execution",
+            "memory",
             "policy",
+            "latency_target",
+            "token_rate",
             "ablate",
             "chain",
             "isolate",
@@ -199,11 +348,12 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "out_of_order",
             "late_share",
             "watermark_step",
+            "deploy_within",
             "on_bad",
         ];
         (engine_only, "on a hand-written loop, which runs without the engine")
     } else if args.input.is_some() {
-        let generated_only = &["nominal_rate", "seconds", "warmup", "seed", "late_share"];
+        let generated_only = &["nominal_rate", "seconds", "warmup", "seed", "late_share", "deploy_within"];
         (generated_only, "on recorded input, which is read to its end")
     } else {
         (&["on_bad"], "on generated input, which has no lines")
@@ -211,6 +361,12 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     let is_given = |id: &&&str| given.value_source(id) == Some(ValueSource::CommandLine);
     let note = |id: &&str| format!("--{} has no effect {why}", id.replace('_', "-"));
     let mut notes: Vec<String> = idle.iter().filter(is_given).map(note).collect();
+    if args.api.loop_kind().is_none() && args.token_rate.is_some() && args.policy() != cameo::token::NAME {
+        notes.push(format!(
+            "--token-rate has no effect on --policy {}: only cameo_token goes by tokens",
+            args.policy()
+        ));
+    }
     if args.input.is_none() && is_given(&&"nominal_rate") {
         if args.rate != Rate::Max {
             notes.push("--nominal-rate has no effect on generated input that comes at a --rate".to_owned());
@@ -218,6 +374,21 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         if args.target_delay.is_some() {
             notes.push("--nominal-rate has an effect only on the first run of --target-delay".to_owned());
         }
+    }
+    if args.api.loop_kind().is_none() && args.execution == ExecutionOption::Threads && is_given(&&"policy") {
+        let why = "with --execution threads, where the operating system says who runs next";
+        notes.push(format!("--policy has no effect {why}"));
+    }
+    if args.skew > 0.0 && args.queries == 1 && args.splits() == 1 {
+        let one = "on one query whose input has one split; take several --queries or --workers";
+        notes.push(format!("--skew has no effect {one}"));
+    }
+    let is_pareto = matches!(args.arrivals, Arrivals::Pareto { .. });
+    let changes = args.rate_steps.is_some() || is_pareto || (args.skew > 0.0 && args.queries > 1);
+    if let (true, Facts { name, has_own_rate: true, .. }) = (changes, args.workload().facts()) {
+        notes.push(format!(
+            "cars of {name} report every 30 s at the --rate, and more or less often where a query has another"
+        ));
     }
     if args.api.loop_kind().is_none() && args.parallel() == ParallelOption::Serial {
         let of_epochs = args.ablate.iter().filter(|&&what| what != Ablate::NoPriority).copied();

@@ -36,20 +36,26 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let offered = Offered::of(args);
-    let sides =
-        [Side::Left, Side::Right].map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));
+    // Each query as one offer for either of its streams, and with keys as dense as its rate asks for.
+    let of_query = |offered: &Offered| {
+        let sides = [Side::Left, Side::Right];
+        let sides = sides.map(|side| Arc::new(generator(args, side, offered.stamps_from(0).0)));
+        (sides, [0, 1].map(|stream| offered.of_stream(stream)))
+    };
+    let offered = Offered::of_queries(args);
+    let streams: Vec<_> = offered.iter().map(of_query).collect();
     let mut planned = Vec::new();
-    for name in args.query_names() {
-        planned.push(plan(args, &name, &sides, &offered)?);
+    for (name, (sides, offered)) in args.query_names().iter().zip(&streams) {
+        planned.push(plan(args, name, sides, offered)?);
     }
     let (graphs, digests): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && digests.iter().all(Digests::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
             // The left source is planned first.
+            let (sides, offered) = &streams[index];
             let stream = |side: usize| {
-                let (generator, records) = (&sides[side], offered.in_order(&report.made[side..=side]));
+                let (generator, records) = (&sides[side], offered[side].in_order(&report.made[side..=side]));
                 records.map(move |(index, event_time)| input_of(generator, index, event_time))
             };
             rows::difference(&join_seconds(stream(0), stream(1)), &digests[index].take())
@@ -57,7 +63,7 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
 fn generator(args: &BenchArgs, side: Side, rate_per_s: u64) -> JoinGenerator {
@@ -68,15 +74,15 @@ fn plan(
     args: &BenchArgs,
     name: &str,
     sides: &[Arc<JoinGenerator>; 2],
-    offered: &Offered,
+    offered: &[Offered; 2],
 ) -> Result<(Graph, Digests<JoinSecond>)> {
     let [left, right] = sides;
-    let (left, right) = (offered.source(args, left)?, offered.source(args, right)?);
+    let (left, right) = (offered[0].source(args, left)?, offered[1].source(args, right)?);
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, digests) = Digested::new(second_of, JoinSecond::new, add, file, write_row)?;
     let query = Query::new(name);
     query::matches(&query, left, right, args.strategy(), sink);
-    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, digests))
+    Ok((args.plan(query)?, digests))
 }
 
 fn input_of(generator: &JoinGenerator, index: u64, event_time: EventTime) -> JoinInput {

@@ -79,26 +79,27 @@ pub fn run_generated<W: LineWorkload>(
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
+    let split_count = offered.first().map_or(1, Offered::split_count);
     let (mut generators, mut caches) = (Vec::new(), Vec::new());
-    for _ in 0..offered.split_count() {
+    for _ in 0..split_count {
         let generator = Arc::new(W::generator(args.seed));
         caches.push(reserve_cache(&engine, &*generator)?);
         generators.push(generator);
     }
     let generator = generators.first().expect("a stream has a split");
     let mut planned = Vec::new();
-    for name in args.query_names() {
+    for (name, offered) in args.query_names().iter().zip(&offered) {
         let splits = offered.splits(args, generator)?.into_iter().zip(&generators);
         let splits = splits.map(|(split, generator)| split.with_generator(Arc::clone(generator)));
-        planned.push(workload.plan(args, &name, splits)?);
+        planned.push(workload.plan(args, name, splits)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(REFERENCE_RECORDS_MAX) && kept.iter().all(Kept::is_whole) {
         let lines = lines_of(generator);
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let mut inputs = offered.records(&report.made).map(|(index, event_time)| LineInput {
+            let mut inputs = offered[index].records(&report.made).map(|(index, event_time)| LineInput {
                 event_time_us: event_time.as_micros(),
                 line: generator.place_of(index),
             });
@@ -107,7 +108,7 @@ pub fn run_generated<W: LineWorkload>(
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
 /// Runs the query to the end of `input`.
@@ -118,7 +119,7 @@ pub fn run_recorded<W: LineWorkload>(
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let name = args.workload.facts().name;
+    let name = args.workload().facts().name;
     let recorded = Recorded::lines(args, input, &[format!("{name}.csv")])?;
     let (graph, kept) = workload.plan(args, name, [recorded.open_lines(W::keep_part)?])?;
     let driven = drive(&engine, vec![graph], &Until::End, interrupt)?;

@@ -36,23 +36,23 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(linear_road::generator(args));
     let _cache = reserve_cache(&engine, &*generator)?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
     let mut planned = Vec::new();
-    for name in args.query_names() {
-        planned.push(plan(args, &name, offered.splits(args, &generator)?)?);
+    for (name, offered) in args.query_names().iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
     let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let records = linear_road::generated(&generator, offered.records(&report.made));
+            let records = linear_road::generated(&generator, offered[index].records(&report.made));
             let answer = lrb_rows(records.map(|record| check::input_of(&record)));
             difference(&answer, &kept[index].take(), report)
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
 fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -80,7 +80,7 @@ where
     let (sink, kept) = Rows::new(|record| check::row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     query::segment_tolls(&query, splits, args.strategy(), sink)?;
-    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+    Ok((args.plan(query)?, kept))
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind) -> Figures {

@@ -18,7 +18,7 @@ use thalweg_workloads::reference::lrb_full::{
 
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
-use super::offered::Offered;
+use super::offered::{self, Offered};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
@@ -58,10 +58,10 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     let tolls = Tolls::of(args, engine)?;
     let generator = Arc::new(linear_road::generator(args));
     let _cache = reserve_cache(engine, &*generator)?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
     let mut planned = Vec::new();
-    for name in names {
-        planned.push(plan(args, &name, offered.splits(args, &generator)?, &tolls)?);
+    for (name, offered) in names.iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, &generator)?, &tolls)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(engine, graphs, &args.until(), interrupt)?;
@@ -69,7 +69,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
         let tolls = tolls.for_the_reference()?;
         Checked::by_reference(driven.first_wrong(|index, report| {
             // Rising: the reference takes rows of one second as they come, the query in the order of their event times.
-            let mut records: Vec<(u64, EventTime)> = offered.records(&report.made).collect();
+            let mut records: Vec<(u64, EventTime)> = offered[index].records(&report.made).collect();
             records.sort_unstable();
             let records = linear_road::generated(&generator, records.into_iter());
             let answer = lrb_full(records.map(|record| csv::columns_of(&record)), &tolls);
@@ -80,7 +80,7 @@ fn run_generated(args: &BenchArgs, engine: &Engine, interrupt: Option<&Interrupt
     };
     Ok(Figures {
         unanswered: Some(driven.total(unanswered)),
-        ..Figures::of_engine(args, &driven, offered.at_rate, checked)
+        ..Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked)
     })
 }
 
@@ -90,7 +90,7 @@ fn run_recorded(
     input: &Path,
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
-    let name = args.workload.facts().name;
+    let name = args.workload().facts().name;
     let recorded =
         Recorded::new(args, input, linear_road::LAYOUT, &RESULTS.map(|kind| file_name(kind, name)))?;
     let tolls = Tolls::of(args, engine)?;
@@ -142,7 +142,7 @@ where
     };
     let query = Query::new(name);
     full::full_rules(&query, splits, args.strategy(), tolls.for_the_query(), sinks)?;
-    let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
+    let graph = args.plan(query)?;
     Ok((graph, KeptRows { tolls: tolls_kept, notices, balances, dailies }))
 }
 

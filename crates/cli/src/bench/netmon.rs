@@ -20,7 +20,7 @@ use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::digests::{Digested, Digests};
 use super::drive::drive;
-use super::offered::Offered;
+use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
@@ -30,6 +30,10 @@ use crate::interrupt::Interrupt;
 /// Above so many rows of a query they are held to the reference in short, window by window: 160 MB of them are kept until
 /// then.
 const ROWS_MAX: u64 = 5_000_000;
+
+/// Above so many probes of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
+/// some 4 million a second.
+const ONE_BY_ONE_MAX: u64 = 20_000_000;
 
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -50,19 +54,21 @@ fn run_generated(
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let _cache = reserve_cache(&engine, &**generator)?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
     let mut planned = Vec::new();
-    for name in args.query_names() {
-        planned.push(plan(args, &name, offered.splits(args, generator)?)?);
+    for (name, offered) in args.query_names().iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(KeptMeans::are_whole) {
-        let (rate_per_s, start_us) = offered.stamps_from(0);
+    let records_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
+    let checked = if driven.is_comparable(records_max.unwrap_or(0)) && kept.iter().all(KeptMeans::are_whole) {
         let period: Vec<_> = generator.cache().iter().map(plain).collect();
         let input =
             |(index, event_time)| input_of(&Record::new(event_time, generator.value(index, event_time)));
         Checked::by_reference(driven.first_wrong(|index, report| {
+            let offered = &offered[index];
+            let (rate_per_s, start_us) = offered.stamps_from(0);
             let indexes = offered.whole(&report.made);
             let mut sums = NetmonSums::new(fit::reference_windows(args));
             sums.add_drain(NetmonDrain { period: &period, indexes, rate_per_s, start_us });
@@ -72,7 +78,7 @@ fn run_generated(
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, KeptMeans)>
@@ -85,7 +91,7 @@ where
     let sink = Means { rows: rows.keeping(ROWS_MAX), windows };
     let query = Query::new(name);
     query::mean_rtt_per_pair(&query, splits, args.strategy(), fit::windows(args), sink);
-    let graph = query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?;
+    let graph = args.plan(query)?;
     Ok((graph, KeptMeans { rows: kept_rows, windows: kept_windows }))
 }
 

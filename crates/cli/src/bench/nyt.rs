@@ -12,7 +12,7 @@ use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
 use super::args::BenchArgs;
 use super::drive::drive;
-use super::offered::Offered;
+use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
@@ -35,10 +35,10 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(NytGenerator::new(args.seed));
     let _cache = reserve_cache(&engine, &*generator)?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
     let mut planned = Vec::new();
-    for name in args.query_names() {
-        planned.push(plan(args, &name, offered.splits(args, &generator)?)?);
+    for (name, offered) in args.query_names().iter().zip(&offered) {
+        planned.push(plan(args, name, offered.splits(args, &generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
@@ -54,13 +54,14 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
             }
         };
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let answer = nyt_rows(offered.records(&report.made).map(trip), fit::reference_windows(args));
+            let trips = offered[index].records(&report.made).map(trip);
+            let answer = nyt_rows(trips, fit::reference_windows(args));
             difference(&answer, &kept[index].take(), report)
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<NytRow>)>
@@ -70,7 +71,7 @@ where
     let (sink, kept) = Rows::new(row_of, args.results_file(&format!("{name}.csv"))?, write_row)?;
     let query = Query::new(name);
     query::trips_per_cell(&query, splits, args.strategy(), fit::windows(args), sink);
-    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+    Ok((args.plan(query)?, kept))
 }
 
 /// The first thing in which a query differs from the reference.

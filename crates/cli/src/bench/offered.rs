@@ -7,65 +7,92 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate};
-use thalweg_connectors::{Dealt, Disorder, Pace, Paced};
+use thalweg::{Clock, EventTime, Generate, ProcessingTime, Span, SystemClock};
+use thalweg_connectors::{Dealt, Disorder, Load, Pace, Paced, Stamps};
 
 use super::args::BenchArgs;
+use super::drive::Driven;
+use super::load;
 use crate::failure;
+use crate::options::Rate;
 
-/// Sources that are all alike.
-#[derive(Clone, Copy)]
+/// The sources of one query, all alike.
+#[derive(Clone)]
 pub struct Offered {
     pace: Pace,
-    /// How many splits a stream has.
-    splits: usize,
-    /// Which of the records each of them makes.
+    /// How it changes, if it does.
+    load: Option<Load>,
+    /// Which of a stream's records each of its splits makes.
     dealt: Dealt,
     disorder: Disorder,
-    /// Records per second of event time.
+    /// Records per second of event time, of one stream.
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
-    /// Records per second of processing time and query, if there is a rate.
-    pub at_rate: Option<u64>,
 }
 
 impl Offered {
-    /// As the options say. Asked for once for all queries of a run, so that the first records of all are to be sent at the
-    /// same instant.
-    pub fn of(args: &BenchArgs) -> Self {
-        let (pace, streams, splits) = (args.pace(), args.workload.facts().streams, args.splits());
-        let dealt = Dealt::to(splits, pace);
-        let disorder =
-            |rate_per_s| Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
-        match pace {
-            Pace::Drain { nominal_rate_per_s: rate_per_s, start } => Offered {
-                pace,
-                splits,
-                dealt,
-                disorder: disorder(rate_per_s),
-                rate_per_s,
-                start_us: start.as_micros(),
-                at_rate: None,
-            },
-            Pace::Rate { rate_per_s, start } => {
-                let disorder = disorder(rate_per_s);
-                let sent_us = (start.as_nanos() / 1_000).cast_signed();
-                // What is held up has happened before it is sent.
-                let start_us = sent_us - disorder.bound().as_micros();
-                let at_rate = Some(rate_per_s * streams);
-                Offered { pace, splits, dealt, disorder, rate_per_s, start_us, at_rate }
+    /// As the options say, of each query. Asked for once for all queries of a run, so that the first records of all that are
+    /// deployed at once are to be sent at the same instant.
+    pub fn of_queries(args: &BenchArgs) -> Vec<Self> {
+        let now = SystemClock::default().now();
+        let (loads, instants) = (load::of_queries(args), load::deployments(args));
+        let streams = args.workload().facts().streams;
+        let of_query = |(query, after): (usize, &Duration)| match (args.rate, loads.get(query)) {
+            (Rate::PerSecond(_), Some(query)) => {
+                // A whole microsecond, so that event times have a closed form.
+                let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
+                let start = ProcessingTime::from_nanos(start_us * 1_000);
+                let load = (!query.load.is_steady()).then(|| query.load.clone());
+                Offered::at(args, Pace::Rate { rate_per_s: query.rate_per_s, start }, load)
             }
-        }
+            _ => {
+                let nominal_rate_per_s = args.nominal_rate_per_s() / streams;
+                Offered::at(args, Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }, None)
+            }
+        };
+        instants.iter().enumerate().map(of_query).collect()
+    }
+
+    fn at(args: &BenchArgs, pace: Pace, load: Option<Load>) -> Self {
+        let (rate_per_s, sent_us) = match pace {
+            Pace::Drain { nominal_rate_per_s, start } => (nominal_rate_per_s, start.as_micros()),
+            Pace::Rate { rate_per_s, start } => (rate_per_s, (start.as_nanos() / 1_000).cast_signed()),
+        };
+        let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
+        let held_up = match pace {
+            Pace::Drain { .. } => Span::ZERO,
+            // What is held up has happened before it is sent.
+            Pace::Rate { .. } => disorder.bound(),
+        };
+        let dealt = match &load {
+            Some(load) => Dealt::under(args.splits(), load, rate_per_s).expect("loads were checked"),
+            None => Dealt::to(args.splits(), pace),
+        };
+        let dealt = match load::split_skew(args) {
+            Some(exponent) => dealt.skewed(exponent),
+            None => dealt,
+        };
+        Offered { pace, load, dealt, disorder, rate_per_s, start_us: sent_us - held_up.as_micros() }
+    }
+
+    /// What is offered to another of the streams than the first. Streams at a steady rate are all alike.
+    pub fn of_stream(&self, stream: u64) -> Self {
+        let load = self.load.clone().map(|load| Load { seed: load.seed.wrapping_add(stream), ..load });
+        Offered { load, ..self.clone() }
     }
 
     /// A source.
     pub fn source<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Paced<G>> {
         let source = Paced::new(Arc::clone(generator), self.pace);
         let source = source.map_err(|error| failure::of_connector(&error))?;
-        Ok(source.with_disorder(args.out_of_order, args.seed).with_early(args.early()))
+        match &self.load {
+            Some(load) => source.with_load(load).map_err(|error| failure::of_connector(&error)),
+            None => Ok(source.with_disorder(args.out_of_order, args.seed).with_early(args.early())),
+        }
     }
 
     /// How many splits a stream has: one at least, no more than are made of it.
@@ -75,34 +102,52 @@ impl Offered {
 
     /// The splits of a query's only stream.
     pub fn splits<G: Generate>(&self, args: &BenchArgs, generator: &Arc<G>) -> Result<Vec<Paced<G>>> {
-        Ok(self.source(args, generator)?.splits(self.splits))
+        Ok(self.source(args, generator)?.dealt(&self.dealt))
+    }
+
+    /// Of up to how many records a reference tells the results, if it tells those of so many in a closed form, or else one by
+    /// one: for the stamps of a load that changes there is none.
+    pub fn records_max(&self, in_closed_form: u64, one_by_one: u64) -> u64 {
+        if self.load.is_none() { in_closed_form } else { one_by_one }
+    }
+
+    /// Records per second of one stream on average between two instants, counted from the first record on.
+    fn mean_rate_per_s(&self, over: Range<Span>) -> f64 {
+        let of_load = |load: &Load| load.mean_rate_per_s(self.rate_per_s, over);
+        self.load.as_ref().map_or(self.rate_per_s as f64, |load| of_load(load).expect("loads were checked"))
     }
 
     /// The first records that a stream's splits have made, so many each, in the order in which one source would make
     /// them: their index and event time.
     pub fn records(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        self.stamped(self.at(self.dealt.places(made)))
+        self.stamped(self.at_places(self.dealt.places(made)))
     }
 
     /// Of those, the indexes of a part without gaps: all but what some splits are ahead of others, a run's rest and two
-    /// epochs' early ones.
+    /// epochs' early ones. None where there is no [closed form](Self::stamps_from) of their stamps.
     pub fn whole(&self, made: &[u64]) -> Range<u64> {
-        self.disorder.whole(self.first_places(made).0)
+        if self.load.is_some() { 0..0 } else { self.disorder.whole(self.first_places(made).0) }
     }
 
     /// Those less the [whole](Self::whole) ones, in any order.
     pub fn others(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
         let (count, ahead) = self.first_places(made);
-        self.stamped(self.disorder.others(count).chain(self.at(ahead)))
+        // Those of a load, which come in order, are all others.
+        let (count, all) = if self.load.is_some() { (0, 0..count) } else { (count, 0..0) };
+        self.stamped(all.chain(self.disorder.others(count)).chain(self.at_places(ahead)))
     }
 
-    /// All of them in the order of their event times. Keeps the [others](Self::others).
+    /// All of them in the order of their event times. Keeps the [others](Self::others), but for those of a load.
     pub fn in_order(&self, made: &[u64]) -> impl Iterator<Item = (u64, EventTime)> + use<> {
-        let whole = self.whole(made);
-        let mut others: Vec<(u64, EventTime)> = self.others(made).collect();
+        let (of_load, whole) = match self.load {
+            Some(_) => (Some(self.records(made)), 0..0),
+            None => (None, self.whole(made)),
+        };
+        let mut others: Vec<(u64, EventTime)> =
+            if of_load.is_some() { Vec::new() } else { self.others(made).collect() };
         others.sort_unstable();
         let behind = others.split_off(others.partition_point(|(index, _)| *index < whole.start));
-        others.into_iter().chain(self.stamped(whole)).chain(behind)
+        of_load.into_iter().flatten().chain(others).chain(self.stamped(whole)).chain(behind)
     }
 
     /// Of the places that splits have made, how many come first without a gap, and those behind them.
@@ -113,7 +158,7 @@ impl Offered {
     }
 
     /// The indexes of the records at these places.
-    fn at(&self, places: Vec<Range<u64>>) -> impl Iterator<Item = u64> + use<> {
+    fn at_places(&self, places: Vec<Range<u64>>) -> impl Iterator<Item = u64> + use<> {
         let disorder = self.disorder;
         places.into_iter().flat_map(move |places| {
             let count = usize::try_from(places.end - places.start).expect("a run makes what it can count");
@@ -126,7 +171,26 @@ impl Offered {
         I: Iterator<Item = u64>,
     {
         let Offered { rate_per_s, start_us, .. } = *self;
-        indexes.map(move |index| (index, stamp(rate_per_s, start_us, index)))
+        let mut stamps = self.stamps();
+        indexes.map(move |index| match &mut stamps {
+            Some(stamps) => (index, stamps.at(index)),
+            None => (index, stamp(rate_per_s, start_us, index)),
+        })
+    }
+
+    /// Those of a load, which are asked for by rising index.
+    fn stamps(&self) -> Option<Stamps> {
+        match (&self.load, self.pace) {
+            (Some(load), Pace::Rate { rate_per_s, start }) => {
+                Some(Stamps::new(load, rate_per_s, start).expect("loads were checked"))
+            }
+            _ => None,
+        }
+    }
+
+    /// When the generator's first record happened, or would have if it came late.
+    pub fn start(&self) -> EventTime {
+        EventTime::from_micros(self.start_us)
     }
 
     /// Records per second of event time, and the event time of the record at an index at which [`whole`](Self::whole)
@@ -134,6 +198,22 @@ impl Offered {
     pub fn stamps_from(&self, index: u64) -> (u64, i64) {
         (self.rate_per_s, stamp(self.rate_per_s, self.start_us, index).as_micros())
     }
+}
+
+/// Records per second that all queries were offered on average while they were measured; none if the generator was drained.
+pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
+    if args.rate == Rate::Max {
+        return None;
+    }
+    let instants = load::deployments(args);
+    let span = |seconds: f64| Span::from_micros((seconds * 1e6) as i64);
+    let of_query = |(offered, after): (&Offered, &Duration)| {
+        let before = instants.last().map_or(0.0, |last| (*last - *after).as_secs_f64()) + args.warmup;
+        let over = span(before)..span(before + driven.measured.seconds);
+        let streams = 0..args.workload().facts().streams;
+        streams.map(|stream| offered.of_stream(stream).mean_rate_per_s(over.clone())).sum::<f64>()
+    };
+    Some(offered.iter().zip(&instants).map(of_query).sum::<f64>().round() as u64)
 }
 
 /// When the record at `index` happened.
@@ -188,7 +268,7 @@ mod tests {
     fn check(options: &str, polls: &[usize], is_in_order: bool) {
         let words = ["bench", "ysb"].into_iter().chain(options.split_whitespace());
         let Bed { args } = Bed::parse_from(words);
-        let offered = Offered::of(&args);
+        let offered = Offered::of_queries(&args).swap_remove(0);
         let mut sources = offered.splits(&args, &Arc::new(Indexes)).unwrap();
         assert_eq!(sources.len(), polls.len(), "{options}");
         let mut found: Vec<Gathered> = sources.iter().map(|_| Gathered(Vec::new())).collect();
@@ -219,7 +299,7 @@ mod tests {
         assert_eq!(whole.count() + offered.others(&made).count(), found.len(), "{options}");
     }
 
-    const ORDERS: [(&str, bool); 10] = [
+    const ORDERS: [(&str, bool); 18] = [
         ("", true),
         ("--rate 3k", true),
         ("--out-of-order 100us", false),
@@ -231,6 +311,14 @@ mod tests {
         ("--rate 3k --late-share 0", true),
         // The first epoch is not over after 10,000 of 10 million records.
         ("--late-share 40 --out-of-order 10us", false),
+        ("--rate 100k --rate-steps 100ms:1k,200ms:3M", true),
+        ("--rate 100k --arrivals poisson", true),
+        ("--rate 100k --arrivals pareto:1.5 --seed 5", true),
+        ("--rate 100k --message-records 300", true),
+        ("--rate 100k --delay uniform:50ms", true),
+        ("--rate 100k --delay zipf:0.99 --message-records 7 --arrivals poisson", true),
+        ("--rate 100k --skew 1.5", true),
+        ("--rate 100k --skew 1.5 --arrivals poisson", true),
     ];
 
     #[test]

@@ -45,7 +45,7 @@ impl<'a> Recorded<'a> {
             Some(OnBadOption::Skip) => OnBad::Skip,
             Some(OnBadOption::Divert(path)) => OnBad::Divert(path.clone()),
             None => {
-                let name = format!("{}.bad.csv", args.workload.facts().name);
+                let name = format!("{}.bad.csv", args.workload().facts().name);
                 OnBad::Divert(args.results_file(&name)?.unwrap_or_else(|| PathBuf::from(&name)))
             }
         };

@@ -10,6 +10,7 @@ use super::ablate;
 use super::args::BenchArgs;
 use super::chain;
 use super::drive::Driven;
+use super::modes::ExecutionOption;
 use crate::show;
 
 /// What a run was and what it did. Rates are totals over all queries.
@@ -26,7 +27,7 @@ pub struct Figures {
     pub chain: Option<&'static str>,
     pub workers: u64,
     pub queries: u64,
-    /// `null` if records came as fast as they were taken.
+    /// On average while it was measured; `null` if records came as fast as they were taken.
     pub offered_per_s: Option<u64>,
     pub throughput_per_s: f64,
     /// Of the slowest query and of the fastest.
@@ -119,7 +120,7 @@ impl Figures {
     /// The figures of a run that did nothing.
     pub fn new(args: &BenchArgs, api: &'static str, checked: Checked) -> Self {
         Figures {
-            workload: args.workload.facts().name,
+            workload: args.workload().facts().name,
             api,
             policy: None,
             memory: None,
@@ -162,20 +163,24 @@ impl Figures {
     pub fn of_engine(
         args: &BenchArgs,
         driven: &Driven,
-        offered_per_query: Option<u64>,
+        offered_per_s: Option<u64>,
         checked: Checked,
     ) -> Self {
         let checked = Checked { error: checked.error.or_else(|| driven.conservation_error()), ..checked };
         let measured = &driven.measured;
+        let policy = match args.execution {
+            ExecutionOption::Workers => args.policy(),
+            ExecutionOption::Threads => ExecutionOption::NO_POLICY,
+        };
         Figures {
-            policy: Some(args.policy.clone()),
-            memory: Some("blocks"),
-            execution: Some("workers"),
+            policy: Some(policy.to_owned()),
+            memory: Some(args.memory.name()),
+            execution: Some(args.execution.name()),
             parallel: Some(args.parallel().name()),
             ablate: ablate::names(&args.ablate),
             chain: Some(chain::name(args.chaining())),
             queries: args.queries,
-            offered_per_s: offered_per_query.map(|per_s| per_s * args.queries),
+            offered_per_s,
             throughput_per_s: measured.throughput_per_s,
             query_throughput_per_s: Some(measured.query_throughput_per_s),
             events_in: driven.total(|report| report.events_in),
@@ -186,6 +191,7 @@ impl Figures {
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
+            deadlines_met: measured.deadlines_met,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,
             scheduling_share: Some(driven.scheduling_share),
@@ -236,6 +242,9 @@ impl Figures {
                 let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
                 text += &format!("  {name}mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n");
             }
+        }
+        if let Some(met) = self.deadlines_met {
+            text += &format!("  deadlines   {:.1} % met\n", met * 100.0);
         }
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");

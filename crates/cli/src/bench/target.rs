@@ -26,13 +26,13 @@ pub fn find(
     target: Span,
     mut run: impl FnMut(&BenchArgs) -> Result<Figures>,
 ) -> Result<Figures> {
-    let streams = args.workload.facts().streams;
+    let streams = args.workload().facts().streams;
     let drained = run(args)?;
     if drained.interrupted || !drained.ok {
         return Ok(drained);
     }
     let most = (drained.throughput_per_s / args.queries as f64) as u64;
-    let most = args.workload.facts().rate_per_s_max.map_or(most, |max| most.min(max)) / streams;
+    let most = args.workload().facts().rate_per_s_max.map_or(most, |max| most.min(max)) / streams;
     let (mut met, mut missed, mut best) = (0, most + 1, None);
     for _ in 0..PROBES_MAX {
         let rate_per_s = (met + missed) / 2;

@@ -18,7 +18,6 @@ use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
 use super::{files, fit};
-use crate::failure;
 use crate::interrupt::Interrupt;
 
 /// Runs the query or the loop.
@@ -78,7 +77,7 @@ impl LineWorkload for Tweets {
         let query = Query::new(name);
         let (windows, lexicon) = (fit::tumbling_windows(args), Arc::clone(&self.lexicon));
         query::moods_and_words(&query, splits, args.strategy(), windows, lexicon, sink);
-        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((args.plan(query)?, kept))
     }
 
     fn rows(

@@ -13,7 +13,6 @@ use super::fit;
 use super::lines::{self, LineWorkload};
 use super::report::Figures;
 use super::rows::{Kept, Rows};
-use crate::failure;
 use crate::interrupt::Interrupt;
 
 /// Runs the query or the loop.
@@ -49,7 +48,7 @@ impl LineWorkload for WordCount {
         let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
         let query = Query::new(name);
         query::words_per_window(&query, splits, args.strategy(), fit::windows(args), sink);
-        Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+        Ok((args.plan(query)?, kept))
     }
 
     fn rows(

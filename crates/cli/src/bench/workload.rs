@@ -61,6 +61,10 @@ pub struct Facts {
     pub has_lexicon: bool,
     /// Whether it takes `--cyclic`.
     pub has_cycle: bool,
+    /// Whether it takes `--selectivity-steps`.
+    pub has_selectivity: bool,
+    /// Whether its records are made for one rate, as cars of Linear Road are that report every 30 s.
+    pub has_own_rate: bool,
     /// As which hand-written loops there is.
     pub loops: &'static [LoopKind],
 }
@@ -97,6 +101,8 @@ const YSB: Facts = Facts {
     has_tolls: false,
     has_lexicon: false,
     has_cycle: true,
+    has_selectivity: true,
+    has_own_rate: false,
     loops: &LoopKind::ALL,
 };
 
@@ -111,6 +117,7 @@ const NYT: Facts = Facts {
     }),
     is_recorded: true,
     has_cycle: false,
+    has_selectivity: false,
     loops: &[],
     ..YSB
 };
@@ -121,6 +128,7 @@ const LRB: Facts = Facts {
     nominal_rate_per_s: 100_000,
     // There are 65,536 numbers for expressways.
     rate_per_s_max: Some(RECORDS_PER_XWAY_S << 16),
+    has_own_rate: true,
     loops: &[LoopKind::Blocks],
     ..NYT
 };
@@ -188,6 +196,7 @@ const JOIN: Facts = Facts {
     // It keeps a second of either stream, and with two workers what one stream is ahead of the other: 130 to 240 MiB.
     memory_budget_bytes: 512 << 20,
     has_cycle: false,
+    has_selectivity: false,
     loops: &[join::loops::KIND],
     ..YSB
 };

@@ -4,22 +4,27 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, Record, Windowed};
+use thalweg::{EventTime, Generate, Graph, Query, Record, Source, Span, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_drain};
 use thalweg_workloads::ysb::loops::{self, LoopOptions};
-use thalweg_workloads::ysb::{YsbGenerator, YsbOptions, event, query};
+use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhases, event, query};
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::drive;
-use super::offered::Offered;
+use super::offered::{self, Offered};
 use super::report::{Checked, Figures};
 use super::rows::{Kept, Rows, difference};
 use super::{fit, reserve_cache};
 use crate::failure;
 use crate::interrupt::Interrupt;
+use crate::options::ShareStep;
+
+/// Above so many events of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
+/// some 10 million a second.
+const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
@@ -38,68 +43,135 @@ fn run_engine(
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let _cache = reserve_cache(&engine, &**generator)?;
-    let offered = Offered::of(args);
+    let offered = Offered::of_queries(args);
+    let plan_one = |(name, offered): (&String, &Offered)| match phased(args, generator, offered) {
+        None => plan(args, name, offered.splits(args, generator)?),
+        Some(phased) => plan(args, name, offered.splits(args, &phased)?),
+    };
     let names = args.query_names();
-    let planned: Result<Vec<_>> = names.iter().map(|name| plan(args, name, generator, &offered)).collect();
+    let planned: Result<Vec<_>> = names.iter().zip(&offered).map(plan_one).collect();
     let (graphs, kept): (Vec<_>, Vec<_>) = planned?.into_iter().unzip();
     let driven = drive(&engine, graphs, &args.until(), interrupt)?;
 
     let windows = fit::reference_windows(args);
-    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
+    let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
+    let checked = if driven.is_comparable(events_max.unwrap_or(0)) && kept.iter().all(Kept::is_whole) {
         Checked::by_reference(driven.first_wrong(|index, report| {
-            let whole = offered.whole(&report.made);
-            let period = period_from(generator, whole.start);
-            let (rate_per_s, start_us) = offered.stamps_from(whole.start);
-            let events = whole.end - whole.start;
-            let run = YsbDrain { period: &period, events, rate_per_s, start_us, windows };
-            let others = offered.others(&report.made);
-            let others = others.map(|(index, event_time)| input(generator, index, event_time));
-            difference(&sum(ysb_counts_of_drain(run), ysb_counts(others, windows)), &kept[index].take())
+            let offered = &offered[index];
+            let mut counts = Counts::default();
+            add_whole(&mut counts, args, generator, offered, &report.made);
+            let (others, phased) = (offered.others(&report.made), phased(args, generator, offered));
+            let others = others.map(|(index, event_time)| match &phased {
+                None => input(&**generator, index, event_time),
+                Some(phased) => input(&**phased, index, event_time),
+            });
+            counts.add(ysb_counts(others, windows));
+            difference(&counts.rows(), &kept[index].take())
         }))
     } else {
         Checked::by_conservation()
     };
-    Ok(Figures::of_engine(args, &driven, offered.at_rate, checked))
+    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
 }
 
-fn plan(
+/// The generator for a query with other shares of views at other times, if they are asked for.
+fn phased(args: &BenchArgs, generator: &Arc<YsbGenerator>, offered: &Offered) -> Option<Arc<YsbPhases>> {
+    let steps = &args.selectivity_steps.as_ref()?.0;
+    let phase = |step: &ShareStep| Phase { from: offered.start().plus(step.from), view_share: step.share };
+    let phases: Vec<Phase> = steps.iter().map(phase).collect();
+    Some(Arc::new(YsbPhases::new(Arc::clone(generator), &phases)))
+}
+
+fn plan<S>(
     args: &BenchArgs,
     name: &str,
-    generator: &Arc<YsbGenerator>,
-    offered: &Offered,
-) -> Result<(Graph, Kept<YsbCount>)> {
-    let splits = offered.splits(args, generator)?;
+    splits: impl IntoIterator<Item = S>,
+) -> Result<(Graph, Kept<YsbCount>)>
+where
+    S: Source<Item = YsbEvent> + 'static,
+{
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
     query::views_per_campaign(&query, splits, args.strategy(), fit::windows(args), sink);
-    Ok((query.plan(args.layout()).map_err(|error| failure::of_plan(&error))?, kept))
+    Ok((args.plan(query)?, kept))
 }
 
-/// A period of the generator's events from one of them on, as the reference takes it.
-fn period_from(generator: &YsbGenerator, index: u64) -> Vec<(u64, u64)> {
+/// Adds the counts of the events that come without a gap: for each share of views, those of its time.
+fn add_whole(
+    counts: &mut Counts,
+    args: &BenchArgs,
+    generator: &YsbGenerator,
+    offered: &Offered,
+    made: &[u64],
+) {
+    let (whole, windows) = (offered.whole(made), fit::reference_windows(args));
+    let (rate_per_s, start_us) = offered.stamps_from(whole.start);
+    let total = whole.end - whole.start;
+    let steps = args.selectivity_steps.iter().flat_map(|steps| &steps.0);
+    // The first event from an instant on, see `YsbDrain`.
+    let first_from = |from: Span| {
+        let behind_us = offered.start().plus(from).as_micros().saturating_sub(start_us).max(0);
+        let index = (u128::from(behind_us.unsigned_abs()) * u128::from(rate_per_s)).div_ceil(1_000_000);
+        u64::try_from(index).unwrap_or(u64::MAX).min(total)
+    };
+    let mut parts = vec![(0, None)];
+    parts.extend(steps.map(|step| (first_from(step.from), Some(step.share))));
+    let ends = parts[1..].iter().map(|part| part.0).chain([total]);
+    for (&(first, view_share), end) in parts.iter().zip(ends.collect::<Vec<_>>()) {
+        let period = period_from(generator, whole.start, view_share);
+        // Up to the end of the part, less those before it: so that all are stamped from the first on.
+        let of_first =
+            |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
+        counts.add(of_first(end));
+        counts.subtract(&of_first(first));
+    }
+}
+
+/// A period of the generator's events from one of them on, as the reference takes it: with this share of views, if it is not
+/// the generator's own.
+fn period_from(generator: &YsbGenerator, index: u64, view_share: Option<f64>) -> Vec<(u64, u64)> {
     let cache = generator.cache();
     let first = (index % cache.len() as u64) as usize;
     let rotated = cache[first..].iter().chain(&cache[..first]);
-    rotated.map(|event| (event.event_type, event.ad_id)).collect()
+    let event_type = |event: &YsbEvent| match view_share {
+        None => event.event_type,
+        // Users are drawn from a million.
+        Some(share) => u64::from(event.user_id as f64 > (share * 1e6).round()),
+    };
+    rotated.map(|event| (event_type(event), event.ad_id)).collect()
 }
 
-fn input(generator: &YsbGenerator, index: u64, event_time: EventTime) -> YsbInput {
+fn input(generator: &impl Generate<Item = YsbEvent>, index: u64, event_time: EventTime) -> YsbInput {
     let event = generator.value(index, event_time);
     YsbInput { event_time_us: event_time.as_micros(), event_type: event.event_type, ad_id: event.ad_id }
 }
 
-/// The counts of two parts of a run, of which each window and campaign may have some in both.
-fn sum(first: Vec<YsbCount>, second: Vec<YsbCount>) -> Vec<YsbCount> {
-    if second.is_empty() {
-        return first;
+/// The counts of parts of a run, of which each window and campaign may have some in several.
+#[derive(Default)]
+struct Counts(BTreeMap<(i64, u64), u64>);
+
+impl Counts {
+    fn add(&mut self, rows: Vec<YsbCount>) {
+        for YsbCount { window_start_ms, campaign, count } in rows {
+            *self.0.entry((window_start_ms, campaign)).or_default() += count;
+        }
     }
-    let mut counts: BTreeMap<(i64, u64), u64> = BTreeMap::new();
-    for YsbCount { window_start_ms, campaign, count } in first.into_iter().chain(second) {
-        *counts.entry((window_start_ms, campaign)).or_default() += count;
+
+    /// Takes away what was added.
+    fn subtract(&mut self, rows: &[YsbCount]) {
+        for YsbCount { window_start_ms, campaign, count } in rows {
+            let left =
+                self.0.get_mut(&(*window_start_ms, *campaign)).expect("no more is taken than was added");
+            *left -= count;
+        }
+        self.0.retain(|_, count| *count > 0);
     }
-    let row = |((window_start_ms, campaign), count)| YsbCount { window_start_ms, campaign, count };
-    counts.into_iter().map(row).collect()
+
+    fn rows(&self) -> Vec<YsbCount> {
+        let row = |(&(window_start_ms, campaign), &count)| YsbCount { window_start_ms, campaign, count };
+        self.0.iter().map(row).collect()
+    }
 }
 
 fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figures {
@@ -109,7 +181,7 @@ fn run_loop(args: &BenchArgs, kind: LoopKind, generator: &YsbGenerator) -> Figur
         loops::run(LoopOptions { kind, workers, block_records, stop, nominal_rate_per_s, start, generator })
     };
     by_hand::figures(args, kind, run, |worker| {
-        let period = period_from(generator, worker.first_event as u64);
+        let period = period_from(generator, worker.first_event as u64, None);
         let expected = ysb_counts_of_drain(YsbDrain {
             period: &period,
             events: worker.events,

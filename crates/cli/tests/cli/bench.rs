@@ -271,6 +271,7 @@ fn an_interrupt_drains_and_reports() {
         "bench nyt --warmup 600 --rate 1000",
         "bench lrb --seconds 600",
         "bench lrb-full --seconds 600 --rate 1000",
+        "bench ysb --queries 3 --deploy-within 1h --rate 1000",
     ] {
         let mut command = folder.command(&format!("{line} --output json"));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -13,6 +13,8 @@ mod join;
 mod late_share;
 mod linear_road;
 mod lines;
+mod loads;
+mod modes;
 mod netmon;
 mod parallel;
 mod recorded;

@@ -14,10 +14,10 @@ const MICROS_PER_S: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
 /// At rates up to this one, in records per second, every record has a latency marker behind it.
-const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
+pub(super) const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
 /// Above it, markers per second of intended time: one every 50 ms.
-const MARKERS_PER_S: u64 = 20;
+pub(super) const MARKERS_PER_S: u64 = 20;
 
 /// The event time of every record: `origin + floor((index * 1_000_000 + phase) / rate)` microseconds.
 ///

@@ -4,7 +4,10 @@
 //! ```text
 //!   place    0 1 2 3 | 4 5 6 7 | 8 9 10 11 | 12 13 14 15 | ...      in which order records would come from one source
 //!   split       0         1          0            1
+//!   skewed        0           1   |       0              1
 //! ```
+//!
+//! Splits may be skewed: then the runs of some are longer, and those of all together as long as ever.
 //!
 //! A split is never more than so many runs ahead of the slowest: its records would only wait in state for those of the
 //! others, since watermarks are the least of all (Flink calls it watermark alignment).
@@ -14,6 +17,9 @@ use std::ops::Range;
 use thalweg_memory::sync::{Arc, AtomicU64, Ordering};
 
 use super::Pace;
+use super::course::Course;
+use super::load::{Load, LoadError};
+use super::zipf::{least_share, zipf_parts};
 
 /// Records in a row of one split of a generator that is drained: as many as a poll makes.
 const DRAINED_RUN_RECORDS: u64 = 4_096;
@@ -25,27 +31,69 @@ const RUNS_PER_S: u64 = 1_000;
 /// Runs of all splits that the fastest may be ahead of the slowest.
 const AHEAD_RUNS: u64 = 64;
 
+/// The shortest run of skewed splits, in records: so that whole numbers are near their shares.
+const SKEWED_RUN_RECORDS_MIN: f64 = 8.0;
+
 /// How a generator's records are dealt to its splits.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dealt {
     splits: u64,
+    /// Of each, unless they are skewed.
     run_records: u64,
+    /// Where the runs of a round end, if they are skewed.
+    ends: Option<Box<[u64]>>,
 }
 
 impl Dealt {
     /// To one split: all records come from it.
-    pub const WHOLE: Dealt = Dealt { splits: 1, run_records: u64::MAX };
+    pub const WHOLE: Dealt = Dealt { splits: 1, run_records: u64::MAX, ends: None };
 
     /// To so many splits, one at least, of a generator at this pace.
     pub fn to(splits: usize, pace: Pace) -> Self {
-        let run_records = match pace {
-            Pace::Drain { .. } => DRAINED_RUN_RECORDS,
-            Pace::Rate { rate_per_s, .. } => (rate_per_s / RUNS_PER_S).clamp(1, DRAINED_RUN_RECORDS),
-        };
+        match pace {
+            Pace::Drain { .. } => Dealt::in_runs(splits, DRAINED_RUN_RECORDS),
+            Pace::Rate { rate_per_s, .. } => Dealt::at_least(splits, rate_per_s),
+        }
+    }
+
+    /// To so many splits, one at least, of a generator under this load that begins at this rate.
+    ///
+    /// # Errors
+    /// [`LoadError`] if there can be no such load.
+    pub fn under(splits: usize, load: &Load, rate_per_s: u64) -> Result<Self, LoadError> {
+        load.check(rate_per_s)?;
+        Ok(Dealt::on(splits, &Course::new(load, rate_per_s)))
+    }
+
+    pub(super) fn on(splits: usize, course: &Course) -> Self {
+        Dealt::at_least(splits, course.least_rate_per_s())
+    }
+
+    fn at_least(splits: usize, rate_per_s: u64) -> Self {
+        Dealt::in_runs(splits, (rate_per_s / RUNS_PER_S).clamp(1, DRAINED_RUN_RECORDS))
+    }
+
+    fn in_runs(splits: usize, run_records: u64) -> Self {
         match splits {
             0 | 1 => Dealt::WHOLE,
-            _ => Dealt { splits: splits as u64, run_records },
+            _ => Dealt { splits: splits as u64, run_records, ends: None },
         }
+    }
+
+    /// The same, but for how many records each split has: by Zipf's law, the first the most. With exponent 0 all have as
+    /// many. A round of runs may be longer than it was, so that the least has some of it.
+    pub fn skewed(self, exponent: f64) -> Self {
+        if self.splits == 1 {
+            return self;
+        }
+        let splits = self.split_count();
+        let least = (SKEWED_RUN_RECORDS_MIN / least_share(splits, exponent)).ceil() as u64;
+        let parts = zipf_parts(least.max(self.splits * self.run_records), splits, exponent);
+        let end = |sum: &mut u64, part: u64| {
+            *sum += part;
+            Some(*sum)
+        };
+        Dealt { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
     }
 
     /// How many splits there are, one at least.
@@ -58,10 +106,36 @@ impl Dealt {
         if self.splits == 1 {
             return at..u64::MAX;
         }
-        let run = at / self.run_records;
-        let behind = (split + self.splits - run % self.splits) % self.splits;
-        let first = (run + behind).saturating_mul(self.run_records);
-        first.max(at)..first.saturating_add(self.run_records)
+        let (round, run) = (self.round_records(), self.run(split));
+        let (rounds, within) = (at / round, at % round);
+        let rounds = if within < run.end { rounds } else { rounds + 1 };
+        let begun = rounds.saturating_mul(round);
+        begun.saturating_add(run.start).max(at)..begun.saturating_add(run.end)
+    }
+
+    /// The places of a split's run in the first round.
+    fn run(&self, split: u64) -> Range<u64> {
+        match &self.ends {
+            None => split * self.run_records..(split + 1) * self.run_records,
+            Some(ends) => {
+                let split = split as usize;
+                if split == 0 { 0..ends[0] } else { ends[split - 1]..ends[split] }
+            }
+        }
+    }
+
+    /// Records in a round, in which each split has a run.
+    fn round_records(&self) -> u64 {
+        self.run(self.splits - 1).end
+    }
+
+    /// As how many records of all one of a split counts.
+    pub(super) fn records_per_own(&self, split: u64) -> u64 {
+        if self.splits == 1 {
+            return 1;
+        }
+        let run = self.run(split);
+        self.round_records() / (run.end - run.start)
     }
 
     /// The places of the first records that the splits have made, so many each: in rising order, as ranges that do not
@@ -72,25 +146,27 @@ impl Dealt {
             return std::iter::once(0..made[0]).collect();
         }
         let run_of = |(split, &made): (usize, &u64)| {
-            let (runs, rest) = (made / self.run_records, made % self.run_records);
-            (split as u64, runs, rest)
+            let run = self.run(split as u64);
+            let run_records = run.end - run.start;
+            (run, made / run_records, made % run_records)
         };
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
         // Runs of every split up to the last that all have made.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
+        let round_records = self.round_records();
         let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
-        places.push(0..whole_runs * self.splits * self.run_records);
+        places.push(0..whole_runs * round_records);
         for round in whole_runs.. {
             let mut is_any = false;
-            for &(split, runs, rest) in &of_splits {
+            for &(ref run, runs, rest) in &of_splits {
                 let count = if round < runs {
-                    self.run_records
+                    run.end - run.start
                 } else if round == runs {
                     rest
                 } else {
                     0
                 };
-                let first = (round * self.splits + split) * self.run_records;
+                let first = round * round_records + run.start;
                 is_any |= count > 0;
                 match places.last_mut() {
                     _ if count == 0 => {}
@@ -105,6 +181,9 @@ impl Dealt {
         places
     }
 }
+
+/// A [`Split`] that can be saved.
+pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 
 /// One of the splits, and how far the others are.
 #[derive(Debug)]
@@ -124,10 +203,14 @@ impl Split {
     }
 
     /// All splits of a generator.
-    pub(super) fn all(dealt: Dealt) -> Vec<Self> {
+    pub(super) fn all(dealt: &Dealt) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..dealt.splits).map(|_| AtomicU64::new(0)).collect();
-        let split =
-            |index| Split { dealt, index, progress: Arc::clone(&progress), run: dealt.run_at(index, 0) };
+        let split = |index| Split {
+            dealt: dealt.clone(),
+            index,
+            progress: Arc::clone(&progress),
+            run: dealt.run_at(index, 0),
+        };
         (0..dealt.splits).map(split).collect()
     }
 
@@ -135,9 +218,15 @@ impl Split {
         self.dealt.splits
     }
 
-    /// Which it is of how many, to be saved.
-    pub(super) fn written_down(&self) -> (u64, u64) {
-        (self.index, self.dealt.splits)
+    /// As how many records of all one of these counts.
+    pub(super) fn records_per_own(&self) -> u64 {
+        self.dealt.records_per_own(self.index)
+    }
+
+    /// Which it is of how many, and where the runs of a round end, to be saved.
+    pub(super) fn written_down(&self) -> WrittenSplit {
+        let ends = (0..self.dealt.splits).map(|split| self.dealt.run(split).end);
+        (self.index, self.dealt.splits, ends.collect())
     }
 
     /// The end of the run at hand.
@@ -193,8 +282,8 @@ mod tests {
     /// Every place belongs to one split, whose runs come in order.
     #[test]
     fn places_are_dealt_in_runs() {
-        let dealt = Dealt { splits: 3, run_records: 4 };
-        let mut splits = Split::all(dealt);
+        let dealt = Dealt { splits: 3, run_records: 4, ends: None };
+        let mut splits = Split::all(&dealt);
         for (index, split) in splits.iter_mut().enumerate() {
             let mut next = split.turn_to(0);
             let mut made = Vec::new();
@@ -212,23 +301,45 @@ mod tests {
 
     #[test]
     fn what_was_made_is_told_by_counts() {
-        let dealt = Dealt { splits: 2, run_records: 4 };
-        let check = |dealt: Dealt, made: &[u64], expected: &[(u64, u64)]| {
+        let dealt = Dealt { splits: 2, run_records: 4, ends: None };
+        let check = |dealt: &Dealt, made: &[u64], expected: &[(u64, u64)]| {
             let places: Vec<(u64, u64)> =
                 dealt.places(made).iter().map(|range| (range.start, range.end)).collect();
             assert_eq!(places, expected, "{made:?}");
         };
-        check(dealt, &[0, 0], &[(0, 0)]);
-        check(dealt, &[8, 8], &[(0, 16)]);
-        check(dealt, &[9, 6], &[(0, 14), (16, 17)]);
-        check(dealt, &[3, 10], &[(0, 3), (4, 8), (12, 16), (20, 22)]);
-        check(Dealt::WHOLE, &[5], &[(0, 5)]);
+        check(&dealt, &[0, 0], &[(0, 0)]);
+        check(&dealt, &[8, 8], &[(0, 16)]);
+        check(&dealt, &[9, 6], &[(0, 14), (16, 17)]);
+        check(&dealt, &[3, 10], &[(0, 3), (4, 8), (12, 16), (20, 22)]);
+        check(&Dealt::WHOLE, &[5], &[(0, 5)]);
+        let skewed = Dealt { splits: 2, run_records: 4, ends: Some(Box::new([6, 8])) };
+        check(&skewed, &[0, 0], &[(0, 0)]);
+        check(&skewed, &[6, 2], &[(0, 8)]);
+        check(&skewed, &[7, 4], &[(0, 9), (14, 16)]);
+        check(&skewed, &[3, 3], &[(0, 3), (6, 8), (14, 15)]);
+    }
+
+    /// By Zipf's law and to whole records, in rounds that are as long as they were, or so long that the least has eight.
+    #[test]
+    fn splits_may_be_skewed() {
+        let ends = |splits, run_records, exponent| {
+            Dealt::in_runs(splits, run_records).skewed(exponent).ends.map(Vec::from)
+        };
+        assert_eq!(ends(3, 110, 1.0), Some(vec![180, 270, 330]));
+        assert_eq!(ends(3, 110, 0.0), Some(vec![110, 220, 330]));
+        assert_eq!(ends(2, 1, 1.0), Some(vec![16, 24]));
+        assert_eq!(ends(1, 100, 1.0), None);
+        let dealt = Dealt::in_runs(3, 110).skewed(1.0);
+        assert_eq!([0, 1, 2].map(|split| dealt.records_per_own(split)), [1, 3, 5]);
+        let mut last = Split::all(&dealt).pop().unwrap();
+        assert_eq!((last.turn_to(0), last.go_on(329), last.go_on(330)), (270, 329, 600));
+        assert_eq!(last.turn_to(650), 650, "in the middle of a run");
     }
 
     /// Who is too far ahead waits for the slowest; who has ended is waited for by nobody.
     #[test]
     fn nobody_runs_away() {
-        let mut splits = Split::all(Dealt { splits: 2, run_records: 4 });
+        let mut splits = Split::all(&Dealt { splits: 2, run_records: 4, ends: None });
         assert!(!splits[1].is_ahead());
         splits[1].turn_to(4 * AHEAD_RUNS);
         assert!(splits[1].is_ahead() && !splits[0].is_ahead());

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::testing::VecOutput;
 
+mod load;
+
 /// Its values are their own indices, and know the event time that they were made with. They are kept, or made as they are
 /// looked at.
 struct Indices<const IS_CHEAP: bool>;

@@ -10,6 +10,7 @@ use super::*;
 use crate::budget::Budget;
 use crate::marks::{Admission, RESERVED_MARKS};
 use crate::reader::{Next, SharedNext};
+use crate::stamp::Stamp;
 use crate::sync::AtomicUsize;
 
 /// Marks of the tests: `W(n)` ordinary and replaceable, `L` droppable, `E` reserved.
@@ -60,19 +61,19 @@ fn drain_text(reader: &mut Reader<u64, Rules>) -> String {
 }
 
 fn push(writer: &mut Writer<u64, Rules>, values: std::ops::Range<u64>) {
-    let mut out = writer.open(0);
+    let mut out = writer.open(Stamp::at(0));
     values.for_each(|value| out.push(value));
 }
 
 #[test]
 fn marks_stand_where_they_were_set() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    writer.mark(TestMark::W(0), 0);
+    writer.mark(TestMark::W(0), Stamp::at(0));
     push(&mut writer, 0..3);
-    writer.mark(TestMark::W(1), 0);
-    writer.mark(TestMark::L, 0);
+    writer.mark(TestMark::W(1), Stamp::at(0));
+    writer.mark(TestMark::L, Stamp::at(0));
     push(&mut writer, 3..5);
-    writer.mark(TestMark::E, 0);
+    writer.mark(TestMark::E, Stamp::at(0));
     assert_eq!(drain_text(&mut reader), "[W(0)] 0 1 2 [W(1)] [L] 3 4 [E]");
     assert_eq!(writer.cursors().pending(0), 0);
 }
@@ -81,7 +82,7 @@ fn marks_stand_where_they_were_set() {
 #[test]
 fn what_is_appended_is_published_at_once() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    let mut out = writer.open(0);
+    let mut out = writer.open(Stamp::at(0));
     out.push(1);
     out.push_if(2, false);
     out.push_if(3, true);
@@ -94,18 +95,18 @@ fn what_is_appended_is_published_at_once() {
 #[test]
 fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    assert_eq!(writer.begin(0), 8);
-    (0..3).for_each(|value| writer.append(value, 0));
+    assert_eq!(writer.begin(Stamp::at(0)), 8);
+    (0..3).for_each(|value| writer.append(value, Stamp::at(0)));
     assert_eq!(writer.room_left(), 5);
     assert!(matches!(reader.next(9), Next::Empty));
     writer.hand_over();
-    writer.mark(TestMark::W(1), 0);
+    writer.mark(TestMark::W(1), Stamp::at(0));
     push(&mut writer, 3..5);
     assert_eq!(drain_text(&mut reader), "0 1 2 [W(1)] 3 4");
-    assert_eq!(writer.begin(0), 7);
-    (5..12).for_each(|value| writer.append(value, 0));
+    assert_eq!(writer.begin(Stamp::at(0)), 7);
+    (5..12).for_each(|value| writer.append(value, Stamp::at(0)));
     assert_eq!(writer.room_left(), 0);
-    assert!(catch_unwind(AssertUnwindSafe(|| writer.append(12, 0))).is_err(), "there is no room");
+    assert!(catch_unwind(AssertUnwindSafe(|| writer.append(12, Stamp::at(0)))).is_err(), "there is no room");
     writer.hand_over();
     assert_eq!(drain_text(&mut reader), "5 6 7 8 9 10 11");
 }
@@ -115,18 +116,21 @@ fn what_is_appended_by_turns_is_published_when_it_is_handed_over() {
 #[test]
 fn a_full_mark_ring_holds_back_drops_and_reserves() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 2)).unwrap();
-    writer.mark(TestMark::W(1), 0);
-    writer.mark(TestMark::W(2), 0);
-    writer.mark(TestMark::L, 0);
+    writer.mark(TestMark::W(1), Stamp::at(0));
+    writer.mark(TestMark::W(2), Stamp::at(0));
+    writer.mark(TestMark::L, Stamp::at(0));
     assert_eq!(writer.cursors().marks_dropped(), 1);
-    writer.mark(TestMark::E, 0);
+    writer.mark(TestMark::E, Stamp::at(0));
     assert!(!writer.is_held());
-    writer.mark(TestMark::W(3), 0);
+    writer.mark(TestMark::W(3), Stamp::at(0));
     assert!(writer.is_held());
     assert_eq!(writer.room(), 0);
     assert!(!writer.cursors().has_room());
-    writer.mark(TestMark::W(4), 0);
-    assert!(catch_unwind(AssertUnwindSafe(|| writer.open(0).push(9))).is_err(), "records may not overtake");
+    writer.mark(TestMark::W(4), Stamp::at(0));
+    assert!(
+        catch_unwind(AssertUnwindSafe(|| writer.open(Stamp::at(0)).push(9))).is_err(),
+        "records may not overtake"
+    );
     assert_eq!(drain_text(&mut reader), "[W(1)] [W(2)] [E]");
     assert!(writer.cursors().has_room());
     push(&mut writer, 0..1);
@@ -136,9 +140,9 @@ fn a_full_mark_ring_holds_back_drops_and_reserves() {
 #[test]
 fn reserved_slots_outlast_a_full_ring() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(4, 2, 2, 1)).unwrap();
-    (0..1 + RESERVED_MARKS).for_each(|_| writer.mark(TestMark::E, 0));
+    (0..1 + RESERVED_MARKS).for_each(|_| writer.mark(TestMark::E, Stamp::at(0)));
     assert!(!writer.is_held());
-    writer.mark(TestMark::E, 0);
+    writer.mark(TestMark::E, Stamp::at(0));
     assert!(writer.is_held());
     assert_eq!(drain_text(&mut reader).matches('E').count(), 5);
     assert!(!writer.is_held());
@@ -202,13 +206,13 @@ fn growth_that_the_budget_refuses_is_asked_for_again() {
 #[test]
 fn the_head_stamp_is_that_of_the_oldest_unread_block() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    writer.open(10).push(0);
-    writer.open(11).push(1);
-    writer.open(12).push(2);
-    assert_eq!(writer.cursors().head_stamp(0), 10);
+    writer.open(Stamp::at(10)).push(0);
+    writer.open(Stamp::at(11)).push(1);
+    writer.open(Stamp::at(12)).push(2);
+    assert_eq!(writer.cursors().head_stamp(0).came, 10);
     drain_text(&mut reader);
-    writer.open(13).push(3);
-    assert_eq!(writer.cursors().head_stamp(0), 13, "the edge was empty, so its head is new");
+    writer.open(Stamp::at(13)).push(3);
+    assert_eq!(writer.cursors().head_stamp(0).came, 13, "the edge was empty, so its head is new");
 }
 
 /// Each reader of a shared edge sees everything; the slowest holds the blocks; values are dropped once.
@@ -228,7 +232,7 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
         _ => 0,
     };
     for _ in 0..2 {
-        writer.open(0).push(Arc::clone(&token));
+        writer.open(Stamp::at(0)).push(Arc::clone(&token));
     }
     assert_eq!((take(&mut fast), take(&mut fast), take(&mut fast)), (1, 1, 0));
     assert_eq!(writer.room(), 0, "the slow reader has seen nothing");
@@ -237,7 +241,7 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
     assert_eq!(Arc::strong_count(&token), 2, "the recycled block's value was dropped");
     drop(slow);
     assert_eq!(writer.room(), 2, "a reader that is gone holds nothing");
-    writer.open(0).push(Arc::clone(&token));
+    writer.open(Stamp::at(0)).push(Arc::clone(&token));
     drop(writer);
     assert_eq!(take(&mut fast), 1);
     drop(fast);
@@ -249,7 +253,7 @@ fn shared_edges_lend_and_wait_for_the_slowest() {
 fn a_panic_while_taking_drops_nothing_twice() {
     let tokens: Vec<Arc<()>> = (0..6).map(|_| Arc::new(())).collect();
     let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(4, 2, 2, 8)).unwrap();
-    let mut out = writer.open(0);
+    let mut out = writer.open(Stamp::at(0));
     tokens.iter().for_each(|token| out.push(Arc::clone(token)));
     drop(out);
     let taken = catch_unwind(AssertUnwindSafe(|| {
@@ -270,11 +274,11 @@ fn a_panic_while_taking_drops_nothing_twice() {
 fn a_writer_whose_reader_is_gone_drops_what_it_appends() {
     let token = Arc::new(());
     let (mut writer, reader) = edge::<Arc<()>, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
-    writer.open(0).push(Arc::clone(&token));
+    writer.open(Stamp::at(0)).push(Arc::clone(&token));
     drop(reader);
     for _ in 0..20 {
         assert!(writer.room() > 0);
-        writer.open(0).push(Arc::clone(&token));
+        writer.open(Stamp::at(0)).push(Arc::clone(&token));
     }
     assert!(Arc::strong_count(&token) <= 1 + 4, "at most what two chunks hold");
     drop(writer);
@@ -285,7 +289,7 @@ fn a_writer_whose_reader_is_gone_drops_what_it_appends() {
 fn selections_take_what_they_name_and_drop_the_rest() {
     let tokens: Vec<Arc<()>> = (0..5).map(|_| Arc::new(())).collect();
     let (mut writer, mut reader) = edge::<Arc<()>, Rules>(&pool(), options(8, 1, 2, 8)).unwrap();
-    let mut out = writer.open(0);
+    let mut out = writer.open(Stamp::at(0));
     tokens.iter().for_each(|token| out.push(Arc::clone(token)));
     drop(out);
     let mut kept = Vec::new();
@@ -340,7 +344,7 @@ proptest! {
         for step in steps {
             match step {
                 Step::Push(count) => {
-                    let mut out = writer.open(0);
+                    let mut out = writer.open(Stamp::at(0));
                     for _ in 0..count.min(out.room() as u64) {
                         out.push(next);
                         oracle.push_back(Item::Value(next));
@@ -348,9 +352,9 @@ proptest! {
                     }
                 }
                 Step::Append(count) => {
-                    let room = writer.begin(0);
+                    let room = writer.begin(Stamp::at(0));
                     for left in (room - count.min(room as u64) as usize..room).rev() {
-                        writer.append(next, 0);
+                        writer.append(next, Stamp::at(0));
                         prop_assert_eq!(writer.room_left(), left);
                         oracle.push_back(Item::Value(next));
                         next += 1;
@@ -359,7 +363,7 @@ proptest! {
                 }
                 Step::Mark => {
                     if !writer.is_held() {
-                        writer.mark(TestMark::W(next), 0);
+                        writer.mark(TestMark::W(next), Stamp::at(0));
                         oracle.push_back(Item::Mark(TestMark::W(next)));
                     }
                 }
@@ -396,13 +400,13 @@ fn a_block_begun_for_nothing_is_not_lost() {
     let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 1, 2, 8)).unwrap();
     for value in 0..100 {
         {
-            let mut out = writer.open(0);
+            let mut out = writer.open(Stamp::at(0));
             out.push(2 * value);
             out.push(2 * value + 1);
             // The block is full: this begins another.
             out.push_if(9, false);
         }
-        assert_eq!(writer.open(0).make_ready(7), 2);
+        assert_eq!(writer.open(Stamp::at(0)).make_ready(7), 2);
         assert!(writer.cursors().has_room() && writer.room() == 2, "round {value}");
         assert_eq!(drain_text(&mut reader), format!("{} {}", 2 * value, 2 * value + 1));
     }
@@ -424,17 +428,17 @@ impl Drop for Counted {
 #[test]
 fn what_is_forgotten_is_lost_and_never_seen_twice() {
     let (mut writer, mut reader) = edge::<Counted, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
-    let mut out = writer.open(0);
+    let mut out = writer.open(Stamp::at(0));
     (0..3).for_each(|_| out.push(Counted));
     std::mem::forget(out);
-    drop(writer.open(0));
+    drop(writer.open(Stamp::at(0)));
     assert_eq!(writer.cursors().pending(0), 2, "the third lay in the block that was begun");
     let Next::Values(mut run) = reader.next(9) else { unreachable!() };
     let mut kept = Vec::new();
     run.take_each(2, |value| kept.push(value));
     std::mem::forget(run);
     assert!(matches!(reader.next(9), Next::Empty));
-    writer.open(0).push(Counted);
+    writer.open(Stamp::at(0)).push(Counted);
     let Next::Values(run) = reader.next(9) else { unreachable!() };
     assert_eq!(run.remaining(), 1);
     drop(run);
@@ -457,7 +461,7 @@ fn cursors_tell_the_chunks_that_are_owned() {
     assert_eq!(owned(), (2, 2 * chunk_bytes));
     let mut value = 0;
     while cursors.chunks() < 3 {
-        let mut open = writer.open(0);
+        let mut open = writer.open(Stamp::at(0));
         while open.room() > 0 {
             open.push(value);
             value += 1;
@@ -481,7 +485,7 @@ fn recycle(blocks: u64, homes: Option<(usize, usize)>) -> (u64, u64, usize) {
     }
     let mut places = std::collections::BTreeSet::new();
     for block in 0..blocks {
-        writer.open(0).push([block; 512]);
+        writer.open(Stamp::at(0)).push([block; 512]);
         pool.grow_step();
         if let Next::Values(mut run) = reader.next(usize::MAX) {
             places.insert(run.inspect(0, |value| std::ptr::from_ref(value).addr()));

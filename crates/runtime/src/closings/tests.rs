@@ -5,6 +5,7 @@
 use thalweg_model::{Mark, Record, Sink, TumblingWindows, VirtualClock};
 
 use super::*;
+use crate::arrival::at;
 use crate::exit::{Exit, SinkExit};
 
 struct Nowhere;
@@ -21,7 +22,7 @@ fn windows() -> Horizon {
 
 /// The number, mean and maximum of output delays, the latter in microseconds.
 fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: Option<(u64, f64, u64)>) {
-    let delivered = Delivered::new(horizon);
+    let delivered = Delivered::new(horizon, None);
     let mut sources: Vec<_> = (0..sources).map(|_| Ingestion::new(Arc::clone(&delivered))).collect();
     let mut sinks: Vec<_> = (0..sinks).map(|_| SinkExit::new(Nowhere, Arc::clone(&delivered))).collect();
     for (word, micros) in input.split_whitespace().zip(1..) {
@@ -32,7 +33,7 @@ fn check(horizon: Horizon, [sources, sinks]: [usize; 2], input: &str, expected: 
         if who >= "s" {
             let clock = VirtualClock::starting_at(now);
             let sink = &mut sinks[letter - usize::from(b's')];
-            Exit::<i64>::mark(sink, Mark::Watermark(watermark()), now, &clock).unwrap();
+            Exit::<i64>::mark(sink, Mark::Watermark(watermark()), at(now), &clock).unwrap();
         } else if what == "-" {
             sources[letter - usize::from(b'a')].note_away(now);
         } else {
@@ -78,7 +79,7 @@ fn sources_that_are_away_are_left_out() {
 fn what_closes_follows_from_the_horizon() {
     check(Horizon::NONE, [1, 1], "a3 a12 a40 s40", None);
     check(Horizon::EVERYWHERE, [1, 1], "a3 a12 a40 s40", None);
-    let delivered = Delivered::new(Horizon::EVERYWHERE);
+    let delivered = Delivered::new(Horizon::EVERYWHERE, None);
     let mut source = Ingestion::new(Arc::clone(&delivered));
     for millis in 0..5_u64 {
         for micros in 0..10 {
@@ -96,7 +97,7 @@ fn what_closes_follows_from_the_horizon() {
 
 #[test]
 fn closings_on_their_way_are_bounded() {
-    let delivered = Delivered::new(windows());
+    let delivered = Delivered::new(windows(), None);
     let mut source = Ingestion::new(Arc::clone(&delivered));
     for tens in 0..1_000 {
         source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO);

@@ -18,6 +18,7 @@ use crate::query::QueryState;
 
 mod diamond;
 mod metrics;
+mod threads;
 
 /// Writes what arrives: values, and marks in brackets.
 #[derive(Clone, Default)]
@@ -187,7 +188,7 @@ fn homes_are_those_of_the_graph() {
     graph.operator("sink", second_entry, Repeat::new(1), SinkPlan(Seen::default()));
     stepped.engine.submit(graph).unwrap();
     let homes = [(Some(7), true, true), (Some(3), false, true), (None, false, false)];
-    assert_eq!(stepped.engine.executor.homes(3), homes);
+    assert_eq!(stepped.workers[0].executor().homes(3), homes);
 }
 
 /// Emission beyond the room of any edge, record by record and at marks, through full mark rings: everything

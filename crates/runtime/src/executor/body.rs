@@ -4,16 +4,19 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use thalweg_memory::Reservation;
+use thalweg_memory::{Pool, Reservation};
 use thalweg_model::{Fault, ProcessingTime};
-use thalweg_scheduling::OperatorId;
+use thalweg_scheduling::{OperatorId, Rank};
 
+use super::Runs;
+use crate::driver::Driver;
 use crate::error::QueryError;
+use crate::graph::BuiltTask;
 use crate::lender::StateLender;
 use crate::meter::{Meter, Standing, TaskState};
-use crate::query::TaskOfQuery;
+use crate::query::{QueryShared, TaskOfQuery};
 use crate::stuck::Barren;
-use crate::task::{Probe, Quantum, Reach, StepReport, Task};
+use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
 /// A task with all that the worker which runs it needs.
 pub(crate) struct TaskBody {
@@ -26,27 +29,27 @@ pub(crate) struct TaskBody {
     /// Pays for the state and buffers of the task.
     pub(crate) state: Reservation,
     /// Who writes what it reads, and who reads what it writes.
-    pub(super) upstream: Box<[OperatorId]>,
-    pub(super) downstream: Box<[OperatorId]>,
+    pub(crate) upstream: Box<[OperatorId]>,
+    pub(crate) downstream: Box<[OperatorId]>,
     /// Those to whom it matters what becomes of epochs that it writes or reads.
-    pub(super) further: Box<[OperatorId]>,
+    pub(crate) further: Box<[OperatorId]>,
     /// Who else writes the containers that it writes.
-    pub(super) peers: Box<[OperatorId]>,
-    pub(super) stands: TaskState,
-    pub(super) stands_since: ProcessingTime,
+    pub(crate) peers: Box<[OperatorId]>,
+    stands: TaskState,
+    stands_since: ProcessingTime,
     /// The most records that a run takes, or puts out if it is a source.
-    pub(super) run_records: u32,
+    pub(crate) run_records: u32,
     /// What it may take at least if that does not take long, whatever the policy allows, so that it fills a block before it
     /// hands it over.
     pub(super) bundle_records: u32,
     /// Whether its results come in their own time, so that it may run for nothing.
-    pub(super) is_deferred: bool,
-    pub(super) barren: Barren,
+    is_deferred: bool,
+    barren: Barren,
     /// How far its edges were when it was last given to a worker.
-    pub(super) reach: Reach,
+    pub(crate) reach: Reach,
     /// As last ranked.
     pub(super) word: u64,
-    pub(super) quantum: Quantum,
+    pub(crate) quantum: Quantum,
     /// Last, so that the query hears of the end of a task when all of it is gone.
     pub(crate) query: TaskOfQuery,
 }
@@ -54,7 +57,6 @@ pub(crate) struct TaskBody {
 /// A task that a worker has been given.
 pub(crate) struct Claim {
     pub(crate) body: Box<TaskBody>,
-    pub(crate) quantum: Quantum,
 }
 
 /// A run that has ended.
@@ -70,9 +72,75 @@ pub(crate) enum Outcome {
     Failed(Box<QueryError>),
 }
 
+/// What a task that comes in gets besides what was built.
+pub(crate) struct Entrance<'a> {
+    pub(crate) driver: &'a Arc<dyn Driver>,
+    pub(crate) pool: &'a Pool,
+    pub(crate) runs: Runs,
+    pub(crate) query: &'a Arc<QueryShared>,
+    /// The places of all tasks of the query.
+    pub(crate) ids: &'a [OperatorId],
+    pub(crate) now: ProcessingTime,
+}
+
 impl TaskBody {
+    /// A task of a query that comes in, at its place; whoever drives it is told where it is.
+    pub(crate) fn new(
+        built: BuiltTask,
+        operator: OperatorId,
+        meter: Arc<Meter>,
+        entrance: &Entrance<'_>,
+    ) -> Box<Self> {
+        let BuiltTask { name, task, lender, waker, probe, upstream, downstream, further, peers, .. } = built;
+        let Entrance { driver, pool, runs, query, ids, now } = *entrance;
+        let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
+        probe.name_writer(operator.0);
+        waker.settle(Arc::downgrade(driver), operator);
+        let is_deferred = task.is_deferred();
+        Box::new(TaskBody {
+            name,
+            operator,
+            task,
+            meter,
+            lender,
+            state: pool.budget().reserve(0).expect("nothing always fits"),
+            upstream: by_id(upstream),
+            downstream: by_id(downstream),
+            further: by_id(further),
+            peers: by_id(peers),
+            stands: TaskState::Idle,
+            stands_since: now,
+            run_records: run_records(&probe, runs.bytes_max),
+            bundle_records: bundle_records(&probe),
+            word: Rank::unranked_word(operator.0),
+            quantum: Quantum { records: 1, made_records: 1 },
+            is_deferred,
+            barren: Barren::default(),
+            reach: probe.no_reach(),
+            probe,
+            query: TaskOfQuery(Arc::clone(query)),
+        })
+    }
+
+    /// Takes note of a run that changed this for others, and of what it took; answers whether the task is stuck.
+    pub(crate) fn note_run(&mut self, changes: Changes, records_in: u64, now: ProcessingTime) -> bool {
+        // A source that is polled has nothing to say sometimes.
+        // Neither has one that is woken: wakers may be called for nothing.
+        let is_free = self.probe.is_source() || self.is_deferred;
+        let had_effect =
+            changes.wrote || changes.closed || records_in > 0 || self.probe.has_read(&self.reach) || is_free;
+        self.barren.note_run(had_effect, now)
+    }
+
+    /// What ends the query of a task that is stuck.
+    #[cold]
+    pub(crate) fn stuck_error(&self) -> QueryError {
+        let waits_for = self.query.waits_for(&self.probe);
+        QueryError::Stuck { operator: self.name.clone(), waits_for }
+    }
+
     /// How it stands: whether it has something to do, and could do it.
-    pub(super) fn look(&self, now: ProcessingTime) -> Standing {
+    pub(crate) fn look(&self, now: ProcessingTime) -> Standing {
         if self.query.is_paused() {
             return Standing::Idle { due: ProcessingTime::NEVER };
         }
@@ -86,7 +154,7 @@ impl TaskBody {
 
     /// Takes note of how it stands from now on; what was before is counted when it changes.
     #[inline]
-    pub(super) fn note_state(&mut self, stands: TaskState, now: ProcessingTime) {
+    pub(crate) fn note_state(&mut self, stands: TaskState, now: ProcessingTime) {
         if stands != self.stands {
             self.meter.note_state(self.stands, now.nanos_since(self.stands_since), stands, now);
             (self.stands, self.stands_since) = (stands, now);
@@ -95,7 +163,7 @@ impl TaskBody {
 
     /// Takes note that its part is over, and what it held is on its way out. Where an engine is closed there is no
     /// instant: then it has ended when it was last heard of.
-    pub(super) fn note_ended(&mut self, now: ProcessingTime) {
+    pub(crate) fn note_ended(&mut self, now: ProcessingTime) {
         self.note_state(TaskState::Ended, now.max(self.stands_since));
         self.meter.note_held(0);
     }
@@ -103,6 +171,20 @@ impl TaskBody {
     pub(crate) fn connector_error(&self, fault: Fault) -> QueryError {
         QueryError::Connector { operator: self.name.clone(), fault }
     }
+}
+
+/// The most records that a run of a task takes, or puts out if it is a source.
+fn run_records(probe: &Probe, bytes_max: u64) -> u32 {
+    let inputs = probe.inputs.iter().filter_map(Inlet::slot_bytes).max();
+    let slot_bytes = inputs.or_else(|| probe.outputs.iter().filter_map(Outlet::slot_bytes).max());
+    let records = slot_bytes.map_or(u64::MAX, |slot_bytes| (bytes_max / slot_bytes).max(1));
+    u32::try_from(records).unwrap_or(u32::MAX)
+}
+
+/// Records of the largest block that a task deposits; 0 if it deposits none.
+fn bundle_records(probe: &Probe) -> u32 {
+    let records = probe.outputs.iter().filter_map(Outlet::bundle_records).max().unwrap_or(0);
+    u32::try_from(records).unwrap_or(u32::MAX)
 }
 
 /// Drops what may run user code, without a lock. A panic ends here; and one whose payload panics when it is dropped

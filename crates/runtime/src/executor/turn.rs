@@ -13,7 +13,7 @@ use crate::board::{Least, NOTHING};
 use crate::error::QueryError;
 use crate::meter::{Standing, TaskState};
 use crate::query::QueryShared;
-use crate::ranker::{Note, ROUND_NS, Ranker};
+use crate::ranker::{Memory, Note, ROUND_NS, Ranker};
 use crate::task::{Changes, Quantum, StepReport};
 
 /// Ready tasks that turn out to be held by others before a worker gives up for this time. It then looks whether to sleep,
@@ -95,11 +95,12 @@ impl Turn<'_> {
 
     /// Takes a task back from the worker that ran it, and calls those to which its run makes a difference.
     pub(super) fn complete(&mut self, done: Done) {
-        let Done { claim: Claim { mut body, .. }, started, outcome } = done;
+        let Done { claim: Claim { mut body }, started, outcome } = done;
         // SeqCst: what the run has published comes before the looks at batons and cursors below. Whoever puts a task to
         // rest has such a fence before his last look; of the two, one sees the other.
         fence(Ordering::SeqCst);
-        let Changes { wrote, closed, freed, gave_back } = body.probe.changes_since(&body.reach);
+        let changes = body.probe.changes_since(&body.reach);
+        let Changes { wrote, closed, freed, gave_back } = changes;
         if wrote {
             for place in 0..body.downstream.len() {
                 // What it is to read lies in this core's cache.
@@ -117,15 +118,19 @@ impl Turn<'_> {
             (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));
         }
         match outcome {
-            Outcome::Ran(StepReport { records_in, records_out, ended: false }) => {
-                let (operator, query, ended) = (body.operator, body.query.id, self.now);
-                self.tell(Note::Ran(Completion { operator, query, started, ended, records_in, records_out }));
-                // A source that is polled has nothing to say sometimes.
-                // Neither has one that is woken: wakers may be called for nothing.
-                let is_free = body.probe.is_source() || body.is_deferred;
-                let had_effect =
-                    wrote || closed || records_in > 0 || body.probe.has_read(&body.reach) || is_free;
-                if body.barren.note_run(had_effect, self.now) {
+            Outcome::Ran(StepReport { records_in, records_out, watermark, ended: false }) => {
+                let worker = self.bench.as_ref().map_or(0, |bench| bench.worker);
+                self.tell(Note::Ran(Completion {
+                    operator: body.operator,
+                    query: body.query.id,
+                    worker: u32::try_from(worker).expect("the number of workers is bounded"),
+                    started,
+                    ended: self.now,
+                    records_in,
+                    records_out,
+                    watermark,
+                }));
+                if body.note_run(changes, records_in, self.now) {
                     return self.give_up(body);
                 }
                 self.put(body);
@@ -144,8 +149,7 @@ impl Turn<'_> {
     #[cold]
     fn give_up(&mut self, body: Box<TaskBody>) {
         let query = Arc::clone(&body.query);
-        let waits_for = query.waits_for(&body.probe);
-        let error = QueryError::Stuck { operator: body.name.clone(), waits_for };
+        let error = body.stuck_error();
         self.bury(body);
         self.fail(&query, error);
     }
@@ -282,11 +286,12 @@ impl Turn<'_> {
 
     /// A round: the policy prepares, and all that is ready, or waits for a round, is ranked anew.
     pub(super) fn round(&mut self) {
-        let Executor { batons, clock, next_round_ns, holds_back, .. } = self.executor;
+        let Executor { batons, clock, next_round_ns, holds_back, pool, .. } = self.executor;
         let Some(ranker) = &mut self.ranker else { return };
         // Nobody else begins one meanwhile.
         next_round_ns.store(self.now.plus_nanos(ROUND_NS).as_nanos(), Ordering::Relaxed);
-        ranker.prepare(self.now, |operator| batons[operator.0 as usize].is_held());
+        let memory = Memory::of(pool);
+        ranker.prepare(self.now, memory, |operator| batons[operator.0 as usize].is_held());
         let (places, takes_idle) = (ranker.places(), !ranker.conserves_work());
         holds_back.store(false, Ordering::Relaxed);
         for baton in &batons[..places] {
@@ -371,7 +376,7 @@ impl Turn<'_> {
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
-            let made_records = self.executor.block_records.saturating_mul(BLOCKS_MADE).max(records);
+            let made_records = self.executor.runs.block_records.saturating_mul(BLOCKS_MADE).max(records);
             body.quantum =
                 Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
         }
@@ -384,7 +389,7 @@ impl Turn<'_> {
         }
         self.share_work(&body, cost_ns);
         body.probe.note_reach(&mut body.reach);
-        Claim { quantum: body.quantum, body }
+        Claim { body }
     }
 
     /// Wakes a sleeper if more is left to do than waking costs.

@@ -7,9 +7,11 @@
 //! A writer that was idle is no longer when it writes again, whoever its records go to: so all are told, by its last watermark,
 //! that it is back.
 
-use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, ProcessingTime, Record};
+use thalweg_memory::Stamp;
+use thalweg_model::{Addressed, Clock, EventTime, Fault, Mark, Output, Record};
 
 use super::Exit;
+use crate::arrival::Arrival;
 use crate::edge::Writer;
 
 /// Several edges as an exit.
@@ -19,8 +21,8 @@ pub struct ToAddressed<T: Send + 'static> {
     rest: Rest,
     /// The last that was set.
     watermark: EventTime,
-    /// When what was written last came in.
-    stamp: u64,
+    /// What is said of what was written last.
+    stamp: Stamp,
 }
 
 /// Whether the writer is idle.
@@ -37,12 +39,12 @@ enum Rest {
 impl<T: Send + 'static> ToAddressed<T> {
     pub(crate) fn new(lanes: Box<[Writer<T>]>) -> Self {
         assert!(!lanes.is_empty(), "records go somewhere");
-        ToAddressed { lanes, rest: Rest::None, watermark: EventTime::MIN, stamp: 0 }
+        ToAddressed { lanes, rest: Rest::None, watermark: EventTime::MIN, stamp: Stamp::default() }
     }
 }
 
 impl<T: Send + 'static> ToAddressed<T> {
-    fn mark_all(&mut self, mark: Mark, stamp: u64) {
+    fn mark_all(&mut self, mark: Mark, stamp: Stamp) {
         match mark {
             Mark::Watermark(watermark) => (self.rest, self.watermark) = (Rest::None, watermark),
             Mark::Idle => self.rest = Rest::Idle,
@@ -58,7 +60,7 @@ pub struct AddressedOutput<'a, T: Send + 'static> {
     rest: &'a mut Rest,
     /// So many find room, wherever they go.
     room: usize,
-    stamp: u64,
+    stamp: Stamp,
 }
 
 impl<T: Send + 'static> Output<Addressed<T>> for AddressedOutput<'_, T> {
@@ -98,8 +100,8 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
     type Output<'a> = AddressedOutput<'a, T>;
 
     #[inline]
-    fn open(&mut self, now: ProcessingTime) -> AddressedOutput<'_, T> {
-        let stamp = now.as_nanos();
+    fn open(&mut self, arrival: Arrival) -> AddressedOutput<'_, T> {
+        let stamp = arrival.stamp();
         self.stamp = stamp;
         let room = self.lanes.iter_mut().map(|lane| lane.begin(stamp)).min().unwrap_or(0);
         AddressedOutput { lanes: &mut self.lanes, rest: &mut self.rest, room, stamp }
@@ -118,8 +120,8 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
         are_ready
     }
 
-    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
-        self.mark_all(mark, now.as_nanos());
+    fn mark(&mut self, mark: Mark, arrival: Arrival, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.mark_all(mark, arrival.stamp());
         Ok(())
     }
 
@@ -139,9 +141,10 @@ impl<T: Send + 'static> Exit<Addressed<T>> for ToAddressed<T> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use thalweg_memory::{BlockShape, Budget, EdgeOptions, Next, Pool};
-    use thalweg_model::{EventTime, VirtualClock};
+    use thalweg_model::{EventTime, ProcessingTime, VirtualClock};
 
     use super::*;
+    use crate::arrival::at;
     use crate::edge::{EdgeMarks, Reader};
 
     /// Edges of four records each, and their other ends.
@@ -156,7 +159,7 @@ mod tests {
 
     /// Pushes values while there is room; each says itself to which of two readers it goes.
     fn push(exit: &mut ToAddressed<u64>, values: &[u64]) -> usize {
-        let mut output = exit.open(ProcessingTime::ZERO);
+        let mut output = exit.open(at(ProcessingTime::ZERO));
         let mut pushed = 0;
         for &value in values {
             if output.room() == 0 {
@@ -186,7 +189,7 @@ mod tests {
 
     fn watermark(exit: &mut ToAddressed<u64>, micros: i64) {
         let mark = Mark::Watermark(EventTime::from_micros(micros));
-        exit.mark(mark, ProcessingTime::ZERO, &VirtualClock::default()).unwrap();
+        exit.mark(mark, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
     }
 
     #[test]
@@ -217,7 +220,7 @@ mod tests {
     fn all_are_told_that_the_writer_is_back() {
         let (mut exit, mut readers) = exit(2);
         let mut idle = |exit: &mut ToAddressed<u64>| {
-            exit.mark(Mark::Idle, ProcessingTime::ZERO, &VirtualClock::default()).unwrap();
+            exit.mark(Mark::Idle, at(ProcessingTime::ZERO), &VirtualClock::default()).unwrap();
             readers.iter_mut().map(read).collect::<Vec<_>>()
         };
         assert_eq!(idle(&mut exit), ["W", "W"]);

@@ -5,6 +5,7 @@ use thalweg_memory::{Block, Depot, Stock};
 use thalweg_model::{Clock, EventTime, Fault, Mark, ProcessingTime, Record};
 
 use super::Exit;
+use crate::arrival::Arrival;
 use crate::edge::BlockOutput;
 use crate::epochs::{Bundle, Deposit, Origin, Standing};
 
@@ -105,8 +106,8 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
     }
 
     #[inline]
-    fn open(&mut self, now: ProcessingTime) -> BlockOutput<'_, T> {
-        self.now = now;
+    fn open(&mut self, arrival: Arrival) -> BlockOutput<'_, T> {
+        self.now = arrival.now;
         BlockOutput(self.stock.open(self.worker))
     }
 
@@ -118,8 +119,8 @@ impl<T: Send + 'static> Exit<T> for ToContainers<T> {
         self.standing.due
     }
 
-    fn mark(&mut self, mark: Mark, now: ProcessingTime, _clock: &dyn Clock) -> Result<(), Fault> {
-        self.now = now;
+    fn mark(&mut self, mark: Mark, arrival: Arrival, _clock: &dyn Clock) -> Result<(), Fault> {
+        self.now = arrival.now;
         match (mark, &self.epochs) {
             (Mark::Watermark(watermark), _) if watermark < self.standing.due => {}
             (Mark::Latency(intended), _) => self.mark_latency(intended),

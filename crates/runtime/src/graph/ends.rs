@@ -5,16 +5,16 @@ use std::sync::Arc;
 
 use thalweg_memory::edge::EdgeError;
 use thalweg_memory::sync::Mutex;
-use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool};
+use thalweg_memory::{Block, BlockShape, Cursors, Depot, EdgeOptions, Pool, QueueOptions};
 use thalweg_model::{Addressed, Either, Horizon, Record, Sink};
 
 use super::Graph;
 use super::stage::Opening;
-use crate::edge::{EdgeMarks, Reader, SharedReader, Writer};
+use crate::edge::{EdgeMarks, QueueReader, QueueWriter, Reader, SharedReader, Writer};
 use crate::epochs::{Carrier, Containers, Deposit, FanOut, Ledger, NoCarrier, Origin, Share};
-use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToAddressed, ToContainers, ToEdge, ToEdges};
+use crate::exit::{Delivered, Epochs, Exit, SinkExit, ToAddressed, ToContainers, ToEdge, ToEdges, ToQueue};
 use crate::limits::EdgeLimits;
-use crate::ports::{Lent, Many, Ports, Sided, Taken, United};
+use crate::ports::{Lent, Many, Ports, Queued, Sided, Taken, United};
 
 /// Takes what an end was given when its edge was opened.
 pub(super) type Opened<T> = Arc<Mutex<Option<T>>>;
@@ -72,11 +72,47 @@ impl<T: Send + 'static> Feed<T> {
     }
 }
 
+/// What an ordered edge is to be made of.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum EdgeMaking {
+    Blocks(EdgeLimits),
+    Queue(QueueOptions),
+}
+
 /// An edge that can be opened once the graph has passed its checks.
 pub(super) trait OpenEdge: Send {
     /// Opens it for so many readers.
-    fn open(&self, pool: &Arc<Pool>, limits: EdgeLimits, readers: usize) -> Result<Arc<Cursors>, EdgeError>;
+    fn open(&self, pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<Arc<Cursors>, EdgeError>;
 }
+
+/// An end of blocks or of a queue: which it is was decided when the edge was opened, and is known again where its task is
+/// built.
+pub enum End<B, Q> {
+    /// Of blocks.
+    Blocks(B),
+    /// Of a queue.
+    Queue(Q),
+}
+
+impl<B, Q> End<B, Q> {
+    fn blocks(self) -> B {
+        match self {
+            End::Blocks(end) => end,
+            End::Queue(_) => unreachable!("all edges of a query are made of the same"),
+        }
+    }
+
+    fn queue(self) -> Q {
+        match self {
+            End::Queue(end) => end,
+            End::Blocks(_) => unreachable!("all edges of a query are made of the same"),
+        }
+    }
+}
+
+pub(super) type WriteEnd<T> = End<Writer<T>, QueueWriter<T>>;
+pub(super) type ReadEnd<T> = End<Reader<T>, QueueReader<T>>;
+pub(super) type SharedReadEnd<T> = End<SharedReader<T>, QueueReader<T>>;
 
 fn options(limits: EdgeLimits) -> EdgeOptions {
     let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
@@ -85,14 +121,24 @@ fn options(limits: EdgeLimits) -> EdgeOptions {
 
 /// Both ends of an edge with one reader.
 pub(super) struct OwnEnds<T: Send + 'static> {
-    pub(super) writer: Opened<Writer<T>>,
-    pub(super) reader: Opened<Reader<T>>,
+    pub(super) writer: Opened<WriteEnd<T>>,
+    pub(super) reader: Opened<ReadEnd<T>>,
 }
 
 impl<T: Send + 'static> OpenEdge for OwnEnds<T> {
-    fn open(&self, pool: &Arc<Pool>, limits: EdgeLimits, _readers: usize) -> Result<Arc<Cursors>, EdgeError> {
-        let (writer, reader) = thalweg_memory::edge::<_, EdgeMarks>(pool, options(limits))?;
-        let cursors = Arc::clone(reader.cursors());
+    fn open(&self, pool: &Arc<Pool>, making: EdgeMaking, _readers: usize) -> Result<Arc<Cursors>, EdgeError> {
+        let (writer, reader, cursors) = match making {
+            EdgeMaking::Blocks(limits) => {
+                let (writer, reader) = thalweg_memory::edge::<_, EdgeMarks>(pool, options(limits))?;
+                let cursors = Arc::clone(reader.cursors());
+                (End::Blocks(writer), End::Blocks(reader), cursors)
+            }
+            EdgeMaking::Queue(options) => {
+                let (writer, reader) = thalweg_memory::queue::<_, EdgeMarks>(pool.budget(), options)?;
+                let cursors = Arc::clone(reader.cursors());
+                (End::Queue(writer), End::Queue(reader), cursors)
+            }
+        };
         *self.writer.lock() = Some(writer);
         *self.reader.lock() = Some(reader);
         Ok(cursors)
@@ -101,16 +147,30 @@ impl<T: Send + 'static> OpenEdge for OwnEnds<T> {
 
 /// The ends of an edge with several readers.
 pub(super) struct SharedEnds<T: Send + Sync + 'static> {
-    pub(super) writer: Opened<Writer<T>>,
-    pub(super) readers: Arc<Mutex<Vec<Option<SharedReader<T>>>>>,
+    pub(super) writer: Opened<WriteEnd<T>>,
+    pub(super) readers: Arc<Mutex<Vec<Option<SharedReadEnd<T>>>>>,
 }
 
-impl<T: Send + Sync + 'static> OpenEdge for SharedEnds<T> {
-    fn open(&self, pool: &Arc<Pool>, limits: EdgeLimits, readers: usize) -> Result<Arc<Cursors>, EdgeError> {
-        let (writer, readers) = thalweg_memory::shared_edge::<_, EdgeMarks>(pool, options(limits), readers)?;
-        let cursors = Arc::clone(readers[0].cursors());
+impl<T: Clone + Send + Sync + 'static> OpenEdge for SharedEnds<T> {
+    fn open(&self, pool: &Arc<Pool>, making: EdgeMaking, readers: usize) -> Result<Arc<Cursors>, EdgeError> {
+        let (writer, readers, cursors) = match making {
+            EdgeMaking::Blocks(limits) => {
+                let ends = thalweg_memory::shared_edge::<_, EdgeMarks>(pool, options(limits), readers)?;
+                let (writer, readers) = ends;
+                let cursors = Arc::clone(readers[0].cursors());
+                let readers: Vec<_> = readers.into_iter().map(End::Blocks).map(Some).collect();
+                (End::Blocks(writer), readers, cursors)
+            }
+            EdgeMaking::Queue(options) => {
+                let ends = thalweg_memory::shared_queue::<_, EdgeMarks>(pool.budget(), options, readers)?;
+                let (writer, readers) = ends;
+                let cursors = Arc::clone(readers[0].cursors());
+                let readers = readers.into_iter().map(End::Queue).map(Some).collect();
+                (End::Queue(writer), readers, cursors)
+            }
+        };
         *self.writer.lock() = Some(writer);
-        *self.readers.lock() = readers.into_iter().map(Some).collect();
+        *self.readers.lock() = readers;
         Ok(cursors)
     }
 }
@@ -125,6 +185,12 @@ pub trait EntryPlan<T>: Send + 'static {
 
     /// Makes the ports, once the edges are open.
     fn open(self) -> Self::Ports;
+
+    /// What it becomes where edges are queues.
+    type Queued: Ports<T> + 'static;
+
+    /// Makes these, once the edges are open.
+    fn open_queued(self) -> Self::Queued;
 
     /// How records are carried that come from containers.
     #[doc(hidden)]
@@ -161,7 +227,7 @@ pub struct EdgeEntry<T: Send + 'static> {
     /// Of lanes there is none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
-    pub(super) reader: Opened<Reader<T>>,
+    pub(super) reader: Opened<ReadEnd<T>>,
     pub(super) feed: Opened<Feed<T>>,
     /// If it is lanes: those that there are so far.
     pub(super) lanes: Lanes<EdgeEntry<T>>,
@@ -178,6 +244,10 @@ impl<T: Send + 'static> EdgeEntry<T> {
     pub fn kind(&self) -> EdgeKind {
         self.kind
     }
+
+    fn opened(self) -> ReadEnd<T> {
+        self.reader.lock().take().expect("edges are opened before tasks are built")
+    }
 }
 
 impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
@@ -189,7 +259,13 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
     }
 
     fn open(self) -> Taken<T> {
-        Taken(self.reader.lock().take().expect("edges are opened before tasks are built"))
+        Taken(self.opened().blocks())
+    }
+
+    type Queued = Queued<T>;
+
+    fn open_queued(self) -> Queued<T> {
+        Queued(self.opened().queue())
     }
 
     type Carrier = Block<Record<T>>;
@@ -225,7 +301,7 @@ impl<T: Send + 'static> EntryPlan<T> for EdgeEntry<T> {
 pub struct SharedEntry<T: Send + Sync + 'static> {
     pub(super) index: usize,
     pub(super) reader: usize,
-    pub(super) readers: Arc<Mutex<Vec<Option<SharedReader<T>>>>>,
+    pub(super) readers: Arc<Mutex<Vec<Option<SharedReadEnd<T>>>>>,
     pub(super) feed: Opened<Feed<T>>,
     pub(super) containers: SharedContainers<T>,
     /// If it is lanes: one of the reading ends of each.
@@ -234,6 +310,13 @@ pub struct SharedEntry<T: Send + Sync + 'static> {
 
 /// The containers of all stages that read a shared stream.
 pub(super) type SharedContainers<T> = Arc<Mutex<Vec<Arc<Containers<T, Share<T>>>>>>;
+
+impl<T: Send + Sync + 'static> SharedEntry<T> {
+    fn opened(self) -> SharedReadEnd<T> {
+        let reader = self.readers.lock().get_mut(self.reader).and_then(Option::take);
+        reader.expect("edges are opened before tasks are built, for all their readers")
+    }
+}
 
 impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     type Ports = Lent<T>;
@@ -244,8 +327,13 @@ impl<T: Clone + Send + Sync + 'static> EntryPlan<T> for SharedEntry<T> {
     }
 
     fn open(self) -> Lent<T> {
-        let reader = self.readers.lock().get_mut(self.reader).and_then(Option::take);
-        Lent(reader.expect("edges are opened before tasks are built, for all their readers"))
+        Lent(self.opened().blocks())
+    }
+
+    type Queued = Queued<T>;
+
+    fn open_queued(self) -> Queued<T> {
+        Queued(self.opened().queue())
     }
 
     type Carrier = Share<T>;
@@ -290,6 +378,12 @@ impl<T, M: EntryPlan<T>, N: EntryPlan<T>> EntryPlan<T> for Both<M, N> {
         United(self.0.open(), self.1.open())
     }
 
+    type Queued = United<M::Queued, N::Queued>;
+
+    fn open_queued(self) -> Self::Queued {
+        United(self.0.open_queued(), self.1.open_queued())
+    }
+
     type Carrier = NoCarrier;
 
     type Lane = Self;
@@ -311,6 +405,12 @@ impl<T, N: EntryPlan<T>> EntryPlan<T> for Several<N> {
 
     fn open(self) -> Self::Ports {
         Many(self.0.into_iter().map(EntryPlan::open).collect())
+    }
+
+    type Queued = Many<N::Queued>;
+
+    fn open_queued(self) -> Self::Queued {
+        Many(self.0.into_iter().map(EntryPlan::open_queued).collect())
     }
 
     type Carrier = N::Carrier;
@@ -362,6 +462,12 @@ where
         Sided::new(self.left.open(), self.right.open())
     }
 
+    type Queued = Sided<M::Queued, N::Queued, L, R>;
+
+    fn open_queued(self) -> Self::Queued {
+        Sided::new(self.left.open_queued(), self.right.open_queued())
+    }
+
     type Carrier = NoCarrier;
 
     type Lane = Self;
@@ -381,6 +487,15 @@ pub trait ExitPlan<T>: Send + 'static {
 
     /// Makes the exit, once the edges are open.
     fn open(self, delivered: &ExitContext) -> Self::Exit;
+
+    /// What it becomes where edges are queues.
+    type Queued: Exit<T> + 'static;
+
+    /// Makes this, once the edges are open.
+    fn open_queued(self, delivered: &ExitContext) -> Self::Queued;
+
+    /// Whether its edges may be queues.
+    const MAY_QUEUE: bool = true;
 
     /// Whether it is one edge, which may be containers.
     const IS_EDGE: bool = false;
@@ -436,7 +551,7 @@ pub struct EdgeExit<T: Send + 'static> {
     /// Of lanes there is none.
     pub(super) index: usize,
     pub(super) kind: EdgeKind,
-    pub(super) writer: Opened<Writer<T>>,
+    pub(super) writer: Opened<WriteEnd<T>>,
     pub(super) feed: Opened<Feed<T>>,
     /// If it is lanes.
     pub(super) more: Option<MoreLanes<T>>,
@@ -446,6 +561,10 @@ impl<T: Send + 'static> EdgeExit<T> {
     pub(super) fn of_lanes(more: impl Fn(&mut Graph) -> EdgeExit<T> + Send + Sync + 'static) -> Self {
         let (writer, feed) = (Opened::default(), Opened::default());
         EdgeExit { index: NO_EDGE, kind: EdgeKind::Lanes, writer, feed, more: Some(Arc::new(more)) }
+    }
+
+    fn opened(self) -> WriteEnd<T> {
+        self.writer.lock().take().expect("edges are opened before tasks are built")
     }
 
     /// The same lanes, for other writers.
@@ -465,7 +584,13 @@ impl<T: Send + 'static> ExitPlan<T> for EdgeExit<T> {
     }
 
     fn open(self, _context: &ExitContext) -> ToEdge<T> {
-        ToEdge(self.writer.lock().take().expect("edges are opened before tasks are built"))
+        ToEdge(self.opened().blocks())
+    }
+
+    type Queued = ToQueue<T>;
+
+    fn open_queued(self, _context: &ExitContext) -> ToQueue<T> {
+        ToQueue(self.opened().queue())
     }
 
     const IS_EDGE: bool = true;
@@ -520,15 +645,21 @@ pub struct EitherExit<L: Send + 'static, R: Send + 'static> {
 }
 
 impl<L: Send + 'static, R: Send + 'static> ExitPlan<Either<L, R>> for EitherExit<L, R> {
-    type Exit = ToEdges<L, R>;
+    type Exit = ToEdges<ToEdge<L>, ToEdge<R>>;
 
     fn visit_edges(&self, each: &mut dyn FnMut(usize)) {
         self.left.visit_edges(each);
         self.right.visit_edges(each);
     }
 
-    fn open(self, context: &ExitContext) -> ToEdges<L, R> {
+    fn open(self, context: &ExitContext) -> Self::Exit {
         ToEdges { left: self.left.open(context), right: self.right.open(context) }
+    }
+
+    type Queued = ToEdges<ToQueue<L>, ToQueue<R>>;
+
+    fn open_queued(self, context: &ExitContext) -> Self::Queued {
+        ToEdges { left: self.left.open_queued(context), right: self.right.open_queued(context) }
     }
 
     const MAY_BE_LANES: bool = true;
@@ -563,6 +694,14 @@ impl<T: Send + 'static> ExitPlan<Addressed<T>> for AddressedExit<T> {
         ToAddressed::new(self.0.into_iter().map(|edge| edge.open(context).0).collect())
     }
 
+    type Queued = ToAddressed<T>;
+
+    fn open_queued(self, _context: &ExitContext) -> ToAddressed<T> {
+        unreachable!("plans of it are refused where edges are queues")
+    }
+
+    const MAY_QUEUE: bool = false;
+
     const MAY_BE_LANES: bool = true;
 
     fn kind(&self) -> EdgeKind {
@@ -584,5 +723,11 @@ impl<T, S: Sink<T> + 'static> ExitPlan<T> for SinkPlan<S> {
 
     fn open(self, context: &ExitContext) -> SinkExit<S> {
         SinkExit::new(self.0, Arc::clone(&context.0))
+    }
+
+    type Queued = SinkExit<S>;
+
+    fn open_queued(self, context: &ExitContext) -> SinkExit<S> {
+        <Self as ExitPlan<T>>::open(self, context)
     }
 }

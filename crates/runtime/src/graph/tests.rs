@@ -15,6 +15,7 @@ fn check(tasks: &str, expected: &[usize]) {
             inputs: edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect(),
             outputs: edges_of(outputs),
             horizon: Horizon::NONE,
+            may_queue: true,
             making: Making::Single(Box::new(|_| unreachable!("it is not built"))),
         }
     };

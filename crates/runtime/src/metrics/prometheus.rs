@@ -82,7 +82,7 @@ const fn summary(name: &'static str, unit: &'static str, help: &'static str, of:
 }
 
 /// Every metric, in the order of the text.
-const ALL: [Metric; 43] = [
+const ALL: [Metric; 49] = [
     counter(
         "thalweg_queries_submitted_total",
         "queries",
@@ -112,6 +112,24 @@ const ALL: [Metric; 43] = [
         "bytes",
         "The memory budget",
         Of::Engine(|engine| whole(engine.memory_limit_bytes)),
+    ),
+    gauge(
+        "thalweg_memory_relieving",
+        "0 or 1",
+        "Whether the policy chooses by memory now, for lack of it, as klink does",
+        Of::Engine(|engine| whole(engine.is_relieving_memory.into())),
+    ),
+    counter(
+        "thalweg_memory_reliefs_total",
+        "times",
+        "How often the policy has begun to choose by memory",
+        Of::Engine(|engine| whole(engine.memory_reliefs)),
+    ),
+    counter(
+        "thalweg_memory_relief_seconds_total",
+        "seconds",
+        "For how long the policy has chosen by memory",
+        Of::Engine(|engine| nanos(engine.memory_relief_ns)),
     ),
     gauge(
         "thalweg_workers_asleep",
@@ -196,6 +214,24 @@ const ALL: [Metric; 43] = [
         "seconds",
         "From when a watermark that closes something, such as a window, was taken in until all sinks have seen it, behind the results; quantiles since they were last taken by a handle, sum and count since the start",
         Of::OutputDelay,
+    ),
+    gauge(
+        "thalweg_query_latency_target_seconds",
+        "seconds",
+        "How soon its results are to be out, if it has a target",
+        Of::Query(|query| query.aims.latency_target_ns().map(Value::Nanos)),
+    ),
+    counter(
+        "thalweg_query_deadlines_total",
+        "results",
+        "Results that were to be out within the latency target: what watermarks have closed, or latency markers where nothing closes",
+        Of::Query(|query| query.aims.latency_target.and(whole(query.deadlines))),
+    ),
+    counter(
+        "thalweg_query_deadlines_met_total",
+        "results",
+        "Results that were out within the latency target",
+        Of::Query(|query| query.aims.latency_target.and(whole(query.deadlines_met))),
     ),
     counter(
         "thalweg_task_records_in_total",

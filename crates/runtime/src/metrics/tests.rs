@@ -3,6 +3,7 @@
 use thalweg_model::Counts;
 
 use super::*;
+use crate::aims::Aims;
 
 fn query(scale: u64) -> QueryMetrics {
     let at = |ns| ProcessingTime::from_nanos(ns);
@@ -16,6 +17,7 @@ fn query(scale: u64) -> QueryMetrics {
     let operators = vec![OperatorCounts { operator: "o".to_owned(), task: "t".to_owned(), counts }];
     let task = TaskMetrics {
         task: "t".to_owned(),
+        operator: OperatorId(0),
         is_source: true,
         is_sink: false,
         state: TaskState::Ready,
@@ -45,6 +47,9 @@ fn query(scale: u64) -> QueryMetrics {
     QueryMetrics {
         query: "q".to_owned(),
         serial: 1,
+        aims: Aims::default(),
+        deadlines: 5 * scale,
+        deadlines_met: 4 * scale,
         state: QueryState::Running,
         at: at(1_000 * scale),
         span_ns: 1_000 * scale,

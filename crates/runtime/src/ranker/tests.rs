@@ -5,22 +5,16 @@ use crate::task::StepReport;
 
 /// A view of a source, whose meter is fed by hand.
 fn view() -> View {
-    View {
-        probe: Arc::new(Probe::new(Box::default(), Box::default())),
-        meter: Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO)),
-        query: QueryId(0),
-        seen: Seen::default(),
-        cost_ns: OperatorState::ASSUMED_COST_NS_PER_RECORD,
-        selectivity: 1.0,
-        last_run_ended: ProcessingTime::ZERO,
-    }
+    let probe = Arc::new(Probe::new(Box::default(), Box::default()));
+    let meter = Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO));
+    View::new(probe, meter, (QueryId(0), Horizon::NONE), ProcessingTime::ZERO)
 }
 
 /// Intervals of (records in, records out, busy ns); cost and selectivity after each.
 fn check(intervals: &[(u64, u64, u64)], expected: &[(f64, f64)]) {
     let mut view = view();
     for (&(records_in, records_out, busy_ns), &expected) in intervals.iter().zip(expected) {
-        view.meter.note_step(StepReport { records_in, records_out, ended: false }, busy_ns);
+        view.meter.note_step(StepReport { records_in, records_out, ..StepReport::default() }, busy_ns);
         view.measure();
         let state = view.state(Fields::default(), 384, ProcessingTime::ZERO, false);
         assert_eq!((state.cost_ns_per_record, state.selectivity), expected, "{intervals:?}");

@@ -113,7 +113,8 @@ where
         while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.lender) {}
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.exit.flush();
-        Ok(StepReport { records_in: 0, records_out: self.tail.exit.pushed() - pushed_before, ended })
+        let records_out = self.tail.exit.pushed() - pushed_before;
+        Ok(StepReport { records_in: 0, records_out, watermark: self.tail.watermark(), ended })
     }
 
     fn fund(&mut self, lender: &Arc<StateLender>) {

@@ -10,7 +10,7 @@ use thalweg_scheduling::OperatorId;
 use super::merge::Merge;
 use super::tail::Tail;
 use super::{Probe, StepContext, StepReport, Task};
-use crate::executor::Executor;
+use crate::driver::Driver;
 use crate::exit::Exit;
 use crate::lender::StateLender;
 use crate::ports::{Came, Ports, Visit};
@@ -30,11 +30,11 @@ pub(crate) struct DeferredTask<T, P, D, C, E> {
 /// What wakes a task from any thread.
 ///
 /// The note in the probe comes first, then the call: a worker that puts the task to rest looks at the note behind a
-/// fence, as for everything that happens from outside (see `Executor::call_from_outside`).
+/// fence, as for everything that happens from outside (see `Driver::call`).
 pub(crate) struct TaskWaker {
     probe: Arc<Probe>,
     /// Where the task is, once it has a place; until then it is about to run for the first time anyway.
-    place: OnceLock<(Weak<Executor>, OperatorId)>,
+    place: OnceLock<(Weak<dyn Driver>, OperatorId)>,
 }
 
 impl TaskWaker {
@@ -43,8 +43,8 @@ impl TaskWaker {
     }
 
     /// Says where the task is.
-    pub(crate) fn settle(&self, executor: &Arc<Executor>, operator: OperatorId) {
-        let is_first = self.place.set((Arc::downgrade(executor), operator)).is_ok();
+    pub(crate) fn settle(&self, driver: Weak<dyn Driver>, operator: OperatorId) {
+        let is_first = self.place.set((driver, operator)).is_ok();
         assert!(is_first, "a task gets its place once");
     }
 }
@@ -56,10 +56,10 @@ impl Wake for TaskWaker {
 
     fn wake_by_ref(self: &Arc<Self>) {
         if self.probe.wake()
-            && let Some((executor, operator)) = self.place.get()
-            && let Some(executor) = executor.upgrade()
+            && let Some((driver, operator)) = self.place.get()
+            && let Some(driver) = driver.upgrade()
         {
-            executor.look_again(*operator);
+            driver.call(&[*operator]);
         }
     }
 }
@@ -119,7 +119,7 @@ where
         while self.tail.settle(context, &self.probe)? {
             self.probe.take_wake();
             let emitted = {
-                let mut output = self.tail.exit.open(context.now);
+                let mut output = self.tail.exit.open(context.arrival);
                 let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                 self.deferred.emit(&mut piped)?
             };
@@ -162,6 +162,7 @@ where
         Ok(StepReport {
             records_in: taken as u64,
             records_out: self.tail.exit.pushed() - pushed_before,
+            watermark: self.tail.watermark(),
             ended,
         })
     }

@@ -158,7 +158,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
-        StepReport { records_in: taken as u64, records_out: 0, ended: self.containers.ledger.is_over() }
+        let ended = self.containers.ledger.is_over();
+        StepReport { records_in: taken as u64, records_out: 0, watermark: None, ended }
     }
 }
 

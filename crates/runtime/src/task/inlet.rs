@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use thalweg_memory::{Cursors, ReadPosition};
-use thalweg_model::ProcessingTime;
-use thalweg_scheduling::EpochWork;
+use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_scheduling::{Context, EpochWork};
 
+use crate::arrival::context_of;
 use crate::epochs::Ledger;
 
 /// Something that a task reads.
@@ -81,14 +82,37 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
                 0 if edge.pending_marks(*reader) == 0 => None,
-                0 => Some(edge.mark_stamp()),
-                _ => Some(edge.head_stamp(*reader)),
+                0 => Some(edge.mark_stamp().came),
+                _ => Some(edge.head_stamp(*reader).came),
             },
             Inlet::Claims(ledger, copy) => {
                 Some(ledger.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
             // What results are waiting for has waited longest of all.
             Inlet::Epochs(ledger) => (ledger.closings_waiting() > 0).then_some(0),
+        }
+    }
+
+    /// The context of the oldest of what waits. Containers keep none: what lies there counts from when it was put there.
+    pub(crate) fn head(&self) -> Option<Context> {
+        match self {
+            Inlet::Edge(edge, reader) => match edge.pending(*reader) {
+                0 if edge.pending_marks(*reader) == 0 => None,
+                0 => Some(context_of(edge.mark_stamp())),
+                _ => Some(context_of(edge.head_stamp(*reader))),
+            },
+            Inlet::Claims(..) | Inlet::Epochs(_) => {
+                let observed = self.oldest_ns().map(ProcessingTime::from_nanos);
+                observed.map(|observed| Context { observed, token: None })
+            }
+        }
+    }
+
+    /// The end of the oldest epoch that waits, if there are epochs.
+    pub(crate) fn due(&self, now: ProcessingTime) -> Option<EventTime> {
+        match self {
+            Inlet::Claims(ledger, copy) => Some(ledger.due(*copy, now)),
+            Inlet::Edge(..) | Inlet::Epochs(_) => None,
         }
     }
 

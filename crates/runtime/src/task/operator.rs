@@ -52,8 +52,8 @@ where
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         match context.measured {
-            None => self.run::<false>(context),
-            Some(_) => self.run::<true>(context),
+            Some(_) if E::IS_MEASURED => self.run::<true>(context),
+            _ => self.run::<false>(context),
         }
     }
 
@@ -127,7 +127,7 @@ where
         let mut taken = 0;
         self.merge.begin();
         while self.tail.settle(context, &self.probe)? && !self.is_over && taken < quantum {
-            let mut output = self.tail.exit.open(context.now);
+            let mut output = self.tail.exit.open(context.arrival);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
             if output.room() == 0 {
                 break;
@@ -192,6 +192,7 @@ where
         Ok(StepReport {
             records_in: taken as u64,
             records_out: self.tail.exit.pushed() - pushed_before,
+            watermark: self.tail.watermark(),
             ended,
         })
     }

@@ -52,7 +52,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         self.exit.begin(context.worker);
         let mut is_stuck = false;
         while taken < quantum {
-            let mut output = self.exit.open(context.now);
+            let mut output = self.exit.open(context.arrival);
             // Only with room in hand: whoever claims a block can go on with it.
             is_stuck =
                 output.room() == 0 || self.chain.is_stalled() && self.chain.resume(&mut output) == Flow::More;
@@ -72,7 +72,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
             let Some(bundle) = &mut self.hand else { break };
             if let Some(block) = &mut bundle.block {
                 let before = block.count();
-                let mut output = self.exit.open(context.now);
+                let mut output = self.exit.open(context.arrival);
                 // Less than before, if a block was sealed.
                 let max = if C::EXPANDS { before } else { output.room() };
                 let mut input = block.input(max);
@@ -101,13 +101,14 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         }
         self.put_down();
         let is_unsettled = is_stuck || self.hand.is_some();
-        self.probe.set_unsettled(is_unsettled.then_some(context.now));
+        self.probe.set_unsettled(is_unsettled.then_some(context.arrival));
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
         StepReport {
             records_in: taken as u64,
             records_out: self.exit.pushed() - pushed_before,
+            watermark: None,
             ended: self.containers.ledger.is_over(),
         }
     }

@@ -94,7 +94,7 @@ where
 {
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         match context.measured {
-            Some(_) if !C::EXPANDS => self.run::<true>(context),
+            Some(_) if !C::EXPANDS && E::IS_MEASURED => self.run::<true>(context),
             _ => self.run::<false>(context),
         }
     }
@@ -156,7 +156,7 @@ where
             // Of the whole query: the chain and all behind it.
             let floor = self.tail.exit.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
-                let mut output = self.tail.exit.open(context.now);
+                let mut output = self.tail.exit.open(context.arrival);
                 if output.room() == 0 {
                     break;
                 }
@@ -222,7 +222,9 @@ where
         }
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.exit.flush();
-        Ok(StepReport { records_in: made, records_out: self.tail.exit.pushed() - pushed_before, ended })
+        self.probe.spend_tokens(context.now, made);
+        let records_out = self.tail.exit.pushed() - pushed_before;
+        Ok(StepReport { records_in: made, records_out, watermark: self.tail.watermark(), ended })
     }
 }
 

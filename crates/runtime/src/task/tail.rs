@@ -61,7 +61,7 @@ impl<C, E> Tail<C, E> {
             return Ok(());
         }
         match self.chain.forward(mark) {
-            Some(mark) => self.exit.mark(mark, context.now, context.clock),
+            Some(mark) => self.exit.mark(mark, context.arrival, context.clock),
             None => Ok(()),
         }
     }
@@ -72,6 +72,11 @@ impl<C, E> Tail<C, E> {
             assert!(watermark >= last, "watermarks never go back on an edge: {watermark:?} after {last:?}");
             self.watermark = watermark;
         }
+    }
+
+    /// The last watermark that was taken.
+    pub(crate) fn watermark(&self) -> Option<EventTime> {
+        (self.watermark > EventTime::MIN).then_some(self.watermark)
     }
 
     /// Whether the end has got through, and nothing is left to do.
@@ -93,7 +98,7 @@ impl<C, E> Tail<C, E> {
         }
         let settled = is_clear || self.settle_slowly(context)?;
         self.is_unsettled = !settled;
-        probe.set_unsettled((!settled).then_some(context.now));
+        probe.set_unsettled((!settled).then_some(context.arrival));
         Ok(settled)
     }
 
@@ -112,7 +117,7 @@ impl<C, E> Tail<C, E> {
                 return Ok(true);
             }
             let flow = {
-                let mut output = self.exit.open(context.now);
+                let mut output = self.exit.open(context.arrival);
                 match mark {
                     Some(mark) if !self.is_emitting => {
                         // What an expanding operator has left comes before the mark.
@@ -139,7 +144,7 @@ impl<C, E> Tail<C, E> {
                 self.is_emitting = false;
                 self.marks.pop_front();
                 if let Some(mark) = self.chain.forward(mark) {
-                    self.exit.mark(mark, context.now, context.clock)?;
+                    self.exit.mark(mark, context.arrival, context.clock)?;
                 }
                 self.has_ended |= mark == Mark::End;
             }

@@ -90,6 +90,10 @@ impl<P: Policy> Policy for Ageing<P> {
         self.policy.keeps_home()
     }
 
+    fn is_relieving_memory(&self) -> bool {
+        self.policy.is_relieving_memory()
+    }
+
     fn prepare(&mut self, snapshot: &Snapshot) {
         self.patience.begin_round(snapshot.now);
         self.policy.prepare(snapshot);

@@ -1,23 +1,35 @@
-//! `fcfs`: first come, first served. The operator whose oldest pending record came in first runs next.
+//! `fcfs`: first come, first served. The operator whose oldest pending record came in first runs next. `fcfs_ingest` and
+//! `fifo` ask where else it came first: into the engine, and into the line of those that can run.
 //!
-//! Paper      Enjima (SIGMOD 2025), section 5.1.2: "processes operators in order of their event arrivals"
-//! Score      the earlier the oldest pending record arrived at this operator's input, the higher
+//! Paper      Enjima (SIGMOD 2025), section 5.1.2: "processes operators in order of their event arrivals"; `fifo` Cameo
+//!            (NSDI 2021), section 6, whose baseline puts operators into one run queue and takes the first
+//! Score      the earlier, the higher: in `fcfs` the arrival of the oldest pending record at this operator's input; in
+//!            `fcfs_ingest` that of the head record at its source; in `fifo` the instant since which the operator stands in
+//!            line: the arrival of its oldest pending record or the end of its last run, whichever is later
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
 //! Starves    nobody: what arrives later goes behind
-//! Differs    by arrival at the operator, as the paper's text says; its code ranks by the time at which an
-//!            operator was last eligible. A source that makes records as fast as they are taken has nothing
-//!            that arrived: its next record comes into being when it is asked. It counts as if its record came in
-//!            `ON_DEMAND_PATIENCE_NS` after it was last asked. Until then that is in the future, so it goes behind
-//!            everything that waits, and among its kind by the time at which it was last asked; from then on it
-//!            ages like a record.
+//! Differs    `fcfs` goes by arrival at the operator, as Enjima's text says; its code ranks by the time at which an operator
+//!            was last eligible, which is the rule of `fifo`. A source that makes records as fast as they are taken has
+//!            nothing that arrived: its next record comes into being when it is asked. In `fcfs` and `fcfs_ingest` it counts
+//!            as if its record came in `ON_DEMAND_PATIENCE_NS` after it was last asked. Until then that is in the future, so
+//!            it goes behind everything that waits, and among its kind by the time at which it was last asked; from then on
+//!            it ages like a record. In `fifo` it goes to the end of the line, as everybody does.
+//!            Cameo names no quantum of its run queue, and its queues are never full: an operator whose output has no room
+//!            keeps its place in ours
+
+use thalweg_model::ProcessingTime;
 
 use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
-use crate::snapshot::{Fields, OperatorId, Snapshot};
+use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
 /// The name by which users choose it.
 pub const NAME: &str = "fcfs";
+/// The name of the form that goes by arrival at the source.
+pub const INGEST_NAME: &str = "fcfs_ingest";
+/// The name of the form that goes by the place in line.
+pub const FIFO_NAME: &str = "fifo";
 
 /// How long a source on demand goes behind everything that waits: long against the way of a record through a query,
 /// short for people.
@@ -26,16 +38,55 @@ const ON_DEMAND_PATIENCE_NS: u64 = 1_000_000;
 /// First come, first served.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fcfs {
+    came_to: CameTo,
     origin: Origin,
+}
+
+/// Where it counts who came first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum CameTo {
+    /// The operator's input.
+    #[default]
+    Input,
+    /// The source from which the records stem.
+    Source,
+    /// The line of those that can run.
+    Line,
+}
+
+impl Fcfs {
+    /// By arrival at the source: `fcfs_ingest`.
+    pub fn by_ingest() -> Self {
+        Fcfs { came_to: CameTo::Source, ..Fcfs::default() }
+    }
+
+    /// By the place in line: `fifo`.
+    pub fn fifo() -> Self {
+        Fcfs { came_to: CameTo::Line, ..Fcfs::default() }
+    }
+}
+
+/// Since when an operator stands in line: it gets in with its first input, and anew with the rest after each run.
+#[inline]
+pub(super) fn in_line_since(state: &OperatorState) -> ProcessingTime {
+    state.oldest_pending.max(state.last_run_ended)
 }
 
 impl Policy for Fcfs {
     fn name(&self) -> &'static str {
-        NAME
+        match self.came_to {
+            CameTo::Input => NAME,
+            CameTo::Source => INGEST_NAME,
+            CameTo::Line => FIFO_NAME,
+        }
     }
 
     fn reads(&self) -> Fields {
-        Fields::PENDING | Fields::OLDEST_PENDING
+        match self.came_to {
+            CameTo::Input => Fields::PENDING | Fields::OLDEST_PENDING,
+            CameTo::Source => Fields::PENDING | Fields::CONTEXTS,
+            CameTo::Line => Fields::PENDING | Fields::OLDEST_PENDING | Fields::LAST_RUN,
+        }
     }
 
     fn scale(&self) -> Scale {
@@ -50,18 +101,21 @@ impl Policy for Fcfs {
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
         let patience_ns = if state.is_on_demand { ON_DEMAND_PATIENCE_NS } else { 0 };
-        let arrived = state.oldest_pending.plus_nanos(patience_ns);
-        Some(Rank { class: 0, score: self.origin.score(arrived), tie: operator.0 })
+        let came = match self.came_to {
+            CameTo::Input => state.oldest_pending.plus_nanos(patience_ns),
+            CameTo::Source => state.head.observed.plus_nanos(patience_ns),
+            CameTo::Line => in_line_since(state),
+        };
+        Some(Rank { class: 0, score: self.origin.score(came), tie: operator.0 })
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use thalweg_model::ProcessingTime;
-
     use super::*;
     use crate::rank::Quantum;
-    use crate::snapshot::OperatorState;
+    use crate::snapshot::Context;
+    use crate::test_bed::{Bed, Task};
 
     /// Each operator as (pending, arrival in ns, can output), at 1,000 ns; the order in which they run.
     fn check(operators: &[(u64, u64, bool)], expected: &[u32]) {
@@ -81,7 +135,13 @@ mod tests {
     }
 
     fn source(asked: u64) -> OperatorState {
-        OperatorState { is_source: true, is_on_demand: true, ..waiting(384, asked) }
+        let observed = ProcessingTime::from_nanos(asked);
+        OperatorState {
+            is_source: true,
+            is_on_demand: true,
+            head: Context { observed, token: None },
+            ..waiting(384, asked)
+        }
     }
 
     fn snapshot(now: u64, operators: &[OperatorState]) -> Snapshot {
@@ -91,8 +151,11 @@ mod tests {
     }
 
     fn check_states(now: u64, operators: &[OperatorState], expected: &[u32]) {
+        check_form(Fcfs::default(), now, operators, expected);
+    }
+
+    fn check_form(mut policy: Fcfs, now: u64, operators: &[OperatorState], expected: &[u32]) {
         let snapshot = snapshot(now, operators);
-        let mut policy = Fcfs::default();
         policy.prepare(&snapshot);
         let count = operators.len() as u32;
         let mut ranked: Vec<(u64, u32)> =
@@ -123,16 +186,58 @@ mod tests {
         check_states(now, &[record(now - 5), source(now - 1_000_004), source(now - 1_000_006)], &[2, 0, 1]);
     }
 
+    /// What came in at its operator, at its source, and what has run since: each form goes by its own.
+    #[test]
+    fn each_form_asks_where_it_came_first() {
+        // (at its source, at this operator, end of the last run) in ns
+        let operators = [(10, 90, 20), (30, 70, 95), (20, 80, 85), (40, 75, 20)].map(
+            |(observed, arrival, ended): (u64, u64, u64)| OperatorState {
+                head: Context { observed: ProcessingTime::from_nanos(observed), token: None },
+                last_run_ended: ProcessingTime::from_nanos(ended),
+                ..waiting(1, arrival)
+            },
+        );
+        check_form(Fcfs::default(), 100, &operators, &[1, 3, 2, 0]);
+        check_form(Fcfs::by_ingest(), 100, &operators, &[0, 2, 1, 3]);
+        check_form(Fcfs::fifo(), 100, &operators, &[3, 2, 0, 1]);
+    }
+
+    /// By ingest a source on demand goes behind what it has made, for a while; in line it takes its place at once.
+    #[test]
+    fn sources_on_demand_have_their_place_in_each_form() {
+        let made = |at| OperatorState { is_on_demand: false, is_source: false, ..source(at) };
+        let now = 10_000_000;
+        let operators = [source(now - 20), made(now - 10), made(now - 30)];
+        check_form(Fcfs::by_ingest(), now, &operators, &[2, 1, 0]);
+        check_form(Fcfs::fifo(), now, &operators, &[2, 0, 1]);
+    }
+
+    /// One line: A, with 9 records before blocks of 2, takes turns with the others, though all that it has came first; by
+    /// arrival it would be done with them before.
+    #[test]
+    fn in_line_everybody_takes_turns() {
+        for (policy, expected) in [(Fcfs::fifo(), "ABCABCAAA"), (Fcfs::default(), "AAAAABBCC")] {
+            let tasks = (0..3).map(|_| Task::new(10, 1.0, &[])).collect();
+            let mut bed = Bed::new(Box::new(policy), 2, tasks);
+            for (id, count) in [(0, 9), (1, 4), (2, 4)] {
+                bed.push(id, count);
+            }
+            assert_eq!(bed.steps(9), expected);
+        }
+    }
+
     /// Words are compared long after they were made: a rank given now equals the one given two seconds later, with a
     /// round in between.
     #[test]
     fn a_rank_does_not_depend_on_when_it_was_given() {
         let operators = [waiting(1, 5_000_000_300), source(5_000_000_100)];
-        let mut policy = Fcfs::default();
-        policy.prepare(&snapshot(5_000_000_500, &operators));
-        let rank = |policy: &Fcfs, now: u64, id: u32| policy.rank(&snapshot(now, &operators), OperatorId(id));
-        let before = [0, 1].map(|id| rank(&policy, 5_000_000_500, id));
-        policy.prepare(&snapshot(7_000_000_000, &operators));
-        assert_eq!([0, 1].map(|id| rank(&policy, 7_000_000_000, id)), before);
+        for mut policy in [Fcfs::default(), Fcfs::by_ingest(), Fcfs::fifo()] {
+            policy.prepare(&snapshot(5_000_000_500, &operators));
+            let rank =
+                |policy: &Fcfs, now: u64, id: u32| policy.rank(&snapshot(now, &operators), OperatorId(id));
+            let before = [0, 1].map(|id| rank(&policy, 5_000_000_500, id));
+            policy.prepare(&snapshot(7_000_000_000, &operators));
+            assert_eq!([0, 1].map(|id| rank(&policy, 7_000_000_000, id)), before);
+        }
     }
 }

@@ -8,28 +8,43 @@
 //! Starves    nobody: whoever waits has its turn before anybody has two, but for those that other workers run meanwhile
 //! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
 //!            that have nothing to do (see `turns.rs`)
+//!
+//! `rr_quantum` gives a turn a fixed time instead, which is the baseline RR of Klink (SIGMOD 2021), section 6.1.3: as many
+//! records as are processed in Klink's cycle of 120 ms, and one block at least.
 
+use crate::policy::output_cost::cost_ns;
 use crate::policy::turns::Turns;
 use crate::policy::{Policy, Scale};
-use crate::rank::Rank;
+use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
 /// The name by which users choose it.
 pub const NAME: &str = "round_robin";
+/// The name of the form whose turns take a fixed time.
+pub const QUANTUM_NAME: &str = "rr_quantum";
 
 /// One turn each.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
     turns: Turns,
+    /// How long a turn takes; a block, if there is none.
+    quantum_ns: Option<u64>,
+}
+
+impl RoundRobin {
+    /// `rr_quantum`, with turns that take so long.
+    pub fn with_quantum_ns(quantum_ns: u64) -> Self {
+        RoundRobin { quantum_ns: Some(quantum_ns), ..RoundRobin::default() }
+    }
 }
 
 impl Policy for RoundRobin {
     fn name(&self) -> &'static str {
-        NAME
+        if self.quantum_ns.is_some() { QUANTUM_NAME } else { NAME }
     }
 
     fn reads(&self) -> Fields {
-        Fields::PENDING
+        if self.quantum_ns.is_some() { Fields::COST_AND_SELECTIVITY } else { Fields::PENDING }
     }
 
     fn scale(&self) -> Scale {
@@ -46,6 +61,12 @@ impl Policy for RoundRobin {
         Some(Rank { class: 0, score: self.turns.score(operator), tie: operator.0 })
     }
 
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        let fitting = self.quantum_ns.zip(snapshot.operator(operator));
+        let fitting = fitting.map_or(0, |(quantum_ns, state)| (quantum_ns as f64 / cost_ns(state)) as u32);
+        Quantum { records: fitting.max(snapshot.block_records) }
+    }
+
     fn feedback(&mut self, done: &Completion) {
         self.turns.take(done.operator);
     }
@@ -53,12 +74,10 @@ impl Policy for RoundRobin {
 
 #[cfg(test)]
 mod tests {
-    use thalweg_model::ProcessingTime;
-
     use super::*;
     use crate::policy::turns::REACH_TURNS;
-    use crate::rank::Quantum;
     use crate::snapshot::{OperatorState, QueryId};
+    use crate::test_bed::run_of;
 
     /// Who runs, turn by turn, when in each turn those wait that are written in `waiting`, a digit each.
     fn check(policy: &mut RoundRobin, waiting: &str, expected: &str) {
@@ -77,9 +96,7 @@ mod tests {
             };
             assert_eq!(policy.quantum(&snapshot, operator), Quantum { records: 384 });
             ran.push_str(&operator.0.to_string());
-            let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::ZERO);
-            let query = QueryId(0);
-            policy.feedback(&Completion { operator, query, started, ended, records_in: 1, records_out: 1 });
+            policy.feedback(&run_of(operator, QueryId(0)));
         }
         assert_eq!(ran, expected);
     }
@@ -117,14 +134,30 @@ mod tests {
         check(&mut fresh(), "01 1 01 1 01 01 1 01 01 01", "0101011001");
     }
 
+    /// 120 ms at 1 us are 120,000 records; of what costs 1 ms it is a block, and of what was never measured 120 ms at 100 ns.
+    #[test]
+    fn a_turn_of_fixed_time_is_a_block_at_least() {
+        let policy = RoundRobin::with_quantum_ns(120_000_000);
+        for (cost_ns_per_record, records) in
+            [(1e3, 120_000), (1e6, 384), (f64::NAN, 1_200_000), (0.1, 1_200_000_000)]
+        {
+            let state = OperatorState { cost_ns_per_record, ..OperatorState::default() };
+            let snapshot =
+                Snapshot { block_records: 384, operators: vec![Some(state)], ..Snapshot::default() };
+            assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records });
+            assert_eq!(policy.quantum(&snapshot, OperatorId(7)), Quantum { records: 384 });
+        }
+        assert!(policy.reads().contain(Fields::COST_AND_SELECTIVITY));
+    }
+
     /// At a million turns a second, 2^33, where whole numbers end to be exact, comes after hours; 2^60 never.
     #[test]
     fn counts_stay_exact_however_long_it_runs() {
         for cycle in [1 << 33, 1 << 53, 1 << 60] {
-            let mut late = RoundRobin { turns: Turns::late(vec![cycle, cycle + 1, cycle], cycle) };
+            let mut late = RoundRobin { turns: Turns::late(vec![cycle, cycle + 1, cycle], cycle), ..fresh() };
             check(&mut late, "012 012 012 012 012", "02012");
         }
-        let mut early = RoundRobin { turns: Turns::late(vec![REACH_TURNS; 2], REACH_TURNS - 1) };
+        let mut early = RoundRobin { turns: Turns::late(vec![REACH_TURNS; 2], REACH_TURNS - 1), ..fresh() };
         check(&mut early, "01 01 01 01", "0101");
     }
 }

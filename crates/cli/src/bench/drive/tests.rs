@@ -25,8 +25,12 @@ fn doomed(name: &str) -> Graph {
     query.plan(Chaining::Default).unwrap()
 }
 
-const DAY: Until =
-    Until::Measured { warmup: Duration::from_secs(86_400), measured: Duration::from_secs(86_400) };
+const DAY: Until = Until::Measured {
+    deployed: Vec::new(),
+    warmup: Duration::from_secs(86_400),
+    measured: Duration::from_secs(86_400),
+    observer: None,
+};
 
 fn error_of(graphs: Vec<Graph>) -> String {
     let engine = Engine::builder().build().unwrap();
@@ -79,14 +83,25 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         moment(first, 2_500, [250, 1_070], [&[100, 200], &[300]]),
         moment(first, 9_000, [999, 9_999], [&[9_999], &[]]),
     ];
-    let Measured { seconds, throughput_per_s, query_throughput_per_s, cpu_s, latency, output_delay } =
-        Measured::between(&moments[1..=2]);
+    let targets = [Some(Duration::from_nanos(150)), None];
+    let Measured {
+        seconds,
+        throughput_per_s,
+        query_throughput_per_s,
+        cpu_s,
+        latency,
+        output_delay,
+        deadlines_met,
+    } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!(output_delay, latency);
+    // The first query has a target: 100 ns of 100 and 200.
+    assert_eq!(deadlines_met, Some(0.5));
+    assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
 
-    let whole = Measured::between(&moments);
+    let whole = Measured::between(&moments, &targets);
     assert_eq!((whole.seconds, whole.latency.map(|latency| latency.count)), (9.0, Some(6)));
 }
 
@@ -99,7 +114,8 @@ fn all_queries_run_while_they_are_measured() {
         endless("c", 3_000, Chaining::Default),
     ];
     let length = Duration::from_millis(200);
-    let until = Until::Measured { warmup: Duration::ZERO, measured: length };
+    let until =
+        Until::Measured { deployed: Vec::new(), warmup: Duration::ZERO, measured: length, observer: None };
     let driven = drive(&engine, graphs, &until, None).unwrap();
     let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);

@@ -26,6 +26,12 @@ where
         InTurn { ports: self.ports.open(), is_first_over: false }
     }
 
+    type Queued = InTurn<P::Queued>;
+
+    fn open_queued(self) -> Self::Queued {
+        InTurn { ports: self.ports.open_queued(), is_first_over: false }
+    }
+
     type Lane = Self;
 
     fn lanes(self) -> Vec<Self> {
@@ -62,6 +68,14 @@ fn parted(graph: &mut Graph, count: i64) -> Both<crate::EdgeEntry<i64>, crate::E
     Both(left, branch("right"))
 }
 
+/// A query that cannot go on.
+pub(super) fn stuck(seen: &Seen) -> Graph {
+    let mut stuck = Graph::new("stuck");
+    let ports = parted(&mut stuck, 12);
+    stuck.operator("in turn", InTurn { ports, is_first_over: false }, Repeat::new(1), SinkPlan(seen.clone()));
+    stuck
+}
+
 /// Steps until nothing is left to do, a millisecond each.
 fn run_slowly(stepped: &mut Stepped, clock: &VirtualClock) {
     for _ in 0..1_000_000 {
@@ -95,10 +109,7 @@ fn a_cycle_of_tasks_that_wait_for_each_other_is_named() {
     let clock = Arc::new(VirtualClock::default());
     let mut stepped = stepped(tiny(), &clock);
     let (seen, neighbour) = (Seen::default(), Seen::default());
-    let mut stuck = Graph::new("stuck");
-    let ports = parted(&mut stuck, 12);
-    stuck.operator("in turn", InTurn { ports, is_first_over: false }, Repeat::new(1), SinkPlan(seen.clone()));
-    let stuck = stepped.engine.submit(stuck).unwrap();
+    let stuck = stepped.engine.submit(stuck(&seen)).unwrap();
     let fine = stepped.engine.submit(graph(1..12, 1, &neighbour)).unwrap();
     run_slowly(&mut stepped, &clock);
     let error = stuck.wait().unwrap_err();

@@ -4,8 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg_model::{Counts, ProcessingTime};
+use thalweg_scheduling::OperatorId;
 
 use super::*;
+use crate::aims::Aims;
 use crate::latency::{Latencies, LatencySummary};
 use crate::meter::TaskState;
 use crate::query::EdgeCounts;
@@ -148,6 +150,7 @@ fn metrics(name: &str) -> EngineMetrics {
     let operators = vec![OperatorCounts { operator: name.to_owned(), task: name.to_owned(), counts }];
     let task = TaskMetrics {
         task: name.to_owned(),
+        operator: OperatorId(0),
         is_source: false,
         is_sink: true,
         state: TaskState::Running,
@@ -173,6 +176,9 @@ fn metrics(name: &str) -> EngineMetrics {
     let query = QueryMetrics {
         query: name.to_owned(),
         serial: 1,
+        aims: Aims { latency_target: Some(std::time::Duration::from_millis(800)), tokens_per_s: None },
+        deadlines: 5,
+        deadlines_met: 4,
         state: QueryState::Running,
         at: ProcessingTime::ZERO,
         span_ns: 0,
@@ -195,6 +201,9 @@ fn metrics(name: &str) -> EngineMetrics {
         scheduling_ns: 0,
         memory_used_bytes: 1,
         memory_peak_bytes: 2,
+        is_relieving_memory: true,
+        memory_reliefs: 2,
+        memory_relief_ns: 1_500,
         memory_limit_bytes: 3,
         workers_asleep: 0,
         workers: vec![WorkerMetrics { cpu_ns: Some(7), wait_ns: None }; 2],
@@ -248,6 +257,10 @@ fn samples_have_the_values_of_the_figures() {
     check("thalweg_query_latency_seconds", "query=q serial=1 quantile=0.99", 2e-6);
     check("thalweg_query_latency_seconds_sum", "query=q serial=2", 2e-6);
     check("thalweg_query_output_delay_seconds_sum", "query=q serial=1", 3e-6);
+    check("thalweg_query_latency_target_seconds", "query=q serial=1", 0.8);
+    check("thalweg_query_deadlines_met_total", "query=q serial=1", 4.0);
+    check("thalweg_memory_relief_seconds_total", "", 1.5e-6);
+    check("thalweg_memory_relieving", "", 1.0);
     check("thalweg_task_busy_seconds_total", "query=q serial=1 task=q", 12.000_000_001);
     check("thalweg_task_running_seconds", "query=q serial=1 task=q", 1.5e-6);
     check("thalweg_operator_records_filtered_total", "query=q serial=1 task=q operator=q", 5.0);

@@ -4,7 +4,7 @@ use thalweg_model::{Entropy, ProcessingTime, SeededEntropy};
 
 use super::*;
 use crate::policy::min_latency::MinLatency;
-use crate::test_bed::{Bed, Task};
+use crate::test_bed::{Bed, Task, run_of};
 
 /// Table 1 of section 3.2.1: A -> B -> {C, D} -> E, with the selectivities of C and D exchanged (as printed, no form
 /// of the output cost gives the paper's order). One worker, .5 ms a record, blocks of 4.
@@ -121,6 +121,7 @@ fn one(change: impl Fn(&mut OperatorState)) -> Snapshot {
         queries: vec![Some(QueryState::default())],
         downstream: vec![vec![]; 2],
         order: vec![OperatorId(1), OperatorId(0)],
+        ..Snapshot::default()
     }
 }
 
@@ -294,9 +295,8 @@ fn runs_of_unknown_queries_are_left_out() {
     let mut policy = Enjima::default();
     let snapshot = one(|_| ());
     let before = rank_in(&mut policy, &snapshot);
-    let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::NEVER);
-    let (operator, query) = (OperatorId(u32::MAX), QueryId(u32::MAX));
-    policy.feedback(&Completion { operator, query, started, ended, records_in: 0, records_out: 0 });
+    let of_nobody = run_of(OperatorId(u32::MAX), QueryId(u32::MAX));
+    policy.feedback(&Completion { ended: ProcessingTime::NEVER, ..of_nobody });
     assert_eq!(rank_in(&mut policy, &snapshot), before);
 }
 

@@ -1,12 +1,12 @@
 //! Who is first, from snapshots written as text: `A>B` an edge between operators, `A!` watermark work, `A@7` blocks of an
 //! epoch that ends at 7 s, `A` input on an edge in order, `A*` a source on demand; `A-` nothing to do.
 
-use thalweg_model::{ProcessingTime, SeededEntropy};
+use thalweg_model::SeededEntropy;
 
 use super::*;
 use crate::rank::Quantum;
 use crate::snapshot::QueryState;
-use crate::test_bed::{Bed, Task};
+use crate::test_bed::{Bed, Task, run_of};
 
 const BLOCK_RECORDS: u32 = 384;
 
@@ -167,9 +167,7 @@ fn without_priority_whatever_is_next_runs() {
     let mut policy = StreamBox::without_priority();
     policy.prepare(&snapshot);
     assert_eq!(order(&policy, &snapshot), "0:BCD 3:A");
-    let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::ZERO);
-    let (operator, query) = (id("C"), QueryId(0));
-    policy.feedback(&Completion { operator, query, started, ended, records_in: 1, records_out: 1 });
+    policy.feedback(&run_of(id("C"), QueryId(0)));
     policy.prepare(&snapshot);
     assert_eq!(order(&policy, &snapshot), "0:CDB 3:A");
 }

@@ -1,0 +1,117 @@
+//! Runs side by side: what several policies, or several modes, made of the same load; as CSV, as JSON, and as one page
+//! with plots that works without a network.
+//!
+//! [`page`] writes the page, [`plots`] what is drawn on it, [`tables`] the CSV.
+
+mod page;
+mod plots;
+mod tables;
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+use super::observe::Series;
+use super::report::Figures;
+
+/// Runs that are to be compared.
+#[derive(Serialize)]
+pub struct Comparison {
+    /// What is compared, in a few words.
+    pub title: String,
+    /// What was done, in a sentence or two.
+    pub about: String,
+    /// The command that does it again.
+    pub command: String,
+    /// What the paper claims, beside what was found.
+    pub claims: Vec<Claim>,
+    /// What was varied beside the label, if something was: its name and unit.
+    pub axis: Option<String>,
+    pub runs: Vec<Run>,
+}
+
+/// A claim of a paper, and what was found here.
+#[derive(Serialize)]
+pub struct Claim {
+    pub paper: String,
+    pub found: String,
+    /// Whether the shape holds: who wins, and where it bends.
+    pub holds: bool,
+}
+
+/// One run.
+#[derive(Serialize)]
+pub struct Run {
+    /// What the run is of: a policy, or a mode.
+    pub label: String,
+    /// Where it stands on the axis.
+    pub at: Option<f64>,
+    pub figures: Figures,
+    pub series: Series,
+}
+
+impl Comparison {
+    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if it is not there.
+    pub fn write(&self, folder: &Path) -> Result<()> {
+        fs::create_dir_all(folder)
+            .with_context(|| format!("--out: the folder {} cannot be made", folder.display()))?;
+        let json = serde_json::to_string_pretty(self).context("figures are numbers and names")?;
+        let files = [
+            ("figures.csv", tables::figures(&self.runs)),
+            ("series.csv", tables::series(&self.runs)),
+            ("comparison.json", json),
+            ("index.html", page::page(self)?),
+        ];
+        for (name, text) in files {
+            let path = folder.join(name);
+            fs::write(&path, text).with_context(|| format!("--out: {} cannot be written", path.display()))?;
+        }
+        Ok(())
+    }
+
+    /// The labels in the order in which they first ran.
+    pub fn labels(&self) -> Vec<&str> {
+        let mut labels: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !labels.contains(&run.label.as_str()) {
+                labels.push(&run.label);
+            }
+        }
+        labels
+    }
+
+    /// The places on the axis, ascending; one, without a value, if nothing was varied.
+    pub fn places(&self) -> Vec<Option<f64>> {
+        let mut places: Vec<Option<f64>> = self.runs.iter().map(|run| run.at).collect();
+        places.sort_by(|a, b| a.unwrap_or(0.0).total_cmp(&b.unwrap_or(0.0)));
+        places.dedup();
+        places
+    }
+
+    /// The median over the runs of a label at a place, of a figure that not every run need have.
+    pub fn median(
+        &self,
+        label: &str,
+        at: Option<f64>,
+        figure: impl Fn(&Figures) -> Option<f64>,
+    ) -> Option<f64> {
+        let runs = self.runs.iter().filter(|run| run.label == label && run.at == at);
+        median(runs.filter_map(|run| figure(&run.figures)).collect())
+    }
+}
+
+/// The middle one; of an even number, the mean of the two in the middle.
+fn median(mut of: Vec<f64>) -> Option<f64> {
+    of.sort_by(f64::total_cmp);
+    let middle = of.len() / 2;
+    match of.len() {
+        0 => None,
+        odd if odd % 2 == 1 => Some(of[middle]),
+        _ => Some(f64::midpoint(of[middle - 1], of[middle])),
+    }
+}
+
+#[cfg(test)]
+mod tests;

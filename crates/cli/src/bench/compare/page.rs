@@ -1,0 +1,130 @@
+//! The page: a table for who has no JavaScript, and the plots.
+
+use anyhow::{Context, Result};
+
+use super::{Claim, Comparison, plots};
+use crate::show;
+
+/// What stands around the figures.
+const PAGE: &str = include_str!("../../../assets/compare.html");
+/// What draws the plots: see `assets/vega/README.md`.
+const VEGA: &str = include_str!("../../../assets/vega/vega.min.js");
+const VEGA_LITE: &str = include_str!("../../../assets/vega/vega-lite.min.js");
+const VEGA_EMBED: &str = include_str!("../../../assets/vega/vega-embed.min.js");
+
+/// The whole page.
+pub fn page(comparison: &Comparison) -> Result<String> {
+    let plots = serde_json::to_string(&plots::plots(comparison)).context("plots are numbers and names")?;
+    let parts = [
+        ("title", escaped(&comparison.title)),
+        ("about", escaped(&comparison.about)),
+        ("command", escaped(&comparison.command)),
+        ("claims", claims(&comparison.claims)),
+        ("table", table(comparison)),
+        ("vega", VEGA.to_owned()),
+        ("vega_lite", VEGA_LITE.to_owned()),
+        ("vega_embed", VEGA_EMBED.to_owned()),
+        // Nothing that is named can end the element.
+        ("plots", plots.replace('<', "\\u003c")),
+    ];
+    Ok(filled(PAGE, &parts))
+}
+
+/// The page with each `{{name}}` replaced, once, so that what is put in is not looked through again.
+fn filled(page: &str, parts: &[(&str, String)]) -> String {
+    let mut text =
+        String::with_capacity(page.len() + parts.iter().map(|(_, part)| part.len()).sum::<usize>());
+    let mut rest = page;
+    while let Some((before, behind)) = rest.split_once("{{") {
+        let (name, after) = behind.split_once("}}").expect("every name of the page is closed");
+        let part = parts.iter().find(|(known, _)| *known == name);
+        text += before;
+        text += &part.unwrap_or_else(|| panic!("the page asks for {name}")).1;
+        rest = after;
+    }
+    text + rest
+}
+
+fn claims(claims: &[Claim]) -> String {
+    if claims.is_empty() {
+        return String::new();
+    }
+    let mut text = "<h2>The paper's claims</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
+                    <tr><th>paper</th><th>here</th><th>shape</th></tr>\n"
+        .to_owned();
+    for Claim { paper, found, holds } in claims {
+        let (class, verdict) = if *holds { ("holds", "holds") } else { ("fails", "does not hold") };
+        text += &format!(
+            "<tr><td>{}</td><td>{}</td><td class=\"{class}\">{verdict}</td></tr>\n",
+            escaped(paper),
+            escaped(found)
+        );
+    }
+    text + "</table></div>"
+}
+
+/// Medians, a row for each label and place.
+fn table(comparison: &Comparison) -> String {
+    let axis = comparison.axis.as_deref();
+    let mut text = "<table>\n<tr><th></th>".to_owned();
+    if let Some(axis) = axis {
+        text += &format!("<th>{}</th>", escaped(axis));
+    }
+    text += "<th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, mean</th>\
+             <th>p99</th><th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
+    for at in comparison.places() {
+        for label in comparison.labels() {
+            let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at).count();
+            if runs == 0 {
+                continue;
+            }
+            let of = |figure: fn(&super::Figures) -> Option<f64>| comparison.median(label, at, figure);
+            let micros =
+                |micros: Option<f64>| micros.map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
+            let share =
+                |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+            let mut cells = vec![escaped(label)];
+            if axis.is_some() {
+                cells.push(at.map_or(String::new(), |at| at.to_string()));
+            }
+            cells.extend([
+                of(|figures| Some(figures.throughput_per_s)).map_or("-".to_owned(), show::rate),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.mean))),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.p50))),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
+                micros(of(|figures| figures.output_delay_us.map(|delay| delay.mean))),
+                micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
+                share(of(|figures| figures.deadlines_met)),
+                share(of(|figures| figures.scheduling_share)),
+                runs.to_string(),
+            ]);
+            text += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+        }
+    }
+    text + "</table>"
+}
+
+/// Text between tags.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_put_in_is_not_looked_through_again() {
+        let parts = [("a", "{{b}}".to_owned()), ("b", "<x>".to_owned())];
+        assert_eq!(filled("1 {{a}} 2 {{b}} 3", &parts), "1 {{b}} 2 <x> 3");
+        assert_eq!(escaped("a < b & c"), "a &lt; b &amp; c");
+    }
+
+    /// A script that held the end of its element would end it.
+    #[test]
+    fn nothing_that_is_embedded_ends_its_element() {
+        for script in [VEGA, VEGA_LITE, VEGA_EMBED] {
+            assert!(!script.contains("</script"));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! The figures of runs as CSV, one row a run, and what was seen while they ran, one row a look.
+
+use super::Run;
+use crate::bench::report::Latency;
+
+/// The header of the figures, and of each the value.
+const FIGURES: &str = "label,at,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
+                       latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
+                       output_delay_p99_us,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
+
+/// One row a run.
+pub fn figures(runs: &[Run]) -> String {
+    let mut text = format!("{FIGURES}\n");
+    for Run { label, at, figures, .. } in runs {
+        let of = |latency: Option<Latency>, figure: fn(&Latency) -> f64| number(latency.as_ref().map(figure));
+        let (latency, delay) = (figures.latency_us, figures.output_delay_us);
+        let row = [
+            field(label),
+            number(*at),
+            figures.workload.to_owned(),
+            figures.policy.clone().unwrap_or_default(),
+            figures.execution.unwrap_or_default().to_owned(),
+            figures.memory.unwrap_or_default().to_owned(),
+            figures.parallel.unwrap_or_default().to_owned(),
+            figures.chain.unwrap_or_default().to_owned(),
+            figures.workers.to_string(),
+            figures.queries.to_string(),
+            figures.offered_per_s.map_or(String::new(), |per_s| per_s.to_string()),
+            number(Some(figures.throughput_per_s)),
+            of(latency, |latency| latency.mean),
+            of(latency, |latency| latency.p50),
+            of(latency, |latency| latency.p99),
+            of(latency, |latency| latency.p999),
+            of(delay, |delay| delay.mean),
+            of(delay, |delay| delay.p99),
+            number(figures.deadlines_met),
+            number(Some(figures.cpu_s)),
+            figures.rss_peak_bytes.to_string(),
+            number(figures.scheduling_share),
+            figures.results_out.to_string(),
+            figures.ok.to_string(),
+            figures.check.to_owned(),
+        ];
+        text += &format!("{}\n", row.join(","));
+    }
+    text
+}
+
+/// One row a look, in the order of the runs.
+pub fn series(runs: &[Run]) -> String {
+    let mut text = "label,at,run,seconds,throughput_per_s,latency_p50_us,latency_p99_us,pending\n".to_owned();
+    for (number_of, Run { label, at, series, .. }) in runs.iter().enumerate() {
+        for sample in &series.samples {
+            let row = [
+                field(label),
+                number(*at),
+                number_of.to_string(),
+                number(Some(sample.at_s)),
+                number(Some(sample.throughput_per_s)),
+                number(sample.latency_us.map(|latency| latency.p50)),
+                number(sample.latency_us.map(|latency| latency.p99)),
+                sample.pending.iter().sum::<u64>().to_string(),
+            ];
+            text += &format!("{}\n", row.join(","));
+        }
+    }
+    text
+}
+
+/// A number as short as it is exact; nothing where there is none.
+fn number(number: Option<f64>) -> String {
+    number.map_or(String::new(), |number| number.to_string())
+}
+
+/// A text, quoted where that is needed (RFC 4180).
+fn field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_with_commas_are_quoted() {
+        assert_eq!(field("klink"), "klink");
+        assert_eq!(field("a,b"), "\"a,b\"");
+        assert_eq!(field("a \"b\""), "\"a \"\"b\"\"\"");
+        assert_eq!(
+            (number(None), number(Some(1.5)), number(Some(2e6))),
+            (String::new(), "1.5".into(), "2000000".into())
+        );
+    }
+}

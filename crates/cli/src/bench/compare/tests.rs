@@ -1,0 +1,93 @@
+//! What is written about runs: medians, tables, and a page whose data is what was measured.
+
+use clap::Parser;
+
+use super::*;
+use crate::bench::observe::{Ran, Sample};
+use crate::bench::report::Checked;
+use crate::bench::{BenchArgs, report};
+
+#[derive(Parser)]
+struct Options {
+    #[command(flatten)]
+    args: BenchArgs,
+}
+
+fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
+    let args = Options::parse_from(["bench", "ysb"]).args;
+    let figures = Figures::new(&args, "typed", Checked::by_conservation());
+    let latency =
+        report::Latency { mean: 900.0, p50: 800.0, p90: 900.0, p99: 1_500.0, p999: 2e3, max: 3e3, count: 9 };
+    let sample = Sample { at_s: 0.1, throughput_per_s, latency_us: Some(latency), pending: vec![3, 4] };
+    let series = Series {
+        tasks: vec!["source".to_owned(), "window<1>".to_owned()],
+        samples: vec![sample],
+        timeline: vec![Ran { worker: 1, task: 1, query: 0, from_ms: 0.5, to_ms: 0.75 }],
+    };
+    Run { label: label.to_owned(), at, figures: Figures { throughput_per_s, ..figures }, series }
+}
+
+fn comparison(runs: Vec<Run>) -> Comparison {
+    let claims = vec![Claim { paper: "a < b".to_owned(), found: "b & a".to_owned(), holds: false }];
+    let texts = ["title", "about", "thalweg bench"].map(str::to_owned);
+    let [title, about, command] = texts;
+    Comparison { title, about, command, claims, axis: None, runs }
+}
+
+#[test]
+fn medians_are_of_the_runs_of_a_label_at_a_place() {
+    let runs = vec![
+        run("a", Some(1.0), 5.0),
+        run("b", Some(1.0), 70.0),
+        run("a", Some(1.0), 9.0),
+        run("a", Some(2.0), 1.0),
+        run("a", Some(1.0), 6.0),
+        run("b", Some(1.0), 80.0),
+    ];
+    let comparison = comparison(runs);
+    let median = |label, at| comparison.median(label, Some(at), |figures| Some(figures.throughput_per_s));
+    assert_eq!([median("a", 1.0), median("b", 1.0), median("a", 2.0)], [Some(6.0), Some(75.0), Some(1.0)]);
+    assert_eq!(median("b", 2.0), None);
+    assert_eq!(comparison.labels(), ["a", "b"]);
+    assert_eq!(comparison.places(), [Some(1.0), Some(2.0)]);
+}
+
+#[test]
+fn tables_have_a_row_for_each_run_and_each_look() {
+    let runs = vec![run("a", None, 5.0), run("b,c", Some(0.5), 7.5)];
+    let figures = tables::figures(&runs);
+    let rows: Vec<&str> = figures.lines().collect();
+    assert_eq!(rows.len(), 3);
+    assert!(rows[2].starts_with("\"b,c\",0.5,ysb,"), "{figures}");
+    let columns = rows[0].split(',').count();
+    assert_eq!(rows[1].split(',').count(), columns);
+    let series = tables::series(&runs);
+    assert_eq!(series.lines().nth(1), Some("a,,0,0.1,5,800,1500,7"));
+    assert_eq!(series.lines().count(), 3);
+}
+
+/// Names of operators are users' texts: none ends the element that the data lies in.
+#[test]
+fn a_page_holds_what_was_measured_and_no_tag_of_others() {
+    let text = page::page(&comparison(vec![run("a", None, 5e6), run("b", None, 7e6)])).unwrap();
+    assert!(text.contains("a &lt; b") && text.contains("does not hold"));
+    assert!(text.contains("<td>a</td><td>5.00 M/s</td>"), "the table is there without JavaScript");
+    let (_, behind) = text.split_once("<script id=\"plots-data\" type=\"application/json\">").unwrap();
+    let (data, _) = behind.split_once("</script>").unwrap();
+    assert!(!data.contains('<'));
+    let plots: serde_json::Value = serde_json::from_str(data).unwrap();
+    let titles: Vec<&str> =
+        plots.as_array().unwrap().iter().map(|plot| plot["title"].as_str().unwrap()).collect();
+    assert_eq!(titles, ["Throughput", "Latency over time", "Pending per operator", "Who ran what"]);
+    let timeline = &plots[3]["spec"]["data"]["values"];
+    assert_eq!((&timeline[0]["task"], &timeline[0]["to"]), (&"window<1>".into(), &0.75.into()));
+}
+
+#[test]
+fn along_an_axis_figures_are_drawn_against_it() {
+    let mut comparison = comparison(vec![run("a", Some(1.0), 5.0), run("a", Some(2.0), 6.0)]);
+    comparison.axis = Some("queries".to_owned());
+    let titles: Vec<&str> = plots::plots(&comparison).iter().map(plots::Plot::title).collect();
+    assert_eq!(titles, ["Throughput", "Who ran what"]);
+    assert!(page::page(&comparison).unwrap().contains("<th>queries</th>"));
+}

@@ -1,0 +1,168 @@
+//! What is seen of a run while it goes on: latency, throughput and what waits, every tenth of a second; and for a few
+//! milliseconds in the middle of it which worker ran what.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use serde::Serialize;
+use thalweg::{Clock, ProcessingTime, QueryHandle, SystemClock};
+use thalweg_runtime::Latencies;
+use thalweg_scheduling::{Completion, Logged, Policy, RunLog};
+
+use super::report::Latency;
+
+/// Between two looks.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// Looks that are kept: of ten minutes.
+const SAMPLES_MAX: usize = 6_000;
+
+/// Runs of the timeline that are kept.
+const RUNS_MAX: usize = 10_000;
+
+/// How much of the timeline is kept.
+const TIMELINE_NS: u64 = 5_000_000;
+
+/// What was seen of a run.
+#[derive(Clone, Default, Debug, Serialize)]
+pub struct Series {
+    /// The names of the tasks; those of several queries that are called the same are one.
+    pub tasks: Vec<String>,
+    pub samples: Vec<Sample>,
+    pub timeline: Vec<Ran>,
+}
+
+/// One look.
+#[derive(Clone, Debug, Serialize)]
+pub struct Sample {
+    /// Since the first.
+    pub at_s: f64,
+    /// Of all queries, since the look before.
+    pub throughput_per_s: f64,
+    /// Of all queries, since the look before.
+    pub latency_us: Option<Latency>,
+    /// Records before each task.
+    pub pending: Vec<u64>,
+}
+
+/// That a worker ran a task.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Ran {
+    pub worker: u32,
+    /// Its place among the tasks.
+    pub task: usize,
+    pub query: usize,
+    /// Since the beginning of the timeline.
+    pub from_ms: f64,
+    pub to_ms: f64,
+}
+
+/// Looks on at a run. Clones look at the same.
+#[derive(Clone, Debug)]
+pub struct Observer {
+    log: RunLog,
+    seen: Arc<Mutex<Seen>>,
+}
+
+#[derive(Default, Debug)]
+struct Seen {
+    series: Series,
+    /// The first look, and the last with the events up to then.
+    began: Option<ProcessingTime>,
+    last: Option<(ProcessingTime, u64)>,
+    timeline_from: Option<ProcessingTime>,
+    /// By the number of an operator, its query and its place among the tasks.
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl Observer {
+    /// Looks on at nothing yet.
+    pub fn new() -> Self {
+        Observer { log: RunLog::new(RUNS_MAX), seen: Arc::default() }
+    }
+
+    /// The same policy, of which it sees what ran.
+    pub fn watch(&self, policy: Box<dyn Policy>) -> Box<dyn Policy> {
+        Box::new(Logged::new(policy, &self.log))
+    }
+
+    /// Looks at all queries; `latencies` came in since the look before.
+    pub fn look(&self, queries: &[QueryHandle], latencies: &Latencies) {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = SystemClock::default().now();
+        let mut pending = vec![0; seen.series.tasks.len()];
+        let mut events = 0;
+        for (query, handle) in queries.iter().enumerate() {
+            let metrics = handle.metrics();
+            events += metrics.events_in;
+            for task in metrics.tasks {
+                let place = seen.place(&task.task);
+                pending.resize(seen.series.tasks.len(), 0);
+                pending[place] += task.pending;
+                seen.note_operator(task.operator.0 as usize, (query, place));
+            }
+        }
+        let began = *seen.began.get_or_insert(now);
+        if let Some((before, events_before)) = seen.last.replace((now, events))
+            && seen.series.samples.len() < SAMPLES_MAX
+        {
+            let span_s = (now.nanos_since(before) as f64 / 1e9).max(1e-9);
+            let sample = Sample {
+                at_s: now.nanos_since(began) as f64 / 1e9,
+                throughput_per_s: events.saturating_sub(events_before) as f64 / span_s,
+                latency_us: latencies.summary().map(Into::into),
+                pending,
+            };
+            seen.series.samples.push(sample);
+        }
+    }
+
+    /// Begins the timeline, now.
+    pub fn begin_timeline(&self) {
+        let now = SystemClock::default().now();
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner).timeline_from = Some(now);
+        self.log.open(now);
+    }
+
+    /// What was seen.
+    pub fn finish(self) -> Series {
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(from) = seen.timeline_from {
+            let runs = self.log.take();
+            let end = from.plus_nanos(TIMELINE_NS);
+            let ran = runs.iter().filter(|run| run.started < end).filter_map(|run| seen.ran(run, from));
+            seen.series.timeline = ran.collect();
+        }
+        std::mem::take(&mut seen.series)
+    }
+}
+
+impl Seen {
+    /// The place of a task among those that are known.
+    fn place(&mut self, name: &str) -> usize {
+        let tasks = &mut self.series.tasks;
+        tasks.iter().position(|known| known == name).unwrap_or_else(|| {
+            tasks.push(name.to_owned());
+            tasks.len() - 1
+        })
+    }
+
+    fn note_operator(&mut self, operator: usize, place: (usize, usize)) {
+        if self.places.len() <= operator {
+            self.places.resize(operator + 1, None);
+        }
+        self.places[operator] = Some(place);
+    }
+
+    fn ran(&self, run: &Completion, from: ProcessingTime) -> Option<Ran> {
+        let (query, task) = self.places.get(run.operator.0 as usize).copied().flatten()?;
+        let since_ms = |instant: ProcessingTime| instant.nanos_since(from) as f64 / 1e6;
+        Some(Ran {
+            worker: run.worker,
+            task,
+            query,
+            from_ms: since_ms(run.started),
+            to_ms: since_ms(run.ended),
+        })
+    }
+}

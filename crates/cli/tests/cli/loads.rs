@@ -1,0 +1,156 @@
+//! Loads that change while a benchmark runs: whatever they are, results are those of the reference, and figures say what was
+//! offered.
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+/// Runs this for a while; its results must be right and complete.
+#[track_caller]
+fn right(folder: &Folder, run: &str) -> Value {
+    let figures = folder.json(&format!("bench {run} --warmup 0"));
+    assert_eq!(
+        (&figures["ok"], &figures["check"]),
+        (&true.into(), &"oracle-equal".into()),
+        "{run}: {figures}"
+    );
+    assert_eq!((&figures["late"], &figures["bad"]), (&0.into(), &0.into()), "{run}: {figures}");
+    assert!(figures["events_in"].as_u64().unwrap() > 0, "{run}: {figures}");
+    figures
+}
+
+fn number(figure: &Value) -> f64 {
+    figure.as_f64().unwrap_or_else(|| panic!("{figure} is no number"))
+}
+
+#[test]
+fn loads_change_no_result() {
+    let folder = Folder::new("loads");
+    for run in [
+        "ysb --window 50ms",
+        "ysb --window 50ms --workers 2 --isolate",
+        "nyt",
+        "lrb",
+        "lrb-full",
+        "netmon",
+        "join",
+        "distinct",
+        "tweets --workers 2",
+    ] {
+        for load in [
+            "--arrivals poisson --delay zipf:2",
+            "--message-records 100 --delay uniform:30ms --deploy-within 50ms --queries 2",
+        ] {
+            right(&folder, &format!("{run} --rate 20k --seconds 0.15 {load}"));
+        }
+    }
+    for run in [
+        "ysb --window 50ms",
+        "ysb --window 50ms --workers 2",
+        "nyt --workers 2",
+        "netmon",
+        "join",
+        "lrb",
+        "lrb-full",
+    ] {
+        for load in
+            ["--rate-steps 50ms:60k,100ms:2k", "--arrivals pareto:1.5 --skew 0.5", "--skew 1 --queries 3"]
+        {
+            right(&folder, &format!("{run} --rate 20k --seconds 0.15 {load}"));
+        }
+    }
+    let all = "--arrivals poisson --rate-steps 100ms:40k --message-records 7 --delay uniform:20ms --skew 1 --queries 3 \
+               --deploy-within 100ms --selectivity-steps 20ms:0.9,90ms:0 --window 20ms --slide 5ms";
+    right(&folder, &format!("ysb --workers 2 --rate 20k --seconds 0.2 {all}"));
+}
+
+/// What is offered is the mean of the time that is measured.
+#[test]
+fn rates_change_in_steps() {
+    let folder = Folder::new("rate_steps");
+    let figures = right(&folder, "ysb --rate 20k --rate-steps 100ms:100k,200ms:1k --seconds 0.4");
+    // 2,000, 10,000 and 200 records; a little more time passes until the source is asked to end.
+    let offered = number(&figures["offered_per_s"]);
+    assert!((30_000.0..=30_500.0).contains(&offered), "{figures}");
+    assert!((12_100..14_000).contains(&figures["events_in"].as_u64().unwrap()), "{figures}");
+    let figures = folder.json("bench ysb --rate 20k --rate-steps 100ms:100k --warmup 0.2 --seconds 0.1");
+    assert_eq!(figures["offered_per_s"], 100_000, "behind the warm-up: {figures}");
+}
+
+/// The same seed has the same bursts, and each query its own.
+#[test]
+fn bursts_are_drawn() {
+    let folder = Folder::new("bursts");
+    let line = "ysb --rate 20k --arrivals pareto:1.5 --seconds 0.1";
+    let offered = |options: &str| number(&right(&folder, &format!("{line} {options}"))["offered_per_s"]);
+    let first = offered("");
+    assert!((6_000.0..=400_000.0).contains(&first) && first != 20_000.0, "{first}/s");
+    assert_eq!(offered(""), first);
+    assert_ne!(offered("--seed 2"), first);
+    assert_ne!(offered("--queries 2"), 2.0 * first);
+}
+
+/// Latency counts from when a message was to be sent.
+#[test]
+fn delays_are_latency() {
+    let folder = Folder::new("delays");
+    let latency = |options: &str| {
+        let figures =
+            right(&folder, &format!("ysb --rate 20k --message-records 100 --seconds 0.5 {options}"));
+        number(&figures["latency_us"]["mean"])
+    };
+    let (at_once, late) = (latency(""), latency("--delay uniform:200ms"));
+    // Of a hundred messages in a fifth of a second, most wait for one that takes long.
+    assert!(late > at_once + 50_000.0 && late < at_once + 200_000.0, "{at_once} and {late} us");
+}
+
+#[test]
+fn queries_are_skewed() {
+    let folder = Folder::new("skew");
+    let figures = right(&folder, "ysb --rate 20k --queries 3 --skew 1 --seconds 0.5");
+    assert_eq!(figures["offered_per_s"], 60_000, "{figures}");
+    let [least, most] = [0, 1].map(|index| number(&figures["query_throughput_per_s"][index]));
+    assert!((2.5..3.5).contains(&(most / least)), "11,000 and 33,000 a second: {figures}");
+    let ran = folder.run("bench ysb --rate 20k --skew 1 --seconds 0.05 --warmup 0");
+    let told = "note: --skew has no effect on one query whose input has one split; take several --queries or --workers\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
+}
+
+/// What is measured begins when all are there; those that were there before have done more.
+#[test]
+fn queries_are_deployed_at_random_times() {
+    let folder = Folder::new("deploy");
+    let figures = right(&folder, "ysb --rate 20k --queries 8 --deploy-within 1s --seconds 0.1");
+    assert_eq!(figures["offered_per_s"], 160_000, "{figures}");
+    assert!((0.1..0.5).contains(&number(&figures["seconds"])), "{figures}");
+    let events = figures["events_in"].as_u64().unwrap();
+    assert!(events > 2 * 16_000, "in the tenth of a second alone, 16,000: {figures}");
+}
+
+/// Two thirds of the events are filtered at first, then a tenth, then all.
+#[test]
+fn the_filter_s_selectivity_changes() {
+    let folder = Folder::new("selectivity");
+    for run in
+        ["--rate 20k --seconds 0.6", "--nominal-rate 5M --seconds 0.2", "--seconds 0.1 --out-of-order 5ms"]
+    {
+        let figures =
+            right(&folder, &format!("ysb --window 10ms {run} --selectivity-steps 200ms:0.9,400ms:0"));
+        let [events, filtered] = ["events_in", "filtered"].map(|name| number(&figures[name]));
+        assert!((0.38..=1.0).contains(&(filtered / events)), "{run}: {figures}");
+    }
+    let figures = right(&folder, "ysb --rate 20k --seconds 0.3 --selectivity-steps 1ms:1");
+    let [events, filtered] = ["events_in", "filtered"].map(|name| number(&figures[name]));
+    assert!(filtered / events < 0.05, "{figures}");
+}
+
+#[test]
+fn what_has_no_load_says_so() {
+    let folder = Folder::new("no_load");
+    let ran = folder.run("bench ysb --api loop-fused --deploy-within 20s --seconds 0.05 --warmup 0");
+    let told = "note: --deploy-within has no effect on a hand-written loop, which runs without the engine\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
+    let ran = folder.run("bench lrb --rate 20k --rate-steps 10ms:40k --seconds 0.05 --warmup 0");
+    let told = "note: cars of lrb report every 30 s at the --rate, and more or less often where a query has another\n";
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
+}

@@ -1,0 +1,35 @@
+//! `--execution` by `--memory`, under every policy: the same results, and figures that tell what ran.
+
+use thalweg_scheduling::policy;
+
+use crate::support::Folder;
+
+const MEMORIES: [&str; 3] = ["blocks", "queue", "queue-batched"];
+
+#[test]
+fn every_mode_gives_the_reference_s_results() {
+    let folder = Folder::new("modes");
+    let runs = policy::names().into_iter().map(|policy| ("workers", policy)).chain([("threads", "os")]);
+    for (execution, policy) in runs {
+        for memory in MEMORIES {
+            let policy_option = if policy == "os" { String::new() } else { format!("--policy {policy}") };
+            let run =
+                format!("bench ysb --chain none --execution {execution} {policy_option} --memory {memory}");
+            let figures = folder.json(&format!("{run} --workers 2 --seconds 0.05 --warmup 0"));
+            let told = ["execution", "policy", "memory", "check"].map(|field| figures[field].clone());
+            assert_eq!(told, [execution, policy, memory, "oracle-equal"], "{figures}");
+            let parallel = if memory == "blocks" { "epochs" } else { "serial" };
+            assert_eq!((&figures["ok"], &figures["parallel"]), (&true.into(), &parallel.into()), "{figures}");
+        }
+    }
+}
+
+/// Where the operating system says who runs next, a policy is told to have no effect.
+#[test]
+fn a_policy_without_workers_is_told() {
+    let ran = Folder::new("modes_policy")
+        .run("bench ysb --execution threads --policy chain --seconds 0.05 --warmup 0");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told = "note: --policy has no effect with --execution threads, where the operating system says who runs next\n";
+    assert_eq!(ran.stderr, told);
+}

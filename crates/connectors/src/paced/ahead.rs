@@ -1,0 +1,89 @@
+//! Of the records of a load that are made and not taken yet: when each is to be sent and when it arrives.
+
+use std::sync::Arc;
+
+use thalweg_model::{EventTime, ProcessingTime};
+
+use super::course::{Course, Times, Walk};
+use super::stamps::stamp;
+
+/// The walk that a source takes over its load, and what lies behind it and before the next record to be taken.
+pub(super) struct Ahead {
+    walk: Walk,
+    start: ProcessingTime,
+    first_index: u64,
+    times: Vec<Times>,
+    /// When it was asked last what is due.
+    looked_at: ProcessingTime,
+}
+
+impl Ahead {
+    /// `start` is when the load begins.
+    pub(super) fn new(course: &Arc<Course>, start: ProcessingTime) -> Self {
+        Ahead { walk: Walk::new(course), start, first_index: 0, times: Vec::new(), looked_at: start }
+    }
+
+    pub(super) fn course(&self) -> &Arc<Course> {
+        self.walk.course()
+    }
+
+    /// Goes on to so many records from `first` on, and forgets those before. Their event times.
+    pub(super) fn go_on(&mut self, first: u64, count: usize) -> impl ExactSizeIterator<Item = EventTime> {
+        if first < self.walk.index() {
+            self.walk = Walk::new(self.walk.course());
+        }
+        self.walk.pass(first - self.walk.index());
+        self.first_index = first;
+        self.times.clear();
+        self.times.extend((0..count).map(|_| {
+            let times = self.walk.times();
+            self.walk.pass(1);
+            times
+        }));
+        self.times.iter().map(|times| stamp(self.start, *times))
+    }
+
+    /// How many of all records have arrived by now, as far as it has gone.
+    pub(super) fn due_count(&mut self, now: ProcessingTime) -> u64 {
+        self.looked_at = now;
+        if now < self.start {
+            return 0;
+        }
+        let elapsed_ns = now.nanos_since(self.start);
+        self.first_index + self.times.partition_point(|times| times.due_ns <= elapsed_ns) as u64
+    }
+
+    /// The instant for which it was asked last [how many have arrived](Self::due_count).
+    pub(super) fn looked_at(&self) -> ProcessingTime {
+        self.looked_at
+    }
+
+    /// The first record at or behind `index` that has a latency marker behind it; `u64::MAX` if none is known.
+    pub(super) fn marked_index(&self, index: u64) -> u64 {
+        let known = self.times.iter().skip((index - self.first_index) as usize);
+        (index..).zip(known).find(|(_, times)| times.is_marked).map_or(u64::MAX, |(index, _)| index)
+    }
+
+    /// When a record is to be sent that it has gone to.
+    pub(super) fn intended(&self, index: u64) -> ProcessingTime {
+        self.start.plus_nanos(self.times_of(index).sent_ns)
+    }
+
+    /// When a record arrives that it has gone to.
+    pub(super) fn due(&self, index: u64) -> ProcessingTime {
+        self.start.plus_nanos(self.times_of(index).due_ns)
+    }
+
+    fn times_of(&self, index: u64) -> Times {
+        self.times[(index - self.first_index) as usize]
+    }
+
+    /// How far apart records are due where it has gone to, in nanoseconds.
+    pub(super) fn spacing_ns(&self) -> u64 {
+        self.walk.spacing_ns()
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.times.capacity() * size_of::<Times>() + self.walk.course().bytes()
+    }
+}

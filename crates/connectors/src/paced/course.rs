@@ -1,0 +1,303 @@
+//! The course that a load takes: its messages one after the other, when each is to be sent and when it arrives, exactly and
+//! with a division per message.
+//!
+//! Time is cut into pieces of a steady rate, at steps and, where there are bursts, at every second. A message is sent when
+//! its work is done, which is counted in whole numbers: a rate of `r` thousandths of a record per second does `r` units in a
+//! nanosecond, and a record takes `10^12`. What is left of a nanosecond is carried on, and so is what is left of a message at
+//! the end of a piece, so no rate is ever rounded away. At one steady rate `r` record `i` is sent at
+//! `floor(i * 10^9 / r)` nanoseconds, as it is without a load.
+//!
+//! Every walk over a load is the same; those of several splits pass over each other's records.
+
+use std::sync::Arc;
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+use super::load::{Arrivals, BURST_NS, Delay, Load, PARETO_TIMES_MAX, TICK_NS_MIN, ZIPF_DELAYS, nanos};
+use super::pareto::Pareto;
+use super::schedule::{MARKER_PER_RECORD_RATE_MAX, MARKERS_PER_S};
+use super::zipf::Ranks;
+
+/// What a record takes, in units that a rate of a thousandth of a record per second does in a nanosecond.
+const WORK_PER_RECORD: u64 = 1_000_000_000_000;
+
+/// Above the lower rates, latency markers stand in the first message of every interval of so many nanoseconds.
+const MARKED_NS: u64 = 1_000_000_000 / MARKERS_PER_S;
+
+const NANOS_PER_MILLI: u64 = 1_000_000;
+
+/// A load at a rate, worked out.
+#[derive(Debug)]
+pub(super) struct Course {
+    load: Load,
+    /// From when on, in nanoseconds, how many thousandths of a record there are per second; the first from 0 on.
+    steps: Vec<(u64, u64)>,
+    bursts: Option<Pareto>,
+    message_records: u64,
+    way: Way,
+    /// What is sent within as much has one delay, unless there are messages.
+    tick_ns: u64,
+    /// Where the random numbers start of gaps, of bursts and of delays.
+    seeds: [u64; 3],
+    /// Whether each message has a latency marker.
+    marks_each: bool,
+}
+
+/// How long messages are on their way.
+#[derive(Debug)]
+enum Way {
+    Straight,
+    /// Below so many nanoseconds.
+    Uniform(u64),
+    /// In milliseconds.
+    Zipf(Ranks),
+}
+
+impl Course {
+    /// `load` has been checked, with this rate.
+    pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
+        let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
+        let message_records = load.message_records.unwrap_or(1);
+        let rates = load.steps.iter().map(|step| step.rate_per_s).chain([rate_per_s]);
+        let most_per_s = rates.max().unwrap_or(rate_per_s);
+        let mut seeds = SeededEntropy::new(load.seed);
+        Arc::new(Course {
+            load: load.clone(),
+            steps: std::iter::once((0, rate_per_s * 1_000)).chain(later).collect(),
+            bursts: match load.arrivals {
+                Arrivals::Pareto { shape } => Some(Pareto::new(shape, PARETO_TIMES_MAX as f64)),
+                Arrivals::Constant | Arrivals::Poisson => None,
+            },
+            message_records,
+            way: match load.delay {
+                Delay::None => Way::Straight,
+                Delay::Uniform { max } => Way::Uniform(nanos(max) + 1),
+                Delay::Zipf { exponent } => Way::Zipf(Ranks::new(ZIPF_DELAYS, exponent)),
+            },
+            tick_ns: TICK_NS_MIN.max(match load.delay {
+                Delay::None => 0,
+                Delay::Uniform { max } => nanos(max),
+                Delay::Zipf { .. } => ZIPF_DELAYS as u64 * NANOS_PER_MILLI,
+            }),
+            seeds: [(); 3].map(|()| seeds.next_u64()),
+            marks_each: most_per_s / message_records <= MARKER_PER_RECORD_RATE_MAX,
+        })
+    }
+
+    pub(super) fn load(&self) -> &Load {
+        &self.load
+    }
+
+    /// Bytes of what is looked up in it.
+    pub(super) fn bytes(&self) -> usize {
+        let ranks = if let Way::Zipf(ranks) = &self.way { ranks.bytes() } else { 0 };
+        self.steps.capacity() * size_of::<(u64, u64)>() + ranks
+    }
+
+    /// The lowest rate there may be, in records per second; 1 at least.
+    pub(super) fn least_rate_per_s(&self) -> u64 {
+        let least = self.steps.iter().map(|(_, rate)| *rate).min().unwrap_or(0);
+        let share = self.bursts.map_or(1.0, |bursts| bursts.least());
+        ((least as f64 * share) as u64 / 1_000).max(1)
+    }
+
+    /// Records per second on average between two instants, in nanoseconds from the start on, of which the first lies before
+    /// the second; of gaps that are drawn, what they have on average anyway.
+    pub(super) fn mean_rate_per_s(self: &Arc<Self>, from_ns: u64, to_ns: u64) -> f64 {
+        let pieces = Pieces::new(Arc::clone(self)).take_while(|piece| piece.start_ns < to_ns);
+        let work_of = |Piece { start_ns, end_ns, rate }: Piece| {
+            rate as f64 * end_ns.min(to_ns).saturating_sub(start_ns.max(from_ns)) as f64
+        };
+        pieces.map(work_of).sum::<f64>() / 1_000.0 / (to_ns - from_ns) as f64
+    }
+}
+
+/// A span of time in which the rate is steady.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Piece {
+    start_ns: u64,
+    /// `u64::MAX` if it does not end.
+    end_ns: u64,
+    /// In thousandths of a record per second; above zero.
+    rate: u64,
+}
+
+/// The pieces of a course, in order and without gaps.
+#[derive(Clone, Debug)]
+struct Pieces {
+    course: Arc<Course>,
+    /// Which of the steps is in force.
+    step: usize,
+    draws: SeededEntropy,
+    /// Of the burst at hand.
+    times: f64,
+    burst_end_ns: u64,
+    at_ns: u64,
+}
+
+impl Pieces {
+    fn new(course: Arc<Course>) -> Self {
+        let draws = SeededEntropy::new(course.seeds[1]);
+        let burst_end_ns = if course.bursts.is_some() { 0 } else { u64::MAX };
+        Pieces { course, step: 0, draws, times: 1.0, burst_end_ns, at_ns: 0 }
+    }
+}
+
+impl Iterator for Pieces {
+    type Item = Piece;
+
+    fn next(&mut self) -> Option<Piece> {
+        let start_ns = self.at_ns;
+        if start_ns == u64::MAX {
+            return None;
+        }
+        if let Some(bursts) = &self.course.bursts
+            && self.burst_end_ns <= start_ns
+        {
+            self.times = bursts.at(self.draws.unit());
+            self.burst_end_ns = start_ns.saturating_add(BURST_NS);
+        }
+        let (_, rate) = self.course.steps[self.step];
+        let step_end_ns = self.course.steps.get(self.step + 1).map_or(u64::MAX, |(from_ns, _)| *from_ns);
+        let end_ns = step_end_ns.min(self.burst_end_ns);
+        if end_ns == step_end_ns && end_ns < u64::MAX {
+            self.step += 1;
+        }
+        self.at_ns = end_ns;
+        let rate = ((rate as f64 * self.times).round() as u64).max(1);
+        Some(Piece { start_ns, end_ns, rate })
+    }
+}
+
+/// When a record is to be sent and when it arrives, in nanoseconds from the start on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Times {
+    pub(super) sent_ns: u64,
+    pub(super) due_ns: u64,
+    /// Whether a latency marker stands behind it.
+    pub(super) is_marked: bool,
+}
+
+/// A walk over a course, from its first record on.
+#[derive(Clone, Debug)]
+pub(super) struct Walk {
+    course: Arc<Course>,
+    pieces: Pieces,
+    piece: Piece,
+    /// The work that is done at `times.sent_ns` beyond that of the message at hand: less than a nanosecond's.
+    over: u64,
+    gaps: SeededEntropy,
+    delays: SeededEntropy,
+    delay_ns: u64,
+    /// The tick that `delay_ns` belongs to.
+    tick: u64,
+    /// Of the message at hand.
+    times: Times,
+    /// The next record.
+    index: u64,
+    /// Records of the message at hand, the next one included.
+    left: u64,
+}
+
+impl Walk {
+    pub(super) fn new(course: &Arc<Course>) -> Self {
+        let mut pieces = Pieces::new(Arc::clone(course));
+        let piece = pieces.next().expect("the first piece starts with the load");
+        let [gaps, _, delays] = course.seeds.map(SeededEntropy::new);
+        let mut walk = Walk {
+            course: Arc::clone(course),
+            pieces,
+            piece,
+            over: 0,
+            gaps,
+            delays,
+            delay_ns: 0,
+            tick: u64::MAX,
+            times: Times { sent_ns: 0, due_ns: 0, is_marked: course.marks_each },
+            index: 0,
+            left: course.message_records,
+        };
+        if course.load.arrivals == Arrivals::Poisson {
+            walk.send_next();
+        } else {
+            walk.travel();
+        }
+        walk
+    }
+
+    pub(super) fn course(&self) -> &Arc<Course> {
+        &self.course
+    }
+
+    /// The next record.
+    pub(super) fn index(&self) -> u64 {
+        self.index
+    }
+
+    /// When the next record is to be sent and arrives, and whether it is marked.
+    pub(super) fn times(&self) -> Times {
+        // Only the last of its message.
+        Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
+    }
+
+    /// How far apart records are to be sent now, in nanoseconds.
+    pub(super) fn spacing_ns(&self) -> u64 {
+        WORK_PER_RECORD / self.piece.rate
+    }
+
+    /// Goes on behind so many records.
+    pub(super) fn pass(&mut self, mut count: u64) {
+        while self.left <= count {
+            count -= self.left;
+            self.index = self.index.saturating_add(self.left);
+            self.left = self.course.message_records;
+            self.send_next();
+        }
+        self.index = self.index.saturating_add(count);
+        self.left -= count;
+    }
+
+    /// Goes to the next message.
+    fn send_next(&mut self) {
+        let message_work = self.course.message_records * WORK_PER_RECORD;
+        let work = match self.course.load.arrivals {
+            Arrivals::Constant | Arrivals::Pareto { .. } => message_work,
+            // The logarithm of a number from above 0 to 1. At most 37 times the mean: 53 bits are drawn.
+            Arrivals::Poisson => (message_work as f64 * -(1.0 - self.gaps.unit()).ln()) as u64,
+        };
+        let before_ns = self.times.sent_ns;
+        let mut work = self.over + work;
+        let mut sent_ns = before_ns.saturating_add(work / self.piece.rate);
+        while self.piece.end_ns <= sent_ns
+            && let Some(next) = self.pieces.next()
+        {
+            // What the rest of the piece did is done.
+            let from_ns = before_ns.max(self.piece.start_ns);
+            work -= (self.piece.end_ns - from_ns) * self.piece.rate;
+            self.piece = next;
+            sent_ns = next.start_ns.saturating_add(work / next.rate);
+        }
+        self.over = work % self.piece.rate;
+        self.times.sent_ns = sent_ns;
+        self.times.is_marked = self.course.marks_each || before_ns / MARKED_NS < sent_ns / MARKED_NS;
+        self.travel();
+    }
+
+    /// Finds out when the message at hand arrives.
+    fn travel(&mut self) {
+        let sent_ns = self.times.sent_ns;
+        let tick = sent_ns / self.course.tick_ns;
+        if self.course.load.message_records.is_some() || tick != self.tick {
+            self.tick = tick;
+            self.delay_ns = match &self.course.way {
+                Way::Straight => 0,
+                Way::Uniform(bound_ns) => self.delays.below(*bound_ns),
+                Way::Zipf(ranks) => ranks.at(self.delays.unit()) * NANOS_PER_MILLI,
+            };
+        }
+        self.times.due_ns = self.times.due_ns.max(sent_ns.saturating_add(self.delay_ns));
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,639 @@
+//! Queues: edges as most engines have them, a bounded queue of records instead of blocks. They are the baselines that
+//! blocks are compared with (Enjima, section 5.2.5, "queue-based memory management"), and are made of libraries of others.
+//!
+//! ```text
+//!   HandOver::Each      crossbeam's ArrayQueue: each value is pushed and popped by itself, a visible store each
+//!   HandOver::Batched   rtrb's ring: what a run has pushed is handed over by one store, and taken from where it lies
+//! ```
+//!
+//! Values and marks travel in one queue, in order. Whoever asks for room is told by the [`Cursors`] that edges of blocks
+//! have, so that schedulers see no difference: values are bounded by the capacity, marks by rules of their own, and the
+//! queue has slots for both, so that what finds room by the cursors finds a slot. Cursors are written once a run; a reader
+//! of [`HandOver::Each`] may have taken values that they do not show yet.
+//!
+//! A stream with several readers is a queue for each, into which copies are put.
+//!
+//! There is one unsafe operation in here, the hand-over of a batch, and no protocol of ours.
+
+use crossbeam_queue::ArrayQueue;
+use rtrb::chunks::{ChunkError, ReadChunk, WriteChunkUninit};
+use rtrb::{Consumer, Producer, RingBuffer};
+
+use crate::budget::{Budget, Reservation};
+use crate::chunk::ShapeError;
+use crate::cursors::Cursors;
+use crate::edge::EdgeError;
+use crate::marks::{Admission, MarkRules, RESERVED_MARKS};
+use crate::stamp::{Stamp, StampCell};
+use crate::sync::{Arc, Ordering};
+
+/// Values that a reader of [`HandOver::Each`] pops, one by one, before it works on them: few enough to stay in a first-level
+/// cache.
+const FRONT_RECORDS: usize = 128;
+
+/// How values get from hand to hand.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum HandOver {
+    /// One by one.
+    Each,
+    /// All that a run has pushed at once.
+    Batched,
+}
+
+/// What bounds a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct QueueOptions {
+    /// How values get from hand to hand.
+    pub hand_over: HandOver,
+    /// Values that it may hold; at least 1 is taken.
+    pub records_max: usize,
+    /// Marks that may be on their way before the writer is held back; at least 1 is taken.
+    pub marks_max: u32,
+    /// For so many values one stamp is kept; at least 1 is taken.
+    pub stamp_records: u32,
+}
+
+/// What travels.
+enum Item<T, M> {
+    Value(T),
+    Mark(M),
+    /// It was a value, and somebody has taken it.
+    Taken,
+}
+
+/// What both ends hold.
+struct Common {
+    cursors: Arc<Cursors>,
+    /// Of each stretch of `stamp_records` positions, the stamp of its first value; used again when all were read.
+    stamps: Box<[StampCell]>,
+    stamp_records: u64,
+    _reservation: Reservation,
+}
+
+impl Common {
+    fn stamp_of(&self, stretch: u64) -> &StampCell {
+        &self.stamps[(stretch % self.stamps.len() as u64) as usize]
+    }
+}
+
+impl Drop for Common {
+    fn drop(&mut self) {
+        self.cursors.writer.capacity_records.store(0, Ordering::Relaxed);
+    }
+}
+
+/// The writing end of a queue with one reader.
+enum Sending<T, M> {
+    Each(Arc<ArrayQueue<Item<T, M>>>),
+    Batched(Producer<Item<T, M>>),
+}
+
+/// The reading end.
+enum Receiving<T, M> {
+    /// What was popped lies in front, from `next` on.
+    Each {
+        queue: Arc<ArrayQueue<Item<T, M>>>,
+        front: Vec<Item<T, M>>,
+        next: usize,
+    },
+    Batched(Consumer<Item<T, M>>),
+}
+
+type Ends<T, R> = (QueueWriter<T, R>, Vec<QueueReader<T, R>>);
+
+/// Makes a queue with one reader.
+///
+/// # Errors
+/// [`EdgeError`] if its slots do not fit into the budget.
+pub fn queue<T: Send + 'static, R: MarkRules>(
+    budget: &Arc<Budget>,
+    options: QueueOptions,
+) -> Result<(QueueWriter<T, R>, QueueReader<T, R>), EdgeError> {
+    let copy = |_: &T| unreachable!("one reader gets the values themselves");
+    let (writer, mut readers) = ends(budget, options, 1, copy)?;
+    Ok((writer, readers.pop().expect("one was asked for")))
+}
+
+/// Makes a stream with several readers: a queue for each.
+///
+/// # Errors
+/// As for [`queue`].
+pub fn shared_queue<T: Clone + Send + 'static, R: MarkRules>(
+    budget: &Arc<Budget>,
+    options: QueueOptions,
+    readers: usize,
+) -> Result<Ends<T, R>, EdgeError> {
+    ends(budget, options, readers.max(1), T::clone)
+}
+
+fn ends<T: Send + 'static, R: MarkRules>(
+    budget: &Arc<Budget>,
+    options: QueueOptions,
+    readers: usize,
+    copy: fn(&T) -> T,
+) -> Result<Ends<T, R>, EdgeError> {
+    let QueueOptions { hand_over, records_max, marks_max, stamp_records } = options;
+    let (records_max, marks_max) = (records_max.max(1), u64::from(marks_max.max(1)));
+    let too_large = EdgeError::Shape(ShapeError::TooLarge);
+    let slots = records_max.checked_add((marks_max + RESERVED_MARKS) as usize).ok_or(too_large)?;
+    // ArrayQueue has a word beside each value.
+    let words = if hand_over == HandOver::Each { size_of::<usize>() } else { 0 };
+    let slot_bytes = size_of::<Item<T, R::Mark>>() + words;
+    let bytes =
+        slots.checked_mul(slot_bytes).and_then(|bytes| bytes.checked_mul(readers)).ok_or(too_large)?;
+    let reservation = budget.reserve(bytes).map_err(EdgeError::Budget)?;
+    let cursors = Cursors::of_queue(records_max as u64, bytes as u64, size_of::<T>(), readers, marks_max);
+    let stamp_records = u64::from(stamp_records.max(1));
+    let stretches = (records_max as u64 / stamp_records + 2) as usize;
+    let common = Arc::new(Common {
+        cursors: Arc::new(cursors),
+        stamps: (0..stretches).map(|_| StampCell::new()).collect(),
+        stamp_records,
+        _reservation: reservation,
+    });
+    let (sending, receiving): (Vec<_>, Vec<_>) = (0..readers)
+        .map(|_| match hand_over {
+            HandOver::Each => {
+                let queue = Arc::new(ArrayQueue::new(slots));
+                let front = Vec::with_capacity(FRONT_RECORDS);
+                (Sending::Each(Arc::clone(&queue)), Receiving::Each { queue, front, next: 0 })
+            }
+            HandOver::Batched => {
+                let (producer, consumer) = RingBuffer::new(slots);
+                (Sending::Batched(producer), Receiving::Batched(consumer))
+            }
+        })
+        .unzip();
+    let reader = |(index, receiving)| QueueReader {
+        common: Arc::clone(&common),
+        index,
+        receiving,
+        read: 0,
+        stretch: 0,
+        marks_read: 0,
+    };
+    let readers = receiving.into_iter().enumerate().map(reader).collect();
+    let writer = QueueWriter { sending, copy, written: 0, marks_written: 0, held: None, common };
+    Ok((writer, readers))
+}
+
+/// The writing end: the only one.
+pub struct QueueWriter<T: Send + 'static, R: MarkRules> {
+    /// Of each reader.
+    sending: Vec<Sending<T, R::Mark>>,
+    copy: fn(&T) -> T,
+    written: u64,
+    marks_written: u64,
+    /// A mark that found no room.
+    held: Option<R::Mark>,
+    common: Arc<Common>,
+}
+
+impl<T: Send + 'static, R: MarkRules> QueueWriter<T, R> {
+    /// The cursors of the edge.
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.common.cursors
+    }
+
+    /// Opens the queue for pushing values of which this is said.
+    #[inline]
+    pub fn open(&mut self, stamp: Stamp) -> QueueAppender<'_, T, R> {
+        self.flush_held();
+        let QueueWriter { sending, copy, written, held, common, .. } = self;
+        let cursors = &common.cursors;
+        // Acquire: pairs with the readers' Release of `read`, before which they have given their slots back.
+        let read = cursors.read_min(*written, Ordering::Acquire);
+        if read == *written {
+            cursors.writer.restart_stamp.store(stamp);
+        }
+        let capacity = cursors.writer.capacity_records.load(Ordering::Relaxed);
+        let room = if held.is_some() { 0 } else { (capacity - (*written - read)) as usize };
+        let (pushing, room) = match &mut sending[..] {
+            _ if room == 0 => (Pushing::Nowhere, 0),
+            [_] if cursors.readers[0].closed.load(Ordering::Acquire) => (Pushing::Nowhere, room),
+            [Sending::Batched(producer)] => {
+                let mut chunk = match producer.write_chunk_uninit(room) {
+                    Ok(chunk) => chunk,
+                    Err(ChunkError::TooFewSlots(_)) => unreachable!("what is read has given its slots back"),
+                };
+                // In one piece: what comes behind the end of the ring has to wait for the next opening.
+                let room = chunk.as_mut_slices().0.len();
+                (Pushing::Batch(chunk), room)
+            }
+            sending => (Pushing::Each(sending), room),
+        };
+        QueueAppender { pushing, room, count: 0, stamp, copy: *copy, written, common }
+    }
+
+    /// Sets a mark behind all that was pushed; held back, dropped or replaced as [`Writer::mark`](crate::Writer::mark) says.
+    ///
+    /// # Panics
+    /// If another mark is held back already that the new one does not replace.
+    pub fn mark(&mut self, mark: R::Mark, stamp: Stamp) {
+        self.flush_held();
+        let writer = &self.cursors().writer;
+        writer.mark_stamp.store(stamp);
+        let room = self.mark_room();
+        match (R::admission(&mark), self.held) {
+            (_, None) if room > RESERVED_MARKS => self.publish_mark(mark),
+            (Admission::Reserved, None) if room > 0 => self.publish_mark(mark),
+            (Admission::Droppable, _) => {
+                writer.marks_dropped.fetch_add(1, Ordering::Relaxed);
+            }
+            (_, None) => self.hold(Some(mark)),
+            (_, Some(older)) => {
+                assert!(R::replaces(&mark, &older), "a mark is set while another is held back");
+                self.hold(Some(mark));
+            }
+        }
+    }
+
+    /// Whether a mark is still held back; tries to set it first.
+    pub fn is_held(&mut self) -> bool {
+        self.flush_held();
+        self.held.is_some()
+    }
+
+    fn hold(&mut self, mark: Option<R::Mark>) {
+        self.held = mark;
+        self.cursors().writer.mark_held.store(mark.is_some(), Ordering::Relaxed);
+    }
+
+    fn flush_held(&mut self) {
+        if let Some(mark) = self.held {
+            let reserved = matches!(R::admission(&mark), Admission::Reserved);
+            if self.mark_room() > if reserved { 0 } else { RESERVED_MARKS } {
+                self.hold(None);
+                self.publish_mark(mark);
+            }
+        }
+    }
+
+    /// Marks that find room, reserved ones included.
+    fn mark_room(&self) -> u64 {
+        // A reader that is ahead of what is published has read what it has read.
+        let read = self.cursors().marks_read_min(Ordering::Acquire);
+        self.cursors().ordinary_marks() + RESERVED_MARKS - (self.marks_written - read)
+    }
+
+    fn publish_mark(&mut self, mark: R::Mark) {
+        let QueueWriter { sending, common, .. } = self;
+        for (sending, reader) in sending.iter_mut().zip(&common.cursors.readers) {
+            if !reader.closed.load(Ordering::Acquire) {
+                sending.push(Item::Mark(mark));
+            }
+        }
+        self.marks_written += 1;
+        self.cursors().writer.marks_written.store(self.marks_written, Ordering::Release);
+    }
+}
+
+impl<T, M> Sending<T, M> {
+    fn push(&mut self, item: Item<T, M>) {
+        let is_pushed = match self {
+            Sending::Each(queue) => queue.push(item).is_ok(),
+            Sending::Batched(producer) => producer.push(item).is_ok(),
+        };
+        assert!(is_pushed, "something is pushed without room: check room() first");
+    }
+}
+
+/// Where what is pushed goes.
+enum Pushing<'a, T, M> {
+    /// Into the slots of a ring, handed over at the end.
+    Batch(WriteChunkUninit<'a, Item<T, M>>),
+    /// Into each queue at once.
+    Each(&'a mut [Sending<T, M>]),
+    /// Whoever was to read it is gone, or there is no room.
+    Nowhere,
+}
+
+/// An open queue. The cursors are told when it is dropped.
+pub struct QueueAppender<'a, T: Send + 'static, R: MarkRules> {
+    pushing: Pushing<'a, T, R::Mark>,
+    room: usize,
+    /// Values pushed.
+    count: usize,
+    stamp: Stamp,
+    copy: fn(&T) -> T,
+    written: &'a mut u64,
+    common: &'a Common,
+}
+
+impl<T: Send + 'static, R: MarkRules> QueueAppender<'_, T, R> {
+    /// How many values may be pushed.
+    #[inline(always)]
+    pub fn room(&self) -> usize {
+        self.room - self.count
+    }
+
+    /// Appends a value.
+    ///
+    /// # Panics
+    /// If there is no room.
+    #[inline(always)]
+    pub fn push(&mut self, value: T) {
+        match &mut self.pushing {
+            Pushing::Batch(chunk) => {
+                chunk.as_mut_slices().0[self.count].write(Item::Value(value));
+            }
+            Pushing::Each(sending) => match &mut **sending {
+                [Sending::Each(queue)] => {
+                    let is_pushed = queue.push(Item::Value(value)).is_ok();
+                    assert!(is_pushed, "a record is pushed without room: check room() first");
+                }
+                sending => push_to_all::<T, R>(sending, self.common, self.copy, value),
+            },
+            Pushing::Nowhere => assert!(self.count < self.room, "a record is pushed without room"),
+        }
+        self.count += 1;
+    }
+}
+
+/// Copies for all who read but the last, who gets the value.
+#[inline(never)]
+fn push_to_all<T: Send + 'static, R: MarkRules>(
+    sending: &mut [Sending<T, R::Mark>],
+    common: &Common,
+    copy: fn(&T) -> T,
+    value: T,
+) {
+    let is_open = |reader: usize| !common.cursors.readers[reader].closed.load(Ordering::Acquire);
+    let mut open = sending.iter_mut().enumerate().filter(|(reader, _)| is_open(*reader)).peekable();
+    while let Some((_, sending)) = open.next() {
+        if open.peek().is_none() {
+            return sending.push(Item::Value(value));
+        }
+        sending.push(Item::Value(copy(&value)));
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for QueueAppender<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        if let Pushing::Batch(chunk) = std::mem::replace(&mut self.pushing, Pushing::Nowhere) {
+            // SAFETY: `push` has initialised the first `count` slots of the chunk, one after the other.
+            unsafe { chunk.commit(self.count) };
+        }
+        let Common { cursors, stamp_records, .. } = self.common;
+        let before = *self.written;
+        *self.written = before + self.count as u64;
+        for stretch in before.div_ceil(*stamp_records)..=(*self.written - 1) / stamp_records {
+            self.common.stamp_of(stretch).store(self.stamp);
+        }
+        // Release, as for blocks, though the queue has made the values visible.
+        cursors.writer.written.store(*self.written, Ordering::Release);
+    }
+}
+
+/// What comes next of a queue.
+pub enum QueueNext<'a, T: Send + 'static, R: MarkRules> {
+    /// Values, at least one.
+    Values(QueueDrain<'a, T, R>),
+    /// A mark, which counts as read now.
+    Mark(R::Mark),
+    /// Nothing yet.
+    Empty,
+}
+
+/// A reading end.
+pub struct QueueReader<T: Send + 'static, R: MarkRules> {
+    common: Arc<Common>,
+    index: usize,
+    receiving: Receiving<T, R::Mark>,
+    read: u64,
+    /// The stretch whose stamp was shown last.
+    stretch: u64,
+    marks_read: u64,
+}
+
+impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
+    /// The cursors of the edge.
+    pub fn cursors(&self) -> &Arc<Cursors> {
+        &self.common.cursors
+    }
+
+    /// What comes next: at most `max` values, but never none for want of `max`.
+    #[inline]
+    pub fn next(&mut self, max: usize) -> QueueNext<'_, T, R> {
+        let QueueReader { common, index, receiving, read, stretch, marks_read } = self;
+        let max = max.max(1);
+        let taking = match receiving {
+            Receiving::Each { queue, front, next } => {
+                if *next == front.len() {
+                    front.clear();
+                    *next = 0;
+                    while front.len() < max.min(FRONT_RECORDS)
+                        && let Some(item) = queue.pop()
+                    {
+                        let is_mark = matches!(item, Item::Mark(_));
+                        front.push(item);
+                        if is_mark {
+                            break;
+                        }
+                    }
+                }
+                Taking::Front { front, next }
+            }
+            Receiving::Batched(consumer) => {
+                let count = consumer.slots().min(max);
+                Taking::Ring(consumer.read_chunk(count).expect("so many slots are filled"))
+            }
+        };
+        let progress = Progress { common, index: *index, read, stretch };
+        let end = match taking.slots() {
+            [] => return QueueNext::Empty,
+            [Item::Mark(mark), ..] => {
+                let mark = *mark;
+                taking.give_back(1);
+                *marks_read += 1;
+                let line = &common.cursors.readers[*index];
+                // Release: the writer may use the slot again.
+                line.marks_read.store(*marks_read, Ordering::Release);
+                return QueueNext::Mark(mark);
+            }
+            slots => {
+                let slots = &slots[..slots.len().min(max)];
+                slots.iter().position(|item| matches!(item, Item::Mark(_))).unwrap_or(slots.len())
+            }
+        };
+        QueueNext::Values(QueueDrain { taking: Some(taking), next: 0, end, progress })
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for QueueReader<T, R> {
+    fn drop(&mut self) {
+        /// Closes the end, also if a value's drop panics: nobody waits for a reader that is gone.
+        struct Close<'a>(&'a Cursors, usize);
+        impl Drop for Close<'_> {
+            fn drop(&mut self) {
+                self.0.readers[self.1].closed.store(true, Ordering::Release);
+            }
+        }
+        let common = Arc::clone(&self.common);
+        let _closed_at_the_end = Close(&common.cursors, self.index);
+        // What comes behind this is dropped with the queue.
+        loop {
+            match self.next(usize::MAX) {
+                QueueNext::Values(mut drain) => {
+                    let count = drain.remaining();
+                    drain.take_each(count, drop);
+                }
+                QueueNext::Mark(_) => {}
+                QueueNext::Empty => break,
+            }
+        }
+    }
+}
+
+/// Where a run of values lies.
+enum Taking<'a, T, M> {
+    Front { front: &'a mut Vec<Item<T, M>>, next: &'a mut usize },
+    Ring(ReadChunk<'a, Item<T, M>>),
+}
+
+impl<T, M> Taking<'_, T, M> {
+    #[inline(always)]
+    fn slots(&self) -> &[Item<T, M>] {
+        match self {
+            Taking::Front { front, next } => &front[**next..],
+            Taking::Ring(chunk) => chunk.as_slices().0,
+        }
+    }
+
+    #[inline(always)]
+    fn slots_mut(&mut self) -> &mut [Item<T, M>] {
+        match self {
+            Taking::Front { front, next } => &mut front[**next..],
+            Taking::Ring(chunk) => chunk.as_mut_slices().0,
+        }
+    }
+
+    /// Gives so many slots back; what is left in them is dropped.
+    fn give_back(self, count: usize) {
+        match self {
+            Taking::Front { front, next } => {
+                let from = *next;
+                *next += count;
+                if const { std::mem::needs_drop::<T>() } {
+                    front[from..from + count].iter_mut().for_each(|slot| *slot = Item::Taken);
+                }
+            }
+            Taking::Ring(chunk) => chunk.commit(count),
+        }
+    }
+}
+
+/// What a reader tells others.
+struct Progress<'a> {
+    common: &'a Common,
+    index: usize,
+    read: &'a mut u64,
+    stretch: &'a mut u64,
+}
+
+impl Progress<'_> {
+    fn pass(&mut self, count: usize) {
+        *self.read += count as u64;
+        let line = &self.common.cursors.readers[self.index];
+        // Release: the writer may use the slots again.
+        line.read.store(*self.read, Ordering::Release);
+        line.block_start.store(*self.read, Ordering::Relaxed);
+        let stretch = *self.read / self.common.stamp_records;
+        if stretch != *self.stretch {
+            *self.stretch = stretch;
+            line.block_stamp.store(self.common.stamp_of(stretch).load());
+        }
+    }
+}
+
+/// A run of values that are taken out one by one, in order. Those not taken stay where they are. It is to be dropped: what a
+/// run has taken that is forgotten comes again in number, but not in person.
+pub struct QueueDrain<'a, T: Send + 'static, R: MarkRules> {
+    /// None only while it is dropped.
+    taking: Option<Taking<'a, T, R::Mark>>,
+    next: usize,
+    end: usize,
+    progress: Progress<'a>,
+}
+
+impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
+    /// Values not yet taken.
+    #[inline(always)]
+    pub fn remaining(&self) -> usize {
+        self.end - self.next
+    }
+
+    #[inline(always)]
+    fn slots(&self) -> &[Item<T, R::Mark>] {
+        self.taking.as_ref().map_or(&[], Taking::slots)
+    }
+
+    /// Looks at the value `offset` places ahead.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[inline(always)]
+    pub fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&T) -> Q) -> Q {
+        assert!(offset < self.remaining(), "offset {offset} lies behind the run");
+        match &self.slots()[self.next + offset] {
+            Item::Value(value) => look(value),
+            Item::Mark(_) | Item::Taken => unreachable!("a run has values"),
+        }
+    }
+
+    /// Takes `count` values. A value has left its slot before user code sees it.
+    ///
+    /// # Panics
+    /// If there are fewer.
+    #[inline(always)]
+    pub fn take_each(&mut self, count: usize, mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let QueueDrain { taking: Some(taking), next, .. } = self else { return };
+        let start = *next;
+        for slot in &mut taking.slots_mut()[start..start + count] {
+            *next += 1;
+            if let Item::Value(value) = std::mem::replace(slot, Item::Taken) {
+                each(value);
+            }
+        }
+    }
+
+    /// Takes `count` values, hands over those at the offsets in `selection` and drops the others.
+    ///
+    /// # Panics
+    /// If there are fewer than `count`, or the offsets do not rise or reach `count`.
+    #[inline(always)]
+    pub fn take_selected(&mut self, count: usize, selection: &[u16], mut each: impl FnMut(T)) {
+        assert!(count <= self.remaining(), "{count} values are taken of a shorter run");
+        let QueueDrain { taking: Some(taking), next, .. } = self else { return };
+        let slots = &mut taking.slots_mut()[*next..*next + count];
+        // Those that are not selected are dropped with their slots.
+        *next += count;
+        let mut least = 0;
+        for &offset in selection {
+            let offset = usize::from(offset);
+            assert!(least <= offset && offset < count, "a selection rises within its run");
+            least = offset + 1;
+            if let Item::Value(value) = std::mem::replace(&mut slots[offset], Item::Taken) {
+                each(value);
+            }
+        }
+    }
+}
+
+impl<T: Send + 'static, R: MarkRules> Drop for QueueDrain<'_, T, R> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if let Some(taking) = self.taking.take() {
+            taking.give_back(self.next);
+            self.progress.pass(self.next);
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests;

@@ -1,0 +1,221 @@
+//! What policies see of one source: how far it is, and how its watermarks have come in that make its query put out results
+//! (Klink, SIGMOD 2021, sections 2.2 and 3.1, "sweeping watermarks").
+//!
+//! Bounds: [`DelayStatistics::EPOCHS`] of the last such watermarks, and `WAITING_MAX` that have not reached the sinks; of those
+//! beyond it is forgotten that they are on their way.
+
+use std::collections::VecDeque;
+
+use thalweg_model::{EventTime, ProcessingTime};
+use thalweg_scheduling::{DelayStatistics, ProgressMap, QueryId, StreamState};
+
+use super::{Closing, WAITING_MAX};
+
+/// One source, or one split of it.
+#[derive(Clone, Debug)]
+pub(super) struct Stream {
+    pub(super) watermark: EventTime,
+    /// Silent or over.
+    pub(super) is_away: bool,
+    /// The next instant at which something happens; none before its first watermark, and if any instant may be one.
+    deadline: Option<EventTime>,
+    /// The instants of the last epochs, and when each was reached.
+    epochs: VecDeque<(EventTime, ProcessingTime)>,
+    /// Those that have not reached all sinks.
+    waiting: VecDeque<Closing>,
+    /// What follows from `epochs`; none if it has changed.
+    figures: Option<(DelayStatistics, Option<ProgressMap>)>,
+}
+
+impl Stream {
+    pub(super) fn new() -> Self {
+        Stream {
+            watermark: EventTime::MIN,
+            is_away: false,
+            deadline: None,
+            epochs: VecDeque::new(),
+            waiting: VecDeque::new(),
+            figures: None,
+        }
+    }
+
+    /// Takes note of a watermark that came in at `now`, behind which something happens at `next`; none if at any instant.
+    pub(super) fn advance(&mut self, watermark: EventTime, next: Option<EventTime>, now: ProcessingTime) {
+        (self.watermark, self.is_away) = (watermark, false);
+        let reached = self.deadline.filter(|&deadline| deadline <= watermark);
+        self.deadline = next;
+        if watermark == EventTime::MAX {
+            return;
+        }
+        if self.epochs.len() == DelayStatistics::EPOCHS {
+            self.epochs.pop_front();
+        }
+        // The first reaches nothing, and came in as soon as it could.
+        self.epochs.push_back((reached.unwrap_or(watermark), now));
+        self.figures = None;
+        if let Some(instant) = reached
+            && self.waiting.len() < WAITING_MAX
+        {
+            self.waiting.push_back(Closing { instant, taken_in: now });
+        }
+    }
+
+    /// What policies see, when all sinks of `query` have seen that watermark.
+    pub(super) fn state(&mut self, query: QueryId, seen: Option<EventTime>) -> StreamState {
+        while let Some(oldest) = self.waiting.front()
+            && seen.is_some_and(|seen| oldest.instant <= seen)
+        {
+            self.waiting.pop_front();
+        }
+        let epochs = &self.epochs;
+        let (delays, progress) = *self.figures.get_or_insert_with(|| figures_of(epochs));
+        StreamState {
+            query,
+            deadline: self.deadline,
+            swept: self.waiting.front().map(|oldest| oldest.taken_in),
+            delays,
+            progress,
+            is_away: self.is_away,
+        }
+    }
+}
+
+/// Delays, and the line by least squares, of instants and when each was reached. In two passes, since instants of today leave
+/// nothing of a square in a double.
+fn figures_of(epochs: &VecDeque<(EventTime, ProcessingTime)>) -> (DelayStatistics, Option<ProgressMap>) {
+    let Some(&(first_event, first_observed)) = epochs.front() else { return Default::default() };
+    let count = epochs.len() as f64;
+    let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
+    // Of each, how much later than the first it is, in event time and in processing time.
+    let offsets = || {
+        epochs.iter().map(|&(event, observed)| {
+            let observed_ns = i128::from(observed.as_nanos()) - i128::from(first_observed.as_nanos());
+            ((event_ns(event) - event_ns(first_event)) as f64, observed_ns as f64)
+        })
+    };
+    let mean = |sum: f64| sum / count;
+    let (event_mean, observed_mean) =
+        (mean(offsets().map(|of| of.0).sum()), mean(offsets().map(|of| of.1).sum()));
+    let (mut squares, mut products, mut delay_squares) = (0.0, 0.0, 0.0);
+    for (event, observed) in offsets() {
+        let (event, observed) = (event - event_mean, observed - observed_mean);
+        squares += event * event;
+        products += event * observed;
+        delay_squares += (observed - event) * (observed - event);
+    }
+    let first_delay_ns = (i128::from(first_observed.as_nanos()) - event_ns(first_event)) as f64;
+    let delays = DelayStatistics {
+        epochs: epochs.len() as u32,
+        mean_ns: first_delay_ns + (observed_mean - event_mean),
+        variance_ns2: mean(delay_squares),
+    };
+    // Of a single instant, or one that came twice, no slope is known: both times go on alike.
+    let slope = if squares > 0.0 { (products / squares).max(0.0) } else { 1.0 };
+    let through = ProgressMap { event_time: first_event, observed: first_observed, slope: 1.0 };
+    let moved = |micros: f64| EventTime::from_micros(first_event.as_micros().saturating_add(micros as i64));
+    let observed_ns = through.observed.as_nanos().saturating_add_signed(observed_mean as i64);
+    let progress = ProgressMap {
+        event_time: moved(event_mean / 1e3),
+        observed: ProcessingTime::from_nanos(observed_ns),
+        slope,
+    };
+    (delays, Some(progress))
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    const TODAY_S: i64 = 1_800_000_000;
+
+    fn event(ms: i64) -> EventTime {
+        EventTime::from_micros(TODAY_S * 1_000_000 + ms * 1_000)
+    }
+
+    fn at(ms: i64) -> ProcessingTime {
+        ProcessingTime::from_nanos((TODAY_S * 1_000 + ms) as u64 * 1_000_000)
+    }
+
+    /// Watermarks and when they came in, in ms, of windows that end every 100 ms.
+    fn stream(watermarks: &[(i64, i64)]) -> Stream {
+        let mut stream = Stream::new();
+        for &(watermark, now) in watermarks {
+            let next = event((watermark.div_euclid(100) + 1) * 100);
+            stream.advance(event(watermark), Some(next), at(now));
+        }
+        stream
+    }
+
+    fn state(stream: &mut Stream, seen: i64) -> StreamState {
+        stream.state(QueryId(0), Some(event(seen)))
+    }
+
+    /// Klink, Figure 2, in ms for seconds and windows of 100 for 3: the first watermark behind a deadline sweeps.
+    #[test]
+    fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
+        let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
+        let found = state(&mut stream, 0);
+        // 10 by 10, 100 by 25, 200 by 45, 300 by 30.
+        assert_eq!((found.delays.epochs, found.delays.mean_ns), (4, 27.5e6));
+        let variance_ms2 = (17.5f64.powi(2) + 2.5f64.powi(2) + 17.5f64.powi(2) + 2.5f64.powi(2)) / 4.0;
+        assert!((found.delays.variance_ns2 / 1e12 - variance_ms2).abs() < 1e-6);
+        assert_eq!(found.deadline, Some(event(400)));
+    }
+
+    /// What is on its way is the oldest that not all sinks have seen.
+    #[test]
+    fn a_sweeping_watermark_is_on_its_way_until_all_sinks_have_seen_it() {
+        let mut stream = stream(&[(10, 20), (103, 125), (215, 245)]);
+        assert_eq!(state(&mut stream, 99).swept, Some(at(125)));
+        assert_eq!(state(&mut stream, 103).swept, Some(at(245)));
+        assert_eq!(state(&mut stream, 215).swept, None);
+        // Bounded: those beyond are not waited for, and nothing is lost of the others.
+        for number in 3..100 {
+            let (watermark, next) = (event(number * 100), event(number * 100 + 100));
+            stream.advance(watermark, Some(next), at(number * 100));
+        }
+        assert_eq!(stream.waiting.len(), WAITING_MAX);
+        assert_eq!(state(&mut stream, 300).swept, Some(at(400)));
+    }
+
+    #[test]
+    fn only_the_last_epochs_count() {
+        let many: Vec<(i64, i64)> = (0..1_000).map(|number| (number * 100, number * 110)).collect();
+        let mut stream = stream(&many);
+        let delays = state(&mut stream, 0).delays;
+        // By 10 ms more each: the mean of those from 600 to 999.
+        assert_eq!((delays.epochs, delays.mean_ns), (400, 7_995e6));
+    }
+
+    /// Cameo, section 4.3: by least squares; a single one says where, and how fast is not known.
+    #[test]
+    fn event_time_is_mapped_to_when_it_is_observed() {
+        let check = |watermarks: &[(i64, i64)], instant: i64, expected_ms: f64| {
+            let map = state(&mut stream(watermarks), 0).progress.expect("there were watermarks");
+            let since = i128::from(map.observed_at(event(instant)).as_nanos()) - i128::from(at(0).as_nanos());
+            assert!((since as f64 / 1e6 - expected_ms).abs() < 1e-3, "{since} ns of {expected_ms} ms");
+        };
+        check(&[(0, 20)], 500, 520.0);
+        check(&[(0, 20), (100, 120), (200, 220)], 1_000, 1_020.0);
+        // Replayed at twice the speed.
+        check(&[(0, 20), (100, 70), (200, 120)], 1_000, 520.0);
+        // Through (0, 20), (100, 100), (200, 240): slope 1.1, mean at (100, 120).
+        check(&[(0, 20), (100, 100), (200, 240)], 300, 340.0);
+        assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
+    }
+
+    /// Stamps of another age than the clock's, and the ends of time.
+    #[test]
+    fn hostile_stamps_are_borne() {
+        let mut stream = Stream::new();
+        for watermark in [i64::MIN + 1, -1, 0, i64::MAX - 1] {
+            let watermark = EventTime::from_micros(watermark);
+            stream.advance(watermark, Some(EventTime::MAX), ProcessingTime::from_nanos(u64::MAX - 1));
+            stream.advance(watermark, None, ProcessingTime::ZERO);
+        }
+        stream.advance(EventTime::MAX, Some(EventTime::MAX), ProcessingTime::ZERO);
+        let found = stream.state(QueryId(3), None);
+        assert!(found.delays.mean_ns.is_finite() && found.delays.variance_ns2.is_finite());
+        assert!(found.progress.is_some_and(|map| map.slope.is_finite()));
+    }
+}

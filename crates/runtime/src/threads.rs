@@ -1,0 +1,409 @@
+//! A thread for each task: the other way to run queries, in which the operating system says who runs next. It is the
+//! baseline of Enjima's ablation (section 5.2.5, "TQ" and "TM"); there is no policy and no choice, so nothing is ranked.
+//!
+//! ```text
+//!            +--> look: something to do, and room for it? -- no --> sleep in the task's own bed
+//!            |                     | yes                               ^ woken by a neighbour, by time, from outside
+//!            |                     v                                   |
+//!            +---- run for a quantum, then wake the neighbours to whom it makes a difference
+//! ```
+//!
+//! A task is the same as under workers, and so are a step, its accounts, its errors and what it changes for others; only
+//! who holds a task is simpler: its thread does, from the submit to its end, so there is no baton, board or ranker. A
+//! thread that has nothing to do sleeps at once. `README.md` beside this file tells why no wake-up is lost.
+//!
+//! All threads stay on as many cores as the engine has workers, the same that workers would have.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread::{Builder, JoinHandle};
+
+use thalweg_memory::Pool;
+use thalweg_memory::sync::{AtomicU32, Mutex, Ordering, fence};
+use thalweg_model::{Clock, ProcessingTime};
+use thalweg_scheduling::{OperatorId, QueryId};
+
+use crate::cores;
+use crate::driver::{Driver, DriverFigures};
+use crate::error::{PlanError, QueryError};
+use crate::executor::{Entrance, Outcome, Runs, TaskBody, discard};
+use crate::graph::{Built, BuiltTask};
+use crate::idle::{Idle, Outlook};
+use crate::limits;
+use crate::meter::{Standing, TaskState};
+use crate::query::{Entry, QueryShared, SeenTask};
+use crate::ranker::Relief;
+use crate::system;
+use crate::task::{Changes, Probe, Quantum, StepReport};
+use crate::worker;
+
+/// The threads of an engine's tasks.
+pub(crate) struct Threads {
+    pool: Arc<Pool>,
+    clock: Arc<dyn Clock>,
+    runs: Runs,
+    /// Where all of them run; wherever the system likes, if there are none.
+    cores: Vec<usize>,
+    register: Mutex<Register>,
+}
+
+/// Who is there. Behind a lock: looked at when queries come and go, and when something happens from outside.
+#[derive(Default)]
+struct Register {
+    is_closed: bool,
+    submitted: u64,
+    /// By the numbers of tasks and queries; the free ones are used again.
+    seats: Vec<Option<Arc<Seat>>>,
+    queries: Vec<Option<Running>>,
+    handles: Vec<JoinHandle<()>>,
+}
+
+struct Running {
+    shared: Arc<QueryShared>,
+    tasks_left: usize,
+}
+
+/// A task as others see it.
+struct Seat {
+    /// Where its thread sleeps, and nobody else.
+    bed: Idle,
+    probe: Arc<Probe>,
+    /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
+    number: AtomicU32,
+}
+
+impl Seat {
+    fn new(probe: &Arc<Probe>, grain_ns: u64) -> Arc<Self> {
+        Arc::new(Seat { bed: Idle::new(1, grain_ns), probe: Arc::clone(probe), number: AtomicU32::new(0) })
+    }
+
+    /// Wakes the task's thread if it sleeps and the task could run; only behind a fence. Of a thread that sleeps nobody
+    /// changes what it has published, so whoever comes last of those that make work and room for it sees both.
+    fn wake_to_work(&self, now: ProcessingTime) {
+        let may_run = || self.probe.pending(now) > 0 && self.probe.can_output();
+        if self.bed.seems_to_have_sleepers() && may_run() {
+            self.bed.wake_one();
+        }
+    }
+
+    /// Wakes it for whatever reason; only behind a fence.
+    fn wake(&self) {
+        if self.bed.seems_to_have_sleepers() {
+            self.bed.wake_one();
+        }
+    }
+}
+
+impl Register {
+    /// The first place that is free.
+    fn place<T>(places: &mut Vec<Option<T>>, value: T) -> u32 {
+        let free = places.iter().position(Option::is_none).unwrap_or(places.len());
+        if free == places.len() {
+            places.push(None);
+        }
+        places[free] = Some(value);
+        u32::try_from(free).expect("the number of tasks is bounded")
+    }
+
+    fn seats_of<'a>(&'a self, operators: &'a [OperatorId]) -> impl Iterator<Item = &'a Arc<Seat>> {
+        operators.iter().filter_map(|operator| self.seats.get(operator.0 as usize)?.as_ref())
+    }
+
+    /// Takes out the threads that have ended.
+    fn ended(&mut self) -> Vec<JoinHandle<()>> {
+        let (ended, others) =
+            std::mem::take(&mut self.handles).into_iter().partition(JoinHandle::is_finished);
+        self.handles = others;
+        ended
+    }
+}
+
+impl Threads {
+    pub(crate) fn new(pool: Arc<Pool>, clock: Arc<dyn Clock>, runs: Runs, cores: Vec<usize>) -> Arc<Self> {
+        Arc::new(Threads { pool, clock, runs, cores, register: Mutex::default() })
+    }
+
+    /// Takes a query in: gives its tasks their places.
+    fn admit(self: &Arc<Self>, built: Built) -> Result<(Arc<QueryShared>, Vec<TaskThread>), PlanError> {
+        let Built { name, aims, tasks, edges, delivered } = built;
+        let now = self.clock.now();
+        let mut register = self.register.lock();
+        if register.is_closed {
+            return Err(PlanError::EngineClosed);
+        }
+        limits::QUERIES.check(register.queries.iter().flatten().count() as u64 + 1)?;
+        limits::THREADS.check((register.seats.iter().flatten().count() + tasks.len()) as u64)?;
+        let (seen, seats): (Vec<SeenTask>, Vec<Arc<Seat>>) = tasks
+            .iter()
+            .map(|task| (SeenTask::new(task, now), Seat::new(&task.probe, self.runs.source_grain_ns)))
+            .unzip();
+        let meters: Vec<_> = seen.iter().map(|seen| Arc::clone(&seen.meter)).collect();
+        register.submitted += 1;
+        let free = register.queries.iter().position(Option::is_none).unwrap_or(register.queries.len());
+        let id = QueryId(u32::try_from(free).expect("the number of queries is bounded"));
+        let entry =
+            Entry { serial: register.submitted, submitted: now, clock: Arc::clone(&self.clock), aims };
+        let query = QueryShared::new(id, name, entry, edges, delivered, seen);
+        let running = Running { shared: Arc::clone(&query), tasks_left: tasks.len() };
+        let place = Register::place(&mut register.queries, running);
+        assert_eq!(place, id.0, "a query gets the place that was free");
+        let place = |seat: &Arc<Seat>| OperatorId(Register::place(&mut register.seats, Arc::clone(seat)));
+        let ids: Vec<OperatorId> = seats.iter().map(place).collect();
+        drop(register);
+        query.set_tasks(ids.clone());
+        let driver: Arc<dyn Driver> = Arc::<Threads>::clone(self);
+        let entrance =
+            Entrance { driver: &driver, pool: &self.pool, runs: self.runs, query: &query, ids: &ids, now };
+        let threads = tasks.into_iter().zip(meters).enumerate().map(|(index, (task, meter))| {
+            let neighbours = Neighbours::new(&task, &seats);
+            let home = task.home.map(|home| home as usize);
+            let mut body = TaskBody::new(task, ids[index], meter, &entrance);
+            // As long as the system's slice would be: a run of Enjima's threads ends when there is nothing left.
+            body.quantum = Quantum { records: body.run_records, made_records: body.run_records };
+            let threads = Arc::clone(self);
+            TaskThread { threads, body, seat: Arc::clone(&seats[index]), neighbours, home, now, steps: 0 }
+        });
+        Ok((Arc::clone(&query), threads.collect()))
+    }
+
+    /// Frees the place of a task that has ended, and that of its query behind the last of them.
+    fn leave(&self, operator: OperatorId, query: QueryId) {
+        let mut register = self.register.lock();
+        register.seats[operator.0 as usize] = None;
+        let place = &mut register.queries[query.0 as usize];
+        if let Some(running) = place {
+            running.tasks_left -= 1;
+            if running.tasks_left == 0 {
+                *place = None;
+            }
+        }
+    }
+}
+
+impl Driver for Threads {
+    fn submit(self: Arc<Self>, built: Built) -> Result<Arc<QueryShared>, PlanError> {
+        let (query, tasks) = self.admit(built)?;
+        let mut handles = Vec::with_capacity(tasks.len());
+        let mut refused = None;
+        for task in tasks {
+            let (name, operator) = (task.body.name.clone(), task.body.operator);
+            if refused.is_some() {
+                // Nobody waits for it: whoever has begun already ends as soon as it looks.
+                task.end();
+                continue;
+            }
+            // Names of threads end at a zero.
+            match Builder::new().name(name.replace('\0', " ")).spawn(move || task.live()) {
+                Ok(handle) => handles.push(handle),
+                Err(error) => {
+                    // What it was to run is dropped, and with it the task.
+                    self.leave(operator, query.id);
+                    let reason = error.to_string();
+                    discard(query.fail(QueryError::Cancelled));
+                    self.call(query.tasks());
+                    refused = Some(PlanError::NoThread { operator: name, reason });
+                }
+            }
+        }
+        let ended = {
+            let mut register = self.register.lock();
+            let ended = register.ended();
+            register.handles.extend(handles);
+            ended
+        };
+        for handle in ended {
+            let _ended = handle.join();
+        }
+        refused.map_or(Ok(query), Err)
+    }
+
+    fn call(&self, operators: &[OperatorId]) {
+        // SeqCst: what has happened comes before the looks at the beds, as a run's publications do.
+        fence(Ordering::SeqCst);
+        self.register.lock().seats_of(operators).for_each(|seat| seat.wake());
+    }
+
+    fn fail_query(&self, query: &QueryShared, error: QueryError) {
+        discard(query.fail(error));
+        self.call(query.tasks());
+    }
+
+    fn close(&self, reason: &dyn Fn() -> QueryError) {
+        let mut unused = Vec::new();
+        let mut register = self.register.lock();
+        register.is_closed = true;
+        register.queries.iter().flatten().for_each(|query| unused.extend(query.shared.fail(reason())));
+        fence(Ordering::SeqCst);
+        register.seats.iter().flatten().for_each(|seat| seat.wake());
+        drop(register);
+        unused.into_iter().for_each(discard);
+    }
+
+    fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    fn queries(&self) -> Vec<Arc<QueryShared>> {
+        self.register.lock().queries.iter().flatten().map(|query| Arc::clone(&query.shared)).collect()
+    }
+
+    fn figures(&self) -> DriverFigures {
+        let register = self.register.lock();
+        let seats = || register.seats.iter().flatten();
+        DriverFigures {
+            submitted: register.submitted,
+            scheduling_ns: 0,
+            relief: Relief::default(),
+            asleep: seats().map(|seat| seat.bed.sleeping() as u64).sum(),
+            task_threads: seats().map(|seat| seat.number.load(Ordering::Relaxed)).collect(),
+        }
+    }
+
+    fn join(&self) {
+        let handles = std::mem::take(&mut self.register.lock().handles);
+        for handle in handles {
+            // What it may have died of was reported where it happened.
+            let _ended = handle.join();
+        }
+    }
+}
+
+/// Those to whom a task's runs make a difference.
+struct Neighbours {
+    /// Who writes what it reads, and who reads what it writes.
+    upstream: Vec<Arc<Seat>>,
+    downstream: Vec<Arc<Seat>>,
+    /// Those to whom it matters what becomes of epochs that it writes or reads.
+    further: Vec<Arc<Seat>>,
+    /// Who else writes the containers that it writes.
+    peers: Vec<Arc<Seat>>,
+}
+
+impl Neighbours {
+    fn new(task: &BuiltTask, seats: &[Arc<Seat>]) -> Self {
+        let of = |places: &[usize]| places.iter().map(|&place| Arc::clone(&seats[place])).collect();
+        Neighbours {
+            upstream: of(&task.upstream),
+            downstream: of(&task.downstream),
+            further: of(&task.further),
+            peers: of(&task.peers),
+        }
+    }
+}
+
+/// A task and the thread that is its own.
+struct TaskThread {
+    threads: Arc<Threads>,
+    body: Box<TaskBody>,
+    seat: Arc<Seat>,
+    neighbours: Neighbours,
+    /// If it is one of several that share an operator: which of the shelves is its own.
+    home: Option<usize>,
+    /// The clock, when it was last read.
+    now: ProcessingTime,
+    steps: u32,
+}
+
+impl TaskThread {
+    /// What the thread does. If it dies, of an assertion of ours or of a clock that panics, the engine closes and every
+    /// query fails: nobody waits for a task that is gone.
+    fn live(mut self) {
+        cores::settle(&self.threads.cores);
+        self.seat.number.store(system::thread_number(), Ordering::Relaxed);
+        if catch_unwind(AssertUnwindSafe(|| self.work())).is_err() {
+            self.threads.close(&|| QueryError::WorkerDied);
+        }
+        self.end();
+    }
+
+    /// Drops the task. That runs code of operators, sinks and users' values; one that panics now can no longer change what
+    /// became of its query.
+    fn end(self) {
+        let TaskThread { threads, mut body, now, .. } = self;
+        body.note_ended(now);
+        threads.leave(body.operator, body.query.id);
+        discard(body);
+    }
+
+    /// Runs the task until its stream has ended, or its query fails.
+    fn work(&mut self) {
+        let threads = Arc::clone(&self.threads);
+        let clock = &*threads.clock;
+        self.now = clock.now();
+        while self.body.query.is_running() {
+            let standing = self.body.look(self.now);
+            if standing != Standing::Ready {
+                self.body.note_state(standing.into(), self.now);
+                if standing == Standing::Blocked && self.body.probe.is_held() {
+                    // Blocks that they hold back are room for us; a fence, as behind a run.
+                    fence(Ordering::SeqCst);
+                    self.neighbours.downstream.iter().for_each(|seat| seat.wake_to_work(self.now));
+                }
+                self.sleep(clock);
+                self.now = clock.now();
+                continue;
+            }
+            self.body.note_state(TaskState::Running, self.now);
+            if let Some(error) = self.step(clock) {
+                match error {
+                    Ended::Over => return,
+                    Ended::Failed(error) => return self.threads.fail_query(&self.body.query, *error),
+                }
+            }
+        }
+    }
+
+    /// Sleeps until there may be something to do. Looks once more first.
+    fn sleep(&self, clock: &dyn Clock) {
+        let look = |now: ProcessingTime| {
+            if !self.body.query.is_running() {
+                return Outlook::Work;
+            }
+            match self.body.look(now) {
+                Standing::Ready => Outlook::Work,
+                Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
+                Standing::Idle { due } => Outlook::Nothing(due),
+            }
+        };
+        self.seat.bed.sleep(0, clock, look);
+    }
+
+    /// Runs the task for a quantum and wakes those to whom it makes a difference; answers whether it has ended.
+    fn step(&mut self, clock: &dyn Clock) -> Option<Ended> {
+        let TaskThread { threads, body, neighbours, home, .. } = self;
+        let worker = home.unwrap_or_else(|| cores::place_among(&threads.cores));
+        body.probe.note_home(worker);
+        body.probe.note_reach(&mut body.reach);
+        self.steps = self.steps.wrapping_add(1);
+        let (outcome, now) = worker::run(body, threads.runs, clock, self.now, (worker, self.steps));
+        self.now = now;
+        // SeqCst: what the run has published comes before the looks at beds and cursors below. Whoever falls asleep has
+        // such a fence before his last look; of the two, one sees the other.
+        fence(Ordering::SeqCst);
+        let changes = body.probe.changes_since(&body.reach);
+        let Changes { wrote, closed, freed, gave_back } = changes;
+        let Neighbours { upstream, downstream, further, peers } = neighbours;
+        let concerned = [(wrote, downstream), (closed, further), (gave_back, peers), (freed, upstream)];
+        for (_, seats) in concerned.into_iter().filter(|(is_concerned, _)| *is_concerned) {
+            seats.iter().for_each(|seat| seat.wake_to_work(now));
+        }
+        match outcome {
+            Outcome::Ran(StepReport { ended: true, .. }) => Some(Ended::Over),
+            Outcome::Ran(StepReport { records_in, .. }) => {
+                let is_stuck = body.note_run(changes, records_in, now);
+                is_stuck.then(|| Ended::Failed(Box::new(body.stuck_error())))
+            }
+            Outcome::Failed(error) => Some(Ended::Failed(error)),
+        }
+    }
+}
+
+/// How a task has ended.
+enum Ended {
+    /// Its part is done.
+    Over,
+    Failed(Box<QueryError>),
+}
+
+#[cfg(test)]
+mod tests;

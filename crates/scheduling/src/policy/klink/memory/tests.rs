@@ -1,0 +1,143 @@
+//! When memory is short, and what a pipeline releases: by hand, and against the sum as the paper defines it.
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+use super::*;
+use crate::policy::output_cost::{cost_ns, selectivity};
+
+/// What is used at which millisecond, of a limit of 1,000, and whether memory is short from then on.
+#[track_caller]
+fn check_mode(settings: &KlinkSettings, moments: &[(u64, u64, bool)]) {
+    let mut mode = MemoryMode::default();
+    for &(at_ms, memory_used_bytes, is_pressed) in moments {
+        let now = ProcessingTime::from_nanos(at_ms * 1_000_000);
+        let snapshot = Snapshot { now, memory_used_bytes, memory_limit_bytes: 1_000, ..Snapshot::default() };
+        mode = mode.next(settings, &snapshot);
+        assert_eq!(mode.is_pressed(), is_pressed, "at {at_ms} ms");
+    }
+}
+
+#[test]
+fn memory_is_short_from_the_bound_on_until_half_is_freed() {
+    let paper = KlinkSettings::default();
+    check_mode(
+        &paper,
+        &[(0, 790, false), (120, 800, true), (240, 401, true), (360, 400, false), (480, 790, false)],
+    );
+    // Half of what was used on entering, not of the limit or of the most.
+    check_mode(&paper, &[(0, 900, true), (120, 1_000, true), (240, 451, true), (360, 450, false)]);
+}
+
+/// After three seconds slack decides for a cycle, short or not.
+#[test]
+fn memory_mode_lasts_for_three_seconds_and_pauses_for_a_cycle() {
+    let moments = [
+        (0, 900, true),
+        (2_999, 900, true),
+        (3_000, 900, false),
+        (3_119, 990, false),
+        (3_120, 900, true),
+        (6_119, 900, true),
+        (6_120, 900, false),
+    ];
+    check_mode(&KlinkSettings::default(), &moments);
+}
+
+#[test]
+fn memory_is_never_short_without_a_bound_or_a_limit() {
+    for memory_share in [f64::INFINITY, f64::NAN] {
+        check_mode(
+            &KlinkSettings { memory_share, ..KlinkSettings::default() },
+            &[(0, 1_000, false), (1, u64::MAX, false)],
+        );
+    }
+    let no_limit = Snapshot { memory_used_bytes: 5, ..Snapshot::default() };
+    assert!(!MemoryMode::default().next(&KlinkSettings::default(), &no_limit).is_pressed());
+}
+
+/// (pending, cost in ns, selectivity)
+type Row = (u64, f64, f64);
+
+fn state(&(pending, cost_ns_per_record, selectivity): &Row) -> OperatorState {
+    OperatorState { pending, cost_ns_per_record, selectivity, ..OperatorState::default() }
+}
+
+fn released(cycle_ns: u64, rows: &[Row]) -> Release {
+    let settings = KlinkSettings { cycle_ns, ..KlinkSettings::default() };
+    let mut release = Release::default();
+    for (row, place) in rows.iter().zip((0..rows.len() as u32).rev()) {
+        release.pass(&settings, &state(row), place);
+    }
+    release
+}
+
+/// What is released at most in a cycle, and by how many operators from the first on.
+#[track_caller]
+fn check(cycle_ns: u64, rows: &[Row], most: f64, operators: u32) {
+    let release = released(cycle_ns, rows);
+    let passed = if release.most > 0.0 { rows.len() as u32 - release.place } else { 0 };
+    assert_eq!((release.most, passed), (most, operators));
+}
+
+#[test]
+fn the_part_of_a_pipeline_that_releases_most_is_found() {
+    // 1: 100 - 50; 1..2: 110 - 60 / 5. The third makes of one record one record: it releases none.
+    let rows = [(100, 1.0, 0.5), (10, 1.0, 0.2), (5, 1.0, 1.0)];
+    check(1_000, &rows, 98.0, 2);
+    // The second takes 100 + 60 ns: in 80 ns half of that.
+    check(80, &rows, 49.0, 2);
+    // It costs ten times as much: 700 ns for 98, while the first releases 4 of 5 of its 50 by then.
+    check(80, &[(100, 1.0, 0.5), (10, 10.0, 0.2)], 40.0, 1);
+    // What makes more of them is worth it for what comes behind: 100 become 200 and then 20.
+    check(1_000, &[(100, 1.0, 2.0), (0, 1.0, 0.1)], 80.0, 2);
+    // What is waiting behind counts by itself: as the paper prints it, 50 more would stand at the first one.
+    check(1_000, &[(0, 1.0, 1.0), (50, 1.0, 0.5)], 25.0, 2);
+    check(1_000, &[(100, 1.0, 1.0), (50, 1.0, 3.0)], 0.0, 0);
+    check(1_000, &[], 0.0, 0);
+    check(0, &rows, 0.0, 0);
+}
+
+/// Each of a hundred operators makes a million of one record, and the last one none of them: all are gone, and nothing is lost in
+/// numbers that are none. Of a cycle it takes more than there is.
+#[test]
+fn pipelines_that_make_more_than_a_double_holds_release_what_they_end_in() {
+    let mut rows = vec![(1, 1.0, f64::INFINITY); 100];
+    rows.push((0, 1.0, 0.0));
+    let release = released(1_000, &rows);
+    assert!(0.0 < release.most && release.most < 1e-20 && release.place == 0, "{release:?}");
+}
+
+/// p(k) min(1, r / C(k)), recomputed with loops within loops.
+fn defined(cycle_ns: f64, rows: &[Row], last: usize) -> f64 {
+    let states: Vec<OperatorState> = rows.iter().map(state).collect();
+    let product = |from: usize, to: usize| {
+        states[from..to].iter().map(|state| selectivity(state, 0.0)).product::<f64>()
+    };
+    let pending = |index: usize| states[index].pending as f64;
+    let gone: f64 = (0..=last).map(|index| pending(index) * (1.0 - product(index, last + 1))).sum();
+    let of =
+        |index: usize| (index..=last).map(|step| product(index, step) * cost_ns(&states[step])).sum::<f64>();
+    let cost_ns: f64 = (0..=last).map(|index| pending(index) * of(index)).sum();
+    if cost_ns <= cycle_ns { gone } else { gone * cycle_ns / cost_ns }
+}
+
+#[test]
+fn what_is_released_is_as_the_paper_defines_it() {
+    let mut entropy = SeededEntropy::new(3);
+    for _ in 0..2_000 {
+        let row = |entropy: &mut SeededEntropy| {
+            let selectivity = [0.0, 0.3, 1.0, 2.0, f64::NAN][entropy.below(5) as usize];
+            (entropy.below(1_000), 1.0 + 500.0 * entropy.unit(), selectivity)
+        };
+        let rows: Vec<Row> = (0..1 + entropy.below(6)).map(|_| row(&mut entropy)).collect();
+        let cycle_ns = 1 + entropy.below(1_000_000);
+        let most = (0..rows.len()).map(|last| defined(cycle_ns as f64, &rows, last)).fold(0.0, f64::max);
+        let found = released(cycle_ns, &rows);
+        assert!((found.most - most).abs() <= 1e-9 * most.max(1.0), "{} is not {most}: {rows:?}", found.most);
+        if found.most > 0.0 {
+            let last = rows.len() - 1 - found.place as usize;
+            assert!((found.most - defined(cycle_ns as f64, &rows, last)).abs() <= 1e-9 * most.max(1.0));
+            assert!(selectivity(&state(&rows[last]), 0.0) < 1.0, "{rows:?}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! Tails against tables, the closed form against integrals, Eq. 8 against both, and who covers how much.
+
+use thalweg_model::{Entropy, SeededEntropy};
+
+use super::*;
+use crate::snapshot::{DelayStatistics, QueryId};
+
+#[track_caller]
+fn assert_near(found: f64, expected: f64, relative: f64) {
+    assert!((found - expected).abs() <= relative * expected.abs(), "{found:e} is not {expected:e}");
+}
+
+/// Abramowitz and Stegun, tables 26.1 and 26.2, with digits added from an erfc of 16 digits.
+#[test]
+fn tails_are_those_of_the_table() {
+    let table = [
+        (-5.0, 0.999_999_713_348_428_1),
+        (-3.0, 0.998_650_101_968_369_9),
+        (-1.0, 0.841_344_746_068_542_9),
+        (0.0, 0.5),
+        (0.5, 0.308_537_538_725_986_9),
+        (1.0, 0.158_655_253_931_457_07),
+        (1.645, 0.049_984_905_539_121_37),
+        (2.5, 0.006_209_665_325_776_139),
+        (2.6, 0.004_661_188_023_718_751),
+        (5.0, 2.866_515_718_791_946e-7),
+        (10.0, 7.619_853_024_160_593e-24),
+    ];
+    for (z, expected) in table {
+        assert_near(upper_tail(z), expected, 1e-12);
+    }
+    assert_eq!([upper_tail(1e200), upper_tail(-1e200)], [0.0, 1.0]);
+}
+
+/// How far a normal variable beyond z is beyond it on the average, by Simpson's rule: no tail, no density of ours.
+fn integrated_excess(z: f64) -> f64 {
+    // Beyond this less than 10^-15 of the mass is left.
+    let end = if z > 0.0 { 40.0 / (z + 4.0) } else { 10.0 - z };
+    let weight = |u: f64| (-z * u - u * u / 2.0).exp();
+    let panels = 20_000;
+    let sum = |of: &dyn Fn(f64) -> f64| -> f64 {
+        let at = |index: i32| of(end * f64::from(index) / f64::from(panels));
+        let simpson = |index: i32| at(index) * if index % 2 == 0 { 2.0 } else { 4.0 };
+        (1..panels).map(simpson).sum::<f64>() + at(0) + at(panels)
+    };
+    sum(&|u| u * weight(u)) / sum(&weight)
+}
+
+#[test]
+fn the_closed_form_is_the_integral() {
+    for tenths in -80..=300 {
+        let z = f64::from(tenths) / 10.0;
+        assert_near(mean_excess(z), integrated_excess(z), 1e-9);
+    }
+    // By a continued fraction of 5,000 terms at 50 digits: where both forms meet, and on either side.
+    const EXCESS_AT_2: f64 = 0.373_215_532_822_840_87;
+    assert_near(mean_excess(1.0), 0.525_135_276_160_981_2, 1e-13);
+    assert_near(mean_excess(SERIES_END), EXCESS_AT_2, 1e-12);
+    assert_near(excess_in_tail(SERIES_END), EXCESS_AT_2, 1e-12);
+    assert_near(mean_excess(5.0), 0.186_503_967_125_842_1, 1e-13);
+    assert_near(mean_excess(1e3), 0.000_999_998_000_01, 1e-13);
+    // The asymptote, and no more than a double holds.
+    assert_eq!([mean_excess(1e200), mean_excess(-1e200)], [1e-200, 1e200]);
+}
+
+/// The sum of Eq. 8 with steps of 1, on a mean and a deviation, when what is held costs so much.
+fn sum(mean_ns: f64, deviation_ns: f64, charge_ns: f64, reach_deviations: f64) -> f64 {
+    Expected { mean_ns, deviation_ns }.summed_slack_ns(charge_ns, 1.0, reach_deviations)
+}
+
+/// By hand, from the table: mass per deviation .3413, .1359, .0214, .0013 from the mean outwards.
+#[test]
+fn eq_8_sums_up_to_the_range_in_steps_with_their_right_ends() {
+    // From 8 on to 12, each with its end: 9 x .1359 + 10 x .3413 + 11 x .3413 + 12 x .1359 + 13 x .0214.
+    assert_near(sum(10.0, 1.0, 0.0, 2.0), 10.300_450, 1e-6);
+    // The mean is now: (1 x .3413 + 2 x .1359 + 3 x .0214) / .5; and with a charge of 1, (0 + .1359 + 2 x .0214) / .5.
+    assert_near(sum(0.0, 1.0, 0.0, 2.0), 1.354_711, 1e-6);
+    assert_near(sum(0.0, 1.0, 1.0, 2.0), 0.357_411, 1e-6);
+    // At 90 % the range ends at 1.645: a step less.
+    assert_near(sum(0.0, 1.0, 0.0, 1.645), 1.226_310, 1e-6);
+    // It was due one deviation ago: from 0 to 1, 1 x .1359 / .1587, and the step that begins at 1 with 2 x .0214.
+    assert_near(sum(-1.0, 1.0, 0.0, 2.0), 1.126_377, 1e-6);
+    // No range is so wide that nothing is left to divide by.
+    assert_eq!(sum(0.0, 1.0, 0.0, 1e9), sum(0.0, 1.0, 0.0, MOST_REACH));
+    assert_eq!(sum(-50.0, 1.0, 7.0, 1e9), 0.0);
+    // Known to the instant: the end of its step.
+    assert_eq!(sum(7.0, 0.0, 2.0, 2.0), 6.0);
+}
+
+/// What the closed form mends: out of range there is no term, and the sum is 0, whatever it costs.
+#[test]
+fn eq_8_gives_the_overdue_no_slack_and_no_debt() {
+    assert_eq!(sum(-2.1, 1.0, 50.0, 2.0), 0.0);
+    assert_eq!(sum(-1.0, 0.0, 50.0, 2.0), 0.0);
+    assert!(Expected { mean_ns: -2.1, deviation_ns: 1.0 }.wait_ns() - 50.0 < -49.0);
+}
+
+/// It is too large, by up to a step, since the right end of each counts: with shorter steps it becomes the closed form.
+#[test]
+fn eq_8_becomes_the_closed_form_as_steps_get_short() {
+    for mean_ns in [50e6, 10e6, 0.0, -15e6, -40e6] {
+        let expected = Expected { mean_ns, deviation_ns: 10e6 };
+        for charge_ns in [0.0, 3e6] {
+            for step_ns in [120e6, 12e6, 1.2e6] {
+                let bias_ns =
+                    expected.summed_slack_ns(charge_ns, step_ns, 8.0) - (expected.wait_ns() - charge_ns);
+                assert!(0.0 < bias_ns && bias_ns < step_ns, "{bias_ns} of {step_ns} at {mean_ns}");
+            }
+        }
+    }
+    // A range of 16 * 10^6 s is not cut into steps of 120 ms, but into 256.
+    let expected = Expected { mean_ns: 8e15, deviation_ns: 1e15 };
+    let bias_ns = expected.summed_slack_ns(0.0, 120e6, 8.0) - expected.wait_ns();
+    assert!(0.0 < bias_ns && bias_ns < 16e15 / 256.0, "{bias_ns}");
+}
+
+/// mu and chi - mu^2 of delays in ms.
+fn statistics(delays_ms: &[f64]) -> DelayStatistics {
+    let mean_of = |of: &dyn Fn(f64) -> f64| {
+        delays_ms.iter().map(|ms| of(ms * 1e6)).sum::<f64>() / delays_ms.len() as f64
+    };
+    let (mean_ns, chi_ns2) = (mean_of(&|ns| ns), mean_of(&|ns| ns * ns));
+    DelayStatistics { epochs: delays_ms.len() as u32, mean_ns, variance_ns2: chi_ns2 - mean_ns * mean_ns }
+}
+
+/// The share of 4,000 sweeping watermarks that come within two deviations of when they are expected after 400 epochs.
+fn coverage(estimate: Estimate, draw_ms: &dyn Fn(&mut SeededEntropy) -> f64) -> f64 {
+    let mut entropy = SeededEntropy::new(17);
+    let trials = 4_000;
+    let is_covered = |_: &i32| {
+        let delays_ms: Vec<f64> = (0..DelayStatistics::EPOCHS).map(|_| draw_ms(&mut entropy)).collect();
+        let stream = StreamState {
+            query: QueryId(0),
+            deadline: Some(EventTime::from_micros(7)),
+            swept: None,
+            delays: statistics(&delays_ms),
+            progress: None,
+            is_away: false,
+        };
+        let expected =
+            expected(estimate, ProcessingTime::from_nanos(7_000), &stream).expect("it has a deadline");
+        let (least_ns, most_ns) = expected.range_ns(2.0);
+        (least_ns..=most_ns).contains(&(draw_ms(&mut entropy) * 1e6))
+    };
+    (0..trials).filter(is_covered).count() as f64 / f64::from(trials)
+}
+
+/// Delays of 1 to 1000 ms, equally likely or by Zipf's law (0.99). The variance of a delay covers them all, and 93 %; that of
+/// the mean of epochs, which Eq. 6 is, 5.8 %: 4 x 289 / 20 of 1,000.
+#[test]
+fn the_variance_of_a_delay_covers_the_next_one_and_that_of_the_mean_does_not() {
+    let uniform_ms = |entropy: &mut SeededEntropy| 1.0 + 999.0 * entropy.unit();
+    let mut total = 0.0;
+    let cumulated: Vec<f64> = (1..=1_000)
+        .map(|rank| {
+            total += f64::from(rank).powf(-0.99);
+            total
+        })
+        .collect();
+    let zipf_ms = |entropy: &mut SeededEntropy| {
+        let mark = entropy.unit() * total;
+        1.0 + cumulated.partition_point(|sum| *sum <= mark) as f64
+    };
+    let near =
+        |found: f64, expected: f64| assert!((found - expected).abs() < 0.012, "{found}, not {expected}");
+    assert_eq!(coverage(Estimate::ClosedForm, &uniform_ms), 1.0);
+    near(coverage(Estimate::ClosedForm, &zipf_ms), 0.93);
+    near(coverage(Estimate::LiteralVariance, &uniform_ms), 0.058);
+}

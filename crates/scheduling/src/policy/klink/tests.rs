@@ -1,0 +1,361 @@
+//! When slack is found anew, who goes first, and each ablation by what it spoils; slack itself stands in `tests/by_hand.rs`.
+//!
+//! A query is written as its operators, each feeding the next, and its streams: `*9/10/.5@3 1 | 10+1~2 !4`. Of an operator:
+//! `*` a source, on demand; records pending, ns per record, selectivity (if not .1 and 1); since when it waits, in s (if
+//! not since now). Of a stream, in s: its deadline, `+` the mean delay, `~` its deviation, `!` the sweeping watermark on its way; `-` no
+//! deadline, `end` none before the end, `away:` silent.
+
+mod by_hand;
+mod hostile;
+
+use thalweg_model::EventTime;
+
+use super::*;
+use crate::policy::tests::{around_ns, longest_wait_ns};
+use crate::policy::{by_name, names};
+use crate::snapshot::{DelayStatistics, ProgressMap, QueryState, StreamState};
+use crate::test_bed::{Bed, Task, graph};
+
+/// Instants in texts are seconds after this one, in event time and in processing time: today, where neither fits a double.
+const TODAY_S: i64 = 1_800_000_000;
+
+fn processing(at_s: f64) -> ProcessingTime {
+    ProcessingTime::from_nanos((TODAY_S as u64 * 1_000_000_000).strict_add_signed((at_s * 1e9) as i64))
+}
+
+fn event(at_s: f64) -> EventTime {
+    EventTime::from_micros(TODAY_S * 1_000_000 + (at_s * 1e6) as i64)
+}
+
+fn number(text: &str) -> f64 {
+    text.parse().unwrap_or_else(|_| panic!("{text} is no number"))
+}
+
+fn stream(query: QueryId, text: &str) -> StreamState {
+    let is_away = text.starts_with("away:");
+    let text = text.trim_start_matches("away:");
+    let (text, swept) =
+        text.split_once('!').map_or((text, None), |(text, swept)| (text, Some(processing(number(swept)))));
+    let (text, deviation_s) =
+        text.split_once('~').map_or((text, 0.0), |(text, deviation)| (text, number(deviation)));
+    let (text, mean_s) = text.split_once('+').map_or((text, 0.0), |(text, mean)| (text, number(mean)));
+    let deadline = match text {
+        "" | "-" => None,
+        "end" => Some(EventTime::MAX),
+        deadline => Some(event(number(deadline))),
+    };
+    let epochs = 16 * u32::from((mean_s, deviation_s) != (0.0, 0.0));
+    let (mean_ns, deviation_ns) = (mean_s * 1e9, deviation_s * 1e9);
+    let delays = DelayStatistics { epochs, mean_ns, variance_ns2: deviation_ns * deviation_ns };
+    StreamState { query, deadline, swept, delays, progress: None, is_away }
+}
+
+fn operator(query: QueryId, now_s: f64, text: &str) -> OperatorState {
+    let is_source = text.starts_with('*');
+    let (text, since_s) = text.split_once('@').map_or((text, now_s), |(text, since)| (text, number(since)));
+    let mut numbers = text.trim_start_matches('*').split('/').map(number);
+    let since = processing(since_s);
+    OperatorState {
+        is_source,
+        is_on_demand: is_source,
+        pending: numbers.next().unwrap_or(0.0) as u64,
+        cost_ns_per_record: numbers.next().unwrap_or(0.1),
+        selectivity: numbers.next().unwrap_or(1.0),
+        ..OperatorState::new(query, since)
+    }
+}
+
+/// Queries at so many seconds.
+fn snapshot(now_s: f64, queries: &[&str]) -> Snapshot {
+    let mut snapshot = Snapshot { now: processing(now_s), block_records: 384, ..Snapshot::default() };
+    for (text, query) in queries.iter().zip((0..).map(QueryId)) {
+        let (operators, streams) = text.split_once('|').expect("streams come behind operators");
+        let states: Vec<OperatorState> =
+            operators.split_whitespace().map(|text| operator(query, now_s, text)).collect();
+        for (state, behind) in states.iter().zip((0..states.len()).rev()) {
+            let id = snapshot.operators.len() as u32;
+            snapshot.operators.push(Some(*state));
+            snapshot.order.push(OperatorId(id));
+            snapshot.downstream.push(if behind > 0 { vec![OperatorId(id + 1)] } else { vec![] });
+        }
+        snapshot.queries.push(Some(QueryState::default()));
+        snapshot.streams.extend(streams.split_whitespace().map(|text| stream(query, text)));
+    }
+    snapshot
+}
+
+/// The slack in s by which an operator is ranked.
+fn slack_s(policy: &Klink, snapshot: &Snapshot, operator: u32) -> f64 {
+    let rank = policy.rank(snapshot, OperatorId(operator)).expect("it can run");
+    assert_eq!(rank.class, BY_SLACK);
+    -rank.score / 1e9
+}
+
+/// The slack that a query has in s at so many seconds.
+#[track_caller]
+fn check_with(mut policy: Klink, now_s: f64, query: &str, expected_s: f64) {
+    let snapshot = snapshot(now_s, &[query]);
+    policy.prepare(&snapshot);
+    let found_s = slack_s(&policy, &snapshot, snapshot.operators.len() as u32 - 1);
+    // A nanosecond, for what costs a tenth of one.
+    assert!((found_s - expected_s).abs() < 1.5e-9, "{query} at {now_s}: {found_s}, not {expected_s}");
+}
+
+/// Who is ranked, the most urgent first, A the first operator of the first query; the class in front of each group.
+#[track_caller]
+fn check_order(policy: &mut Klink, snapshot: &Snapshot, expected: &str) {
+    policy.prepare(snapshot);
+    let words = |id: &OperatorId| Some((policy.rank(snapshot, *id)?.word(), id.0));
+    let mut ranked: Vec<(u64, u32)> = snapshot.order.iter().filter_map(words).collect();
+    ranked.sort_unstable();
+    let mut shown = String::new();
+    for group in ranked.chunk_by(|one, next| one.0 >> 60 == next.0 >> 60) {
+        let letters: String = group.iter().map(|(_, id)| char::from(b'A' + *id as u8)).collect();
+        shown += &format!(" {}:{letters}", group[0].0 >> 60);
+    }
+    assert_eq!(shown.trim_start(), expected);
+}
+
+#[test]
+fn the_least_slack_goes_first_and_of_one_query_the_sink() {
+    check_order(&mut Klink::default(), &snapshot(5.0, &["1 1 | 10", "1 1 1 | 7", "1 | !5"]), "1:FEDCBA");
+    // Cost takes time away: 8 s - 2 s is less than 7 s.
+    check_order(&mut Klink::default(), &snapshot(0.0, &["1 | 7", "1/2e9 | 8"]), "1:BA");
+}
+
+/// Sources come last, the one that has waited longest first; who has waited for more than a cycle before all of its query.
+#[test]
+fn of_one_query_who_has_waited_for_a_cycle_goes_first() {
+    let queries = ["*1@4.99 *1@4.95 *1@4.97 1@4.9 1@4.99 | 10"];
+    check_order(&mut Klink::default(), &snapshot(5.0, &queries), "1:EDBCA");
+    let queries = ["*1@4.99 *1@4.8 *1@4.97 1@4.7 1@4.99 | 10", "1 | 9"];
+    let mut waits = snapshot(5.0, &queries);
+    check_order(&mut Klink::default(), &waits, "1:FDBECA");
+    // Its last run ended long ago, and its input is new.
+    waits.operators[4].as_mut().unwrap().last_run_ended = processing(1.0);
+    check_order(&mut Klink::default(), &waits, "1:FDBECA");
+    // A query of more operators than there are ties.
+    let (policy, [source, other]) = (Klink::default(), [0, 4].map(|id| waits.operators[id].unwrap()));
+    assert!(policy.tie(&other, 7) < policy.tie(&other, u32::MAX));
+    assert!(policy.tie(&other, u32::MAX) < policy.tie(&source, 0));
+}
+
+/// Two sources that can always run, and a sink: neither runs away from the other.
+#[test]
+fn sources_of_one_query_take_turns() {
+    let source = Task { is_on_demand: true, room_records: 500, ..Task::new(20, 1.0, &[2]) };
+    let sink = Task { room_records: 2_000, ..Task::new(10, 1.0, &[]) };
+    let mut bed = Bed::new(Box::new(Klink::default()), 384, vec![source.clone(), source, sink]);
+    for step in 0..10_000 {
+        bed.step();
+        let made = [0, 1].map(|id: usize| bed.tasks[id].records_in);
+        assert!(made[0].abs_diff(made[1]) <= 500, "{made:?} after {step}");
+    }
+    assert!(bed.tasks[0].records_in > 100_000);
+}
+
+/// Slack is found once a cycle, so that scores compare; a query that comes, or a watermark that sweeps, begins a cycle.
+#[test]
+fn slack_stands_for_a_cycle() {
+    let (mut klink, mut literal) = (Klink::default(), Klink::literal_variance());
+    let mut check = |now_s: f64, queries: &[&str], klink_s: f64, literal_s: f64| {
+        let snapshot = snapshot(now_s, queries);
+        for (policy, expected_s) in [(&mut klink, klink_s), (&mut literal, literal_s)] {
+            policy.prepare(&snapshot);
+            let found_s = slack_s(policy, &snapshot, 0);
+            assert!((found_s - expected_s).abs() < 1e-8, "{} at {now_s}: {found_s}", policy.name());
+        }
+    };
+    check(0.0, &["1 | 10"], 10.0, 10.0);
+    check(0.119, &["1 | 10"], 10.0, 10.0);
+    check(0.12, &["1 | 10"], 9.88, 9.88);
+    // Another query comes, and goes.
+    check(0.13, &["1 | 10", "1 | 7"], 9.87, 9.87);
+    check(0.14, &["1 | 10", "1 | 7"], 9.87, 9.87);
+    check(0.15, &["1 | 10"], 9.87, 9.87);
+    check(0.24, &["1 | 10"], 9.87, 9.87);
+    check(0.25, &["1 | 10"], 9.75, 9.75);
+    // One of its streams sweeps, the other, and the first again.
+    check(0.27, &["1 | 10 10!.26"], -0.01, 9.75);
+    check(0.28, &["1 | 10 10!.26"], -0.01, 9.75);
+    check(0.29, &["1 | 10!.285 10!.26"], -0.03, 9.75);
+    check(0.30, &["1 | 10!.295 10"], -0.005, 9.75);
+    // Who is away does not.
+    check(0.31, &["1 | 10!.295 away:10!.305"], -0.005, 9.75);
+    // The clock was set back.
+    check(0.2, &["1 | 10"], 9.8, 9.8);
+}
+
+/// An operator that nobody has looked at runs behind the others, until the next round.
+#[test]
+fn newcomers_wait_for_a_round() {
+    let mut policy = Klink::default();
+    policy.prepare(&snapshot(5.0, &["1 | 10", "0 | 6"]));
+    let rank = |policy: &Klink, snapshot: &Snapshot, id| {
+        policy.rank(snapshot, OperatorId(id)).map(|rank| rank.class)
+    };
+    let more = snapshot(5.0, &["1 | 10", "1 | 6", "1 | 7"]);
+    let classes = [0, 1, 2].map(|id| rank(&policy, &more, id));
+    assert_eq!(classes, [Some(BY_SLACK), Some(BY_SLACK), Some(NOT_EVALUATED)]);
+    // Another query's operator under the same number.
+    let other = snapshot(5.0, &["| 10", "1 | 6"]);
+    assert_eq!(rank(&policy, &other, 0), Some(NOT_EVALUATED));
+    policy.prepare(&other);
+    assert_eq!(rank(&policy, &other, 0), Some(BY_SLACK));
+}
+
+/// The rest of the cycle: 120 ms at 1 us, 20 ms of them, and a block when it is over or nobody has looked.
+#[test]
+fn a_run_takes_the_rest_of_the_cycle() {
+    let mut policy = Klink::default();
+    let records =
+        |policy: &Klink, now_s| policy.quantum(&snapshot(now_s, &["1/1000 | 10"]), OperatorId(0)).records;
+    assert_eq!(records(&policy, 5.0), 384);
+    policy.prepare(&snapshot(5.0, &["1/1000 | 10"]));
+    assert_eq!([5.0, 5.1, 5.1198, 9.0].map(|now_s| records(&policy, now_s)), [120_000, 20_000, 384, 384]);
+    assert_eq!(policy.quantum(&snapshot(5.0, &[]), OperatorId(0)).records, 384);
+}
+
+/// A run that frees memory: the first query's B releases 90 of 100, the second one's D and E together 100 - 20.
+#[test]
+fn while_memory_is_short_what_frees_most_goes_first() {
+    let queries = ["*900 100/10/.1 5 | 20", "60/10/.5 40/10/.28 3 | 10"];
+    let mut used = snapshot(5.0, &queries);
+    (used.memory_used_bytes, used.memory_limit_bytes) = (79, 100);
+    let (mut klink, mut no_memory) = (Klink::default(), Klink::no_memory());
+    check_order(&mut klink, &used, "1:FEDCBA");
+    used.memory_used_bytes = 80;
+    // From the next evaluation on.
+    check_order(&mut klink, &used, "1:FEDCBA");
+    used.now = processing(5.2);
+    check_order(&mut klink, &used, "0:B 1:FEDCA");
+    assert!(klink.is_relieving_memory());
+    check_order(&mut no_memory, &used, "1:FEDCBA");
+    // What it held is gone, and the other one frees most.
+    used.now = processing(5.4);
+    used.operators[1].as_mut().unwrap().pending = 50;
+    check_order(&mut klink, &used, "0:ED 1:FCBA");
+    // Whatever is used.
+    check_order(&mut no_memory, &Snapshot { memory_used_bytes: 1_000, ..used.clone() }, "1:FEDCBA");
+    // Half of it is free.
+    used.now = processing(5.6);
+    used.memory_used_bytes = 40;
+    check_order(&mut klink, &used, "1:FEDCBA");
+    assert!(!klink.is_relieving_memory());
+}
+
+/// Both release 50; of equal slack, sources stand behind the others. Where nothing is released, slack alone decides.
+#[test]
+fn of_those_that_free_as_much_the_least_slack_goes_first() {
+    let check = |first: &str, second: &str, expected: &str| {
+        let mut short = snapshot(5.0, &[first, second]);
+        (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
+        check_order(&mut Klink::default(), &short, expected);
+    };
+    check("*1 100/10/.5 | 8", "*1 100/10/.5 | 9", "0:B 1:ADC");
+    check("*1 100/10/.5 | 9", "*1 100/10/.5 | 8", "0:D 1:CBA");
+    check("*1 100/10/.5 | 8", "*1 100/10/.5 | 8", "0:B 1:DAC");
+    check("*1 100/10/1 | 9", "*1 100/10/1 | 8", "1:DCBA");
+}
+
+/// Algorithm 1: the minimum starts at 0, so that nobody is chosen who has time. Others run when nothing else can.
+#[test]
+fn the_lazy_form_chooses_nobody_who_has_time() {
+    check_order(&mut Klink::lazy(), &snapshot(5.0, &["1 | 10", "1/2e9 | 7", "1 | !5", "1/3e9 | 7"]), "1:DCB");
+    assert!(Klink::lazy().conserves_work());
+    // To free memory it has no time.
+    let mut short = snapshot(5.0, &["*1 9/10/.5 1 | 10"]);
+    (short.memory_used_bytes, short.memory_limit_bytes) = (9, 10);
+    check_order(&mut Klink::lazy(), &short, "0:B");
+}
+
+/// Of 16 epochs a quarter of the deviation: 1 s becomes .25 s, and z = 1 becomes 4. h(4) = 4.2256.
+#[test]
+fn the_literal_variance_is_that_of_the_mean() {
+    check_with(Klink::literal_variance(), 11.0, "1 | 10+0~1", 0.25 * 0.225_607_144_5);
+    check_with(Klink::literal_variance(), 5.0, "1 | 10+1", 6.0);
+}
+
+/// The sum as in `slack/tests.rs`, with r = 1 s: from 8 on, ends 9 to 13. The overdue has no slack, and no debt.
+#[test]
+fn the_sum_has_a_slack_of_its_own() {
+    let settings = KlinkSettings {
+        cycle_ns: 1_000_000_000,
+        estimate: Estimate::Sum { reach_deviations: 2.0 },
+        ..KlinkSettings::default()
+    };
+    check_with(Klink::new(settings), 0.0, "1 | 10+0~1", 10.300_450_270);
+    check_with(Klink::new(settings), 15.0, "1/2e9 | 10+0~1", 0.0);
+    // In 34 steps of 120 ms, added up elsewhere.
+    check_with(Klink::sum(), 0.0, "1 | 10+0~1", 9.650_519_885_7);
+    check_with(Klink::sum(), 5.0, "1/2e9 | 10", 3.12);
+    // A watermark that has come in is not summed up.
+    check_with(Klink::sum(), 15.0, "1/2e9 | 20+0~1!12", -5.0);
+    // Nobody has looked since 14: from then on, and 1 s late.
+    check_with(Klink::new(settings), 15.0, "*1/2e9/0@14 1 | 14.5", 14.5 + 1.0 - 15.0 - 2.0);
+}
+
+/// Event time runs at half the speed: what has the stamp 10 is observed at 6, whatever the delays were.
+#[test]
+fn the_regression_follows_its_line_and_nothing_else() {
+    let check_line = |mut policy: Klink, now_s: f64, stream: &str, expected_s: f64| {
+        let mut snapshot = snapshot(now_s, &[&format!("1 | {stream}")]);
+        let line = ProgressMap { event_time: event(2.0), observed: processing(2.0), slope: 0.5 };
+        snapshot.streams[0].progress = Some(line);
+        policy.prepare(&snapshot);
+        let found_s = slack_s(&policy, &snapshot, 0);
+        assert!((found_s - expected_s).abs() < 1.5e-9, "{stream} at {now_s}: {found_s}");
+    };
+    check_line(Klink::regression(), 1.0, "10+3~2", 5.0);
+    check_line(Klink::regression(), 7.0, "10+3~2", 0.0);
+    check_line(Klink::regression(), 7.0, "20+3~2!5", -2.0);
+    check_line(Klink::default(), 1.0, "10+3", 12.0);
+    // Without a line the mean has to do; and to the others a line is nothing.
+    check_with(Klink::regression(), 1.0, "1 | 10+3", 12.0);
+}
+
+/// Every name is a form of its own; the literal ones leave out what is ours.
+#[test]
+fn each_name_is_another_form() {
+    let all = [
+        Klink::default(),
+        Klink::no_memory(),
+        Klink::sum(),
+        Klink::lazy(),
+        Klink::literal_variance(),
+        Klink::regression(),
+    ];
+    let klinks: Vec<&str> = names().into_iter().filter(|name| name.starts_with(NAME)).collect();
+    assert_eq!(klinks, all.each_ref().map(|policy| policy.name));
+    for (index, policy) in all.iter().enumerate() {
+        assert!(all[..index].iter().all(|other| other.settings != policy.settings));
+        let is_literal = [LAZY_NAME, LITERAL_VARIANCE_NAME].contains(&policy.name);
+        assert_eq!(policy.settings.evaluates_sweeps, !is_literal);
+    }
+}
+
+/// Rounding may make a variance negative, and one of no epochs is divided by none: there is no deviation.
+#[test]
+fn a_variance_that_is_none_counts_as_zero() {
+    for variance_ns2 in [-1.0, f64::NAN] {
+        for mut policy in [Klink::default(), Klink::sum(), Klink::literal_variance()] {
+            let expected_s = if policy.name == SUM_NAME { 6.12 } else { 6.0 };
+            let mut snapshot = snapshot(5.0, &["1 | 10+1"]);
+            snapshot.streams[0].delays.variance_ns2 = variance_ns2;
+            policy.prepare(&snapshot);
+            assert!((slack_s(&policy, &snapshot, 0) - expected_s).abs() < 1.5e-9, "{}", policy.name);
+        }
+    }
+}
+
+/// With cycles of 1 ms, nobody waits for much longer than it takes to go once around what all hold, as under policies by
+/// turns: see `policy/tests.rs`, where cycles are longer than that.
+#[test]
+fn nobody_starves_in_short_cycles() {
+    let settings = KlinkSettings { cycle_ns: 1_000_000, ..KlinkSettings::default() };
+    for seed in 0..50 {
+        let waited_ns = longest_wait_ns(Box::new(Klink::new(settings)), seed);
+        let around_ns = around_ns(seed);
+        assert!(waited_ns <= 12_000_000 + 2 * around_ns, "{seed}: {waited_ns} ns of {around_ns}");
+    }
+}

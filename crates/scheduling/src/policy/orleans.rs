@@ -1,0 +1,115 @@
+//! `orleans`: who became able to run last runs next, for one block; on each worker what is at home there.
+//!
+//! Paper      Cameo (NSDI 2021), section 6, whose baseline is the scheduler of Orleans 1.5.2: a run queue that is a bag per
+//!            worker, with its own work before that of others
+//! Score      the later the operator got its oldest pending record or ended its last run, whichever is later, the higher; so
+//!            an operator that has more to do goes on, as one that puts itself back on top of its bag
+//! Eligible   pending > 0 and every output has room
+//! Quantum    one block
+//! Starves    whoever lies below, while those above always have more: by definition. The variant `orleans+ageing` bounds it
+//! Differs    a bag is what is at home on a worker, and without anything there it takes the newest of all, where a thread of
+//!            Orleans takes the oldest of another bag. Among what is at home the executor takes what is near in the query,
+//!            not the newest. The paper names no quantum of Orleans
+
+use crate::policy::fcfs::in_line_since;
+use crate::policy::{Policy, Scale};
+use crate::rank::{Origin, Rank};
+use crate::snapshot::{Fields, OperatorId, Snapshot};
+
+/// The name by which users choose it.
+pub const NAME: &str = "orleans";
+/// The name of the variant in which nobody starves.
+pub const AGEING_NAME: &str = "orleans+ageing";
+
+/// Last come, first served.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Orleans {
+    origin: Origin,
+}
+
+impl Policy for Orleans {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::PENDING | Fields::OLDEST_PENDING | Fields::LAST_RUN
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ordinal
+    }
+
+    fn keeps_home(&self) -> bool {
+        true
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.origin.renew(snapshot.now);
+    }
+
+    #[inline]
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let state = snapshot.operator(operator).filter(|state| state.can_run())?;
+        Some(Rank { class: 0, score: 0.0 - self.origin.score(in_line_since(state)), tie: operator.0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_model::ProcessingTime;
+
+    use super::*;
+    use crate::rank::Quantum;
+    use crate::snapshot::OperatorState;
+    use crate::test_bed::{Bed, Task};
+
+    const TODAY_NS: u64 = 1_800_000_000_000_000_000;
+
+    /// Each operator as (pending, arrival in ns, end of its last run in ns), of today; the order in which they run.
+    fn check(operators: &[(u64, u64, u64)], expected: &[u32]) {
+        let state = |&(pending, arrival, ended): &(u64, u64, u64)| {
+            Some(OperatorState {
+                pending,
+                oldest_pending: ProcessingTime::from_nanos(TODAY_NS + arrival),
+                last_run_ended: ProcessingTime::from_nanos(TODAY_NS + ended),
+                ..OperatorState::default()
+            })
+        };
+        let operators: Vec<_> = operators.iter().map(state).collect();
+        let now = ProcessingTime::from_nanos(TODAY_NS);
+        let snapshot = Snapshot { now, block_records: 384, operators, ..Snapshot::default() };
+        let mut policy = Orleans::default();
+        policy.prepare(&snapshot);
+        let ids = (0..snapshot.operators.len() as u32).map(OperatorId);
+        let ranked = ids.filter_map(|id| Some((policy.rank(&snapshot, id)?.word(), id.0)));
+        let mut ranked: Vec<_> = ranked.collect();
+        ranked.sort_unstable();
+        assert_eq!(ranked.into_iter().map(|(_, id)| id).collect::<Vec<_>>(), expected);
+        assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
+    }
+
+    /// The later of arrival and end of the last run counts; between equals the lower number goes first.
+    #[test]
+    fn the_newest_runs_first() {
+        check(&[(1, 300, 0), (9, 200, 0), (1, 300, 0), (5, 900, 0)], &[3, 0, 2, 1]);
+        check(&[(1, 300, 0), (9, 200, 400), (0, 999, 0), (1, 350, 100)], &[1, 3, 0]);
+        check(&[(1, 4_000_000_001, 0), (1, 4_000_000_003, 0), (1, 4_000_000_002, 0)], &[1, 2, 0]);
+    }
+
+    /// Who has more goes on until it is done, and what it has made goes before all that waited: A, its reader D, then B
+    /// and C, who came before.
+    #[test]
+    fn who_has_more_goes_on() {
+        let task = |readers: &[u32]| Task::new(10, 1.0, readers);
+        let tasks = vec![task(&[3]), task(&[]), task(&[]), task(&[])];
+        let mut bed = Bed::new(Box::new(Orleans::default()), 2, tasks);
+        for (id, count) in [(2, 4), (1, 6)] {
+            bed.push(id, count);
+            bed.step();
+        }
+        bed.push(0, 4);
+        assert_eq!(bed.steps(7), "AADDBBC");
+        assert!(Orleans::default().keeps_home());
+    }
+}

@@ -1,0 +1,160 @@
+//! A log of what ran, where and when: the timeline of a run.
+//!
+//! ```text
+//!   executor --calls--> Logged --calls--> policy
+//!                          \__ RunLog: completions from an instant on, so many
+//! ```
+//!
+//! Unlike a [`Trace`](crate::Trace) it keeps no question and no answer, and costs a lock and a copy of some words for each run
+//! while it is open, and a lock alone when it is not.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use thalweg_model::ProcessingTime;
+
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+
+/// What ran. Clones are handles of one log.
+#[derive(Clone, Debug)]
+pub struct RunLog(Arc<Mutex<Runs>>);
+
+#[derive(Debug)]
+struct Runs {
+    kept: Vec<Completion>,
+    /// Not before this; never, if it is not open.
+    from: ProcessingTime,
+    runs_max: usize,
+    left_out: u64,
+}
+
+impl RunLog {
+    /// A log with room for so many runs, closed.
+    pub fn new(runs_max: usize) -> Self {
+        let from = ProcessingTime::NEVER;
+        RunLog(Arc::new(Mutex::new(Runs { kept: Vec::with_capacity(runs_max), from, runs_max, left_out: 0 })))
+    }
+
+    /// Keeps, of the runs that begin at `from` or later, as many as there is room for.
+    pub fn open(&self, from: ProcessingTime) {
+        self.runs().from = from;
+    }
+
+    /// What was kept, in the order in which it was told, which is about that in which it ended; the log is empty and closed
+    /// then.
+    pub fn take(&self) -> Vec<Completion> {
+        let mut runs = self.runs();
+        runs.from = ProcessingTime::NEVER;
+        std::mem::take(&mut runs.kept)
+    }
+
+    /// Runs that found no room.
+    pub fn left_out(&self) -> u64 {
+        self.runs().left_out
+    }
+
+    fn note(&self, done: &Completion) {
+        let mut runs = self.runs();
+        if done.started < runs.from {
+            return;
+        }
+        if runs.kept.len() < runs.runs_max {
+            runs.kept.push(*done);
+        } else {
+            runs.left_out += 1;
+        }
+    }
+
+    /// A policy that has panicked with the lock has left whole completions.
+    fn runs(&self) -> MutexGuard<'_, Runs> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A policy whose runs are logged.
+pub struct Logged {
+    policy: Box<dyn Policy>,
+    log: RunLog,
+}
+
+impl Logged {
+    /// Logs the runs under `policy` in `log`.
+    pub fn new(policy: Box<dyn Policy>, log: &RunLog) -> Self {
+        Logged { policy, log: log.clone() }
+    }
+}
+
+impl Policy for Logged {
+    fn name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    fn reads(&self) -> Fields {
+        self.policy.reads()
+    }
+
+    fn refresh(&self) -> Refresh {
+        self.policy.refresh()
+    }
+
+    fn scale(&self) -> Scale {
+        self.policy.scale()
+    }
+
+    fn conserves_work(&self) -> bool {
+        self.policy.conserves_work()
+    }
+
+    fn keeps_home(&self) -> bool {
+        self.policy.keeps_home()
+    }
+
+    fn is_relieving_memory(&self) -> bool {
+        self.policy.is_relieving_memory()
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.policy.prepare(snapshot);
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        self.policy.rank(snapshot, operator)
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        self.policy.quantum(snapshot, operator)
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        self.log.note(done);
+        self.policy.feedback(done);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::fcfs::Fcfs;
+    use crate::snapshot::QueryId;
+    use crate::test_bed::run_of;
+
+    fn told(log: &RunLog, started_ns: &[u64]) -> Vec<u64> {
+        let mut policy = Logged::new(Box::new(Fcfs::default()), log);
+        for &started_ns in started_ns {
+            let started = ProcessingTime::from_nanos(started_ns);
+            policy.feedback(&Completion { started, ..run_of(OperatorId(1), QueryId(0)) });
+        }
+        log.take().iter().map(|run| run.started.as_nanos()).collect()
+    }
+
+    #[test]
+    fn runs_are_kept_from_an_instant_on_while_there_is_room() {
+        let log = RunLog::new(2);
+        assert_eq!(told(&log, &[1, 2]), []);
+        log.open(ProcessingTime::from_nanos(3));
+        assert_eq!(told(&log, &[2, 3, 1, 4, 5]), [3, 4]);
+        assert_eq!(log.left_out(), 1);
+        assert_eq!(told(&log, &[6]), [], "it is closed when it has been taken");
+    }
+}

@@ -1,0 +1,263 @@
+//! What travels with records, and what policies see of it: on the real engine, stepped by hand with a clock that moves by hand.
+//!
+//! A source has a record every 10 ms, due when its stamp says; behind it stand a map, windows of 100 ms and a sink, each a task
+//! of its own. Workers come late, by a millisecond for each run, so that what was observed and what was handed over differ.
+#![forbid(unsafe_code)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use thalweg::{
+    Aims, Chaining, Count, Engine, EventTime, Query, Step, Stepped, TumblingWindows, VirtualClock,
+};
+use thalweg_connectors::Discard;
+use thalweg_model::{
+    Clock, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, Span, StateError,
+    StateReader, StateWriter, WatermarkStrategy,
+};
+use thalweg_scheduling::policy::fcfs::Fcfs;
+use thalweg_scheduling::{
+    Completion, Fields, OperatorId, OperatorState, Policy, QueryState, Rank, Scale, Snapshot, StreamState,
+};
+
+const SPACING_MS: u64 = 10;
+const WINDOW_MS: i64 = 100;
+/// Processing time and event time begin together here.
+const START_MS: u64 = 1_000_000;
+
+fn ms(ms: u64) -> ProcessingTime {
+    ProcessingTime::from_nanos((START_MS + ms) * 1_000_000)
+}
+
+/// Since the start.
+fn ms_of(instant: ProcessingTime) -> u64 {
+    instant.as_nanos() / 1_000_000 - START_MS
+}
+
+fn event(ms: i64) -> EventTime {
+    EventTime::from_micros((START_MS as i64 + ms) * 1_000)
+}
+
+/// Hands records over when they are due, all that are.
+struct Dripping {
+    next: u64,
+    records: u64,
+}
+
+impl Source for Dripping {
+    type Item = u64;
+
+    fn poll<O: Output<u64>>(
+        &mut self,
+        now: ProcessingTime,
+        max: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let mut made = 0;
+        while self.next < self.records && ms(self.next * SPACING_MS) <= now && made < max && output.room() > 0
+        {
+            output.push(Record::new(event((self.next * SPACING_MS) as i64), self.next));
+            (self.next, made) = (self.next + 1, made + 1);
+        }
+        let status = match () {
+            () if self.next == self.records => SourceStatus::Ended,
+            () if now < ms(self.next * SPACING_MS) => SourceStatus::IdleUntil(ms(self.next * SPACING_MS)),
+            () => SourceStatus::Ready,
+        };
+        Ok(Polled { status, latency: None })
+    }
+
+    fn spacing_ns(&self) -> Option<u64> {
+        Some(SPACING_MS * 1_000_000)
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// What a policy was shown.
+#[derive(Clone, Default)]
+struct Shown {
+    ranked: Vec<(ProcessingTime, OperatorId, OperatorState)>,
+    streams: Vec<(ProcessingTime, StreamState)>,
+    queries: Vec<QueryState>,
+    memory: Vec<(u64, u64)>,
+    runs: Vec<Completion>,
+}
+
+/// First come, first served, and writes down what it is shown.
+struct Spy {
+    fcfs: Fcfs,
+    shown: Arc<Mutex<Shown>>,
+}
+
+impl Policy for Spy {
+    fn name(&self) -> &'static str {
+        "spy"
+    }
+
+    fn reads(&self) -> Fields {
+        self.fcfs.reads() | Fields::CONTEXTS | Fields::STREAMS
+    }
+
+    fn scale(&self) -> Scale {
+        self.fcfs.scale()
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        let mut shown = self.shown.lock().unwrap();
+        shown.streams.extend(snapshot.streams.iter().map(|stream| (snapshot.now, *stream)));
+        shown.queries.extend(snapshot.queries.iter().flatten());
+        shown.memory.push((snapshot.memory_used_bytes, snapshot.memory_limit_bytes));
+        drop(shown);
+        self.fcfs.prepare(snapshot);
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        if let Some(state) = snapshot.operator(operator).filter(|state| state.can_run()) {
+            self.shown.lock().unwrap().ranked.push((snapshot.now, operator, *state));
+        }
+        self.fcfs.rank(snapshot, operator)
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        self.shown.lock().unwrap().runs.push(*done);
+    }
+}
+
+/// Runs the query to its end, a millisecond for each step; what its policy was shown.
+fn shown(records: u64, aims: Aims) -> Shown {
+    let clock = Arc::new(VirtualClock::starting_at(ms(0)));
+    let shown = Arc::new(Mutex::new(Shown::default()));
+    let spy = Spy { fcfs: Fcfs::default(), shown: Arc::clone(&shown) };
+    let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+    let builder = Engine::builder().workers(1).clock(engine_clock).policy(Box::new(spy));
+    let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
+    let query = Query::new("dripping");
+    let windows = TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap();
+    query
+        .source("drops", Dripping { next: 0, records }, WatermarkStrategy::ascending())
+        .map(|value| value * 2)
+        .key_by(|_| 0u64)
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("nowhere", Discard::default());
+    let graph = query.plan(Chaining::None).unwrap().with_aims(aims);
+    assert_eq!(
+        graph.task_names().count(),
+        4,
+        "source, map, windows and sink: {:?}",
+        graph.task_names().collect::<Vec<_>>()
+    );
+    let running = engine.submit(graph).unwrap();
+    for _ in 0..1_000_000 {
+        match workers[0].step(clock.as_ref()) {
+            Step::Busy => clock.advance_to(clock.now().plus_nanos(1_000_000)),
+            Step::Idle(ProcessingTime::NEVER) if !growth.step() => break,
+            Step::Idle(ProcessingTime::NEVER) => {}
+            Step::Idle(until) => clock.advance_to(until.max(clock.now())),
+        }
+    }
+    let report = running.wait().unwrap();
+    assert_eq!(report.events_in, records);
+    shown.lock().unwrap().clone()
+}
+
+const MAP: OperatorId = OperatorId(1);
+const WINDOWS: OperatorId = OperatorId(2);
+
+/// A record is observed when its source makes it; the map hands that on, although its own step begins later.
+#[test]
+fn records_keep_when_they_were_observed() {
+    let shown = shown(30, Aims::default());
+    for operator in [MAP, WINDOWS] {
+        let ranked = shown.ranked.iter().filter(|(_, ranked, _)| *ranked == operator);
+        let seen: Vec<_> = ranked
+            .filter(|(_, _, state)| {
+                state.pending > 1 || ms_of(state.head.observed).is_multiple_of(SPACING_MS)
+            })
+            .map(|(now, _, state)| (ms_of(*now), ms_of(state.head.observed), ms_of(state.oldest_pending)))
+            .collect();
+        assert!(seen.len() >= 30, "{operator:?}: {seen:?}");
+        for (now, observed, came) in seen {
+            assert!(observed <= came && came <= now, "{operator:?} at {now}: {observed} came at {came}");
+            assert!(
+                observed % SPACING_MS <= 1,
+                "{operator:?}: observed at {observed}, but drops are due each 10 ms"
+            );
+        }
+    }
+    let behind = shown.ranked.iter().filter(|(_, ranked, state)| {
+        *ranked == WINDOWS && ms_of(state.head.observed) < ms_of(state.oldest_pending)
+    });
+    assert!(behind.count() >= 30, "what windows read was handed over later than it was observed");
+}
+
+/// The windows' next end behind the last watermark; the map puts out at once.
+#[test]
+fn only_windows_have_a_frontier() {
+    let shown = shown(30, Aims::default());
+    assert!(shown.ranked.iter().all(|(_, ranked, state)| *ranked == WINDOWS || state.frontier.is_none()));
+    let frontiers = shown.ranked.iter().filter(|(_, ranked, _)| *ranked == WINDOWS);
+    let mut frontiers: Vec<_> = frontiers.map(|(_, _, state)| state.frontier).collect();
+    frontiers.dedup();
+    let ends = [100, 200, 300].map(|end| Some(event(end)));
+    assert_eq!(frontiers, [[None].as_slice(), &ends].concat());
+}
+
+/// Drops of 100 and 200 ms sweep, as soon as they are due: no delay. What sweeps is on its way until the sink has it.
+#[test]
+fn streams_show_sweeping_watermarks_and_their_delays() {
+    let shown = shown(30, Aims::default());
+    let last = shown.streams.last().expect("there were rounds").1;
+    assert_eq!((last.deadline, last.delays.epochs, last.swept), (Some(event(300)), 3, None));
+    // The step that makes a drop begins a millisecond after it was chosen, at most.
+    assert!((0.0..=2e6).contains(&last.delays.mean_ns), "{last:?}");
+    let map = last.progress.expect("there were watermarks");
+    let predicted = ms_of(map.observed_at(event(300)));
+    assert!((300..=303).contains(&predicted), "{predicted}");
+    let mut swept: Vec<u64> =
+        shown.streams.iter().filter_map(|(_, stream)| stream.swept).map(ms_of).collect();
+    swept.dedup();
+    assert!(matches!(swept[..], [100..=102, 200..=202]), "{swept:?}");
+}
+
+#[test]
+fn aims_and_memory_are_shown() {
+    let aims = Aims { latency_target: Some(Duration::from_millis(800)), tokens_per_s: Some(20) };
+    let shown = shown(5, aims);
+    assert!(!shown.queries.is_empty());
+    assert!(shown.queries.iter().all(|query| query.latency_target_ns == Some(800_000_000)));
+    assert!(shown.queries.iter().all(|query| query.token_rate == Some(20.0)));
+    assert!(shown.memory.iter().all(|&(used, limit)| 0 < used && used < limit));
+}
+
+/// 20 a second for drops that come 100 a second: the tags are 50 ms apart, and after a fifth of the second they are spent.
+#[test]
+fn tokens_travel_with_records() {
+    let aims = Aims { tokens_per_s: Some(20), ..Aims::default() };
+    let shown = shown(100, aims);
+    let ranked = shown.ranked.iter().filter(|(_, ranked, state)| *ranked == WINDOWS && state.pending > 1);
+    let mut tokens: Vec<Option<u64>> = ranked.map(|(_, _, state)| state.head.token.map(ms_of)).collect();
+    tokens.dedup();
+    let tagged: Vec<u64> = tokens.iter().flatten().copied().collect();
+    assert!(tagged.windows(2).all(|pair| pair[1] - pair[0] == 50), "{tokens:?}");
+    assert_eq!((tagged.first(), tagged.last()), (Some(&0), Some(&950)), "{tokens:?}");
+    assert_eq!(tokens.last(), Some(&None));
+}
+
+/// Who ran, when, and up to which watermark.
+#[test]
+fn completions_tell_worker_and_watermark() {
+    let shown = shown(30, Aims::default());
+    assert!(shown.runs.iter().all(|run| run.worker == 0 && run.started <= run.ended));
+    let of_windows = shown.runs.iter().filter(|run| run.operator == WINDOWS);
+    let watermarks: Vec<_> = of_windows.filter_map(|run| run.watermark).collect();
+    assert!(watermarks.is_sorted());
+    assert!(watermarks.contains(&event(200)), "{watermarks:?}");
+}
