@@ -148,7 +148,7 @@ where
             taken += fed;
             match came {
                 Came::Values => announce.into_iter().for_each(|mark| self.deferred.mark(mark)),
-                Came::Mark(mark) => merge.note_mark(port, mark, |mark| {
+                Came::Mark(mark) => merge.note_mark(port, mark, &mut |mark| {
                     *is_over = mark == Mark::End;
                     deferred.mark(mark);
                 }),

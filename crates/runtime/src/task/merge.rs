@@ -119,12 +119,13 @@ impl Merge {
         is_news.then_some(late_by)
     }
 
-    /// Takes note of a mark of an input; what it means for all of them is handed to `emit`, in order.
-    pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, mut emit: impl FnMut(Mark)) {
+    /// Takes note of a mark of an input; what it means for all of them is handed to `emit`, in order. Called by name and
+    /// not compiled for each caller: there are as many as there are kinds of task, and this would be most of their code.
+    pub(crate) fn note_mark(&mut self, place: usize, mark: Mark, emit: &mut dyn FnMut(Mark)) {
         match mark {
             Mark::Latency(intended) => {
                 self.inputs[place].marker = Some(intended);
-                self.pass_marker(&mut emit);
+                self.pass_marker(emit);
             }
             Mark::InputWatermark(late_by) => self.inputs[place].late_by = late_by,
             Mark::Watermark(watermark) => {
@@ -135,19 +136,19 @@ impl Merge {
                     input.watermark
                 );
                 (input.watermark, input.is_idle) = (watermark, false);
-                self.advance(&mut emit);
+                self.advance(emit);
             }
             Mark::Idle => {
                 self.inputs[place].is_idle = true;
-                self.advance(&mut emit);
+                self.advance(emit);
             }
             Mark::Barrier(_) => {
                 self.inputs[place].is_at_barrier = true;
-                self.pass_barrier(mark, &mut emit);
+                self.pass_barrier(mark, emit);
             }
             Mark::End => {
                 self.inputs[place].is_over = true;
-                self.advance(&mut emit);
+                self.advance(emit);
                 if self.inputs.iter().all(|input| input.is_over) {
                     emit(Mark::End);
                 }
@@ -164,7 +165,7 @@ impl Merge {
     }
 
     /// Hands the least watermark on, if it has advanced, and that all are idle, if that is new.
-    fn advance(&mut self, emit: &mut impl FnMut(Mark)) {
+    fn advance(&mut self, emit: &mut dyn FnMut(Mark)) {
         // The last watermark of an input says that it is over, as the end behind it does: the others are still to come.
         let is_open = |input: &&InputState| !input.is_over && input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
@@ -194,7 +195,7 @@ impl Merge {
     /// Hands on the oldest of the inputs' last latency markers, if it is a newer one than before. Of a marker that has gone
     /// several ways since its source, the last copy goes on: so it counts once, and in full. Inputs that have had none, are
     /// idle or over, are left out.
-    fn pass_marker(&mut self, emit: &mut impl FnMut(Mark)) {
+    fn pass_marker(&mut self, emit: &mut dyn FnMut(Mark)) {
         let is_open =
             |input: &&InputState| !input.is_over && !input.is_idle && input.watermark < EventTime::MAX;
         let oldest = self.inputs.iter().filter(is_open).filter_map(|input| input.marker).min();
@@ -205,7 +206,7 @@ impl Merge {
     }
 
     /// Inputs that have seen a barrier wait for the others, and then all go on. Those that are over wait for nobody.
-    fn pass_barrier(&mut self, barrier: Mark, emit: &mut impl FnMut(Mark)) {
+    fn pass_barrier(&mut self, barrier: Mark, emit: &mut dyn FnMut(Mark)) {
         if self.inputs.iter().all(|input| input.is_at_barrier || input.is_over) {
             self.inputs.iter_mut().for_each(|input| input.is_at_barrier = false);
             emit(barrier);

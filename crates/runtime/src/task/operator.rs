@@ -176,7 +176,7 @@ where
                 }
                 Came::Mark(mark) => {
                     let OperatorTask { merge, tail, is_over, .. } = self;
-                    merge.note_mark(port, mark, |mark| {
+                    merge.note_mark(port, mark, &mut |mark| {
                         *is_over = mark == Mark::End;
                         tail.mark(mark);
                     });

@@ -35,7 +35,7 @@ fn check_families(families: &[usize], words: &str, expected: &str) {
                 _ => Mark::Watermark(EventTime::from_micros(stamp.parse().unwrap())),
             },
         };
-        merge.note_mark(place, mark, |mark| {
+        merge.note_mark(place, mark, &mut |mark| {
             shown.push(match mark {
                 Mark::Watermark(EventTime::MAX) => "Wmax".to_owned(),
                 Mark::Watermark(watermark) => format!("W{}", watermark.as_micros()),
@@ -120,7 +120,7 @@ fn a_latency_marker_counts_once() {
 fn check_order(words: &str, expected: &str) {
     let mut merge = Merge::new(&[0, 1, 2]);
     for (place, watermark) in [5, 3, 4].into_iter().enumerate() {
-        merge.note_mark(place, Mark::Watermark(EventTime::from_micros(watermark)), |_| ());
+        merge.note_mark(place, Mark::Watermark(EventTime::from_micros(watermark)), &mut |_| ());
     }
     let mut shown = Vec::new();
     for word in words.split_whitespace() {
@@ -131,8 +131,8 @@ fn check_order(words: &str, expected: &str) {
                     .push(next.map_or("none".to_owned(), |place| char::from(b'a' + place as u8).to_string()));
             }
             "begin" => merge.begin(),
-            "b|" => merge.note_mark(1, Mark::Barrier(1), |_| ()),
-            "b." => merge.note_mark(1, Mark::End, |_| ()),
+            "b|" => merge.note_mark(1, Mark::Barrier(1), &mut |_| ()),
+            "b." => merge.note_mark(1, Mark::End, &mut |_| ()),
             empty => merge.note_empty(usize::from(empty.as_bytes()[1] - b'a')),
         }
     }
