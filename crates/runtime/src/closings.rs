@@ -69,7 +69,7 @@ impl Closings {
     pub(crate) fn new(horizon: Horizon) -> Self {
         let is_everywhere = horizon.next_after(EventTime::EPOCH) == EventTime::from_micros(1);
         let first_waiting = AtomicU64::new(bits(EventTime::MAX));
-        let state = State { sources: Vec::new(), next: None, waiting: VecDeque::new() };
+        let state = State { sources: Vec::new(), next: None, waiting: VecDeque::with_capacity(WAITING_MAX) };
         Closings { horizon, is_everywhere, first_waiting, state: Mutex::new(state) }
     }
 

@@ -36,7 +36,7 @@ use thalweg_scheduling::{OperatorId, Policy};
 
 pub(crate) use self::body::{Claim, Done, Entrance, Outcome, TaskBody, discard};
 pub(crate) use self::turn::Bench;
-use self::turn::Turn;
+use self::turn::{Left, Turn};
 use crate::board::{Board, NOTHING};
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
@@ -271,7 +271,7 @@ impl Executor {
 
     /// Sleeps until there may be something to do. Looks once more first.
     pub(crate) fn sleep(&self, bench: &mut Bench, clock: &dyn Clock) {
-        bench.left_since = None;
+        bench.left = Left::default();
         if !bench.notes.is_empty() {
             let mut ranker = self.ranker.lock();
             bench.notes.drain(..).for_each(|note| ranker.hear(note));

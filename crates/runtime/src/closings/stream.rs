@@ -33,8 +33,9 @@ impl Stream {
             watermark: EventTime::MIN,
             is_away: false,
             deadline: None,
-            epochs: VecDeque::new(),
-            waiting: VecDeque::new(),
+            // All that they may hold at once: the data path allocates nothing.
+            epochs: VecDeque::with_capacity(DelayStatistics::EPOCHS),
+            waiting: VecDeque::with_capacity(WAITING_MAX),
             figures: None,
         }
     }

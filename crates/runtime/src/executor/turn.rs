@@ -30,8 +30,9 @@ const CLASS_BITS: u32 = 60;
 /// A worker whose run takes longer than this is held up: others take what lies hot on its core. As long as a round.
 const HELD_UP_NS: u64 = ROUND_NS;
 
-/// For so long work is left to the workers that are awake before a sleeper is woken for it: about what waking costs,
-/// the wake-up itself and the records that then cross cores.
+/// While workers that are awake have run for so long with more to do beside it, a sleeper is woken: about what waking costs, the
+/// wake-up itself and the records that then cross cores. The time need not be in one piece: where tasks feed each other,
+/// nothing is left for a moment whenever the source runs, and soon there is again.
 const WAKE_AFTER_NS: u64 = 50_000;
 
 /// A source is given so many quanta, of what it puts out: the chain behind it then works off two blocks by as many
@@ -52,8 +53,28 @@ pub(crate) struct Bench {
     pub(super) leaves_nobody_to_look: bool,
     /// The place of the task that it ran last.
     last: usize,
-    /// Since when there was, at each decision, more to do than this worker could take while another slept.
-    pub(super) left_since: Option<ProcessingTime>,
+    pub(super) left: Left,
+}
+
+/// How long a worker has had more to do than it could take while another slept, since it last slept itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Left {
+    /// Before its last decision.
+    ran_ns: u64,
+    /// When that was, if it left something.
+    since: Option<ProcessingTime>,
+}
+
+impl Left {
+    /// Takes note of a decision, which leaves something to do or not, and what it takes up will take `expected_ns`. Answers
+    /// whether that makes it worth a call; then it begins anew.
+    fn note(&mut self, now: ProcessingTime, is_left: bool, expected_ns: u64) -> bool {
+        let last_ns = self.since.map_or(0, |since| now.nanos_since(since));
+        let ran_ns = self.ran_ns.saturating_add(last_ns);
+        let is_worth_it = is_left && WAKE_AFTER_NS <= ran_ns.saturating_add(expected_ns);
+        *self = if is_worth_it { Left::default() } else { Left { ran_ns, since: is_left.then_some(now) } };
+        is_worth_it
+    }
 }
 
 impl Bench {
@@ -63,7 +84,7 @@ impl Bench {
             notes: Vec::with_capacity(NOTES_MAX),
             leaves_nobody_to_look: false,
             last: 0,
-            left_since: None,
+            left: Left::default(),
         }
     }
 }
@@ -400,16 +421,13 @@ impl Turn<'_> {
             // One of those who sleep looks at the time while this worker runs something.
             executor.idle.wake_one();
         }
-        if executor.idle.is_single() || !executor.idle.has_sleepers() || executor.ranks.least().is_none() {
-            bench.left_since = None;
+        if executor.idle.is_single() || !executor.idle.has_sleepers() {
+            bench.left = Left::default();
             return;
         }
-        let left_since = *bench.left_since.get_or_insert(now);
         let pending = if taken.probe.is_on_demand() { u64::MAX } else { taken.probe.pending(now) };
         let records = pending.min(u64::from(taken.quantum.records));
-        let expected_ns = (cost_ns * records as f64) as u64;
-        if WAKE_AFTER_NS <= now.nanos_since(left_since).saturating_add(expected_ns) {
-            bench.left_since = None;
+        if bench.left.note(now, executor.ranks.least().is_some(), (cost_ns * records as f64) as u64) {
             executor.idle.wake_one();
         }
     }

@@ -100,3 +100,27 @@ fn a_copy_stays_at_home() {
     let homes: Vec<u32> = executor.homes[..3].iter().map(|home| home.load(Ordering::Relaxed)).collect();
     assert_eq!(homes, [0, SOURCE, 1 | COPY]);
 }
+
+/// Decisions `us` after the first, whether each leaves something, and how long what it takes will take; which of them wake.
+fn check_left(decisions: &[(u64, bool, u64)], expected: &[usize]) {
+    let mut left = Left::default();
+    let woke = |&(at_us, is_left, expected_us): &(u64, bool, u64)| {
+        let now = ProcessingTime::from_nanos(1_000_000_000 + at_us * 1_000);
+        left.note(now, is_left, expected_us * 1_000)
+    };
+    let woke: Vec<bool> = decisions.iter().map(woke).collect();
+    let woke: Vec<usize> = (0..woke.len()).filter(|&at| woke[at]).collect();
+    assert_eq!(woke, expected);
+}
+
+#[test]
+fn a_sleeper_is_woken_for_what_is_left_longer_than_waking_takes() {
+    // In one piece, and before a run that will take as long.
+    check_left(&[(0, true, 1), (20, true, 1), (49, true, 1), (50, true, 1)], &[2]);
+    check_left(&[(0, true, 50), (1, true, 49), (2, true, 1)], &[0]);
+    // Tasks that feed each other: nothing is left while the source runs, which is every third run of 10 us.
+    let fed: Vec<(u64, bool, u64)> = (0..12).map(|run| (run * 10, run % 3 != 0, 10)).collect();
+    check_left(&fed, &[7]);
+    // What is alone wakes nobody.
+    check_left(&[(0, false, 1_000), (500, false, 1_000), (5_000, false, 1_000)], &[]);
+}
