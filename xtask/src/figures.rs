@@ -39,7 +39,7 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 12] = [
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 13] = [
     ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
     ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
@@ -47,6 +47,7 @@ const SECTIONS: [(&str, fn() -> Box<dyn Section>); 12] = [
     ("load", || Box::new(load::Load::of(load::ONE))),
     ("queries", || Box::new(queries::Queries::default())),
     ("scaling", || Box::new(speeds::Speeds::of(speeds::SCALING))),
+    ("ablation", || Box::new(speeds::Speeds::of(speeds::ABLATION))),
     ("disorder", || Box::new(speeds::Speeds::of(speeds::DISORDER))),
     ("early", || Box::new(speeds::Speeds::of(speeds::EARLY))),
     ("load-two", || Box::new(load::Load::of(load::TWO))),

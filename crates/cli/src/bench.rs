@@ -7,12 +7,13 @@
 //! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`]. [`drive`] runs them for a while,
 //! [`by_hand`] the loops that they are measured against. [`ablate`] is what can be switched off, [`target`] finds a rate by
 //! its output delay. [`rows`] keeps the results, [`digests`] what is left of many,
-//! [`report`] writes the figures as text or JSON. [`observe`] looks on while queries run, [`compare`] puts runs side by side,
+//! [`report`] writes the figures as text or JSON. [`observe`] looks on while queries run, [`calls`] keeps what the policy was asked, [`compare`] puts runs side by side,
 //! [`experiment`] repeats what the papers did.
 
 mod ablate;
 mod args;
 mod by_hand;
+pub mod calls;
 mod chain;
 mod compare;
 mod digests;
@@ -50,6 +51,7 @@ use anyhow::{Context, Result};
 use clap::ArgMatches;
 use thalweg::{Engine, Generate};
 use thalweg_memory::Reservation;
+use thalweg_scheduling::Trace;
 
 pub use args::BenchArgs;
 
@@ -95,6 +97,9 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             Format::Text => console::out(&figures.text())?,
             Format::Json => console::out(&format!("{}\n", figures.json()?))?,
         }
+        if let (Some(file), Some(trace)) = (&args.trace, &args.calls) {
+            calls::write(trace, file)?;
+        }
         let series = args.observer.clone().map(Observer::finish).unwrap_or_default();
         runs.push(Run { label: args.policy().to_owned(), at: None, figures, series });
         if interrupt.is_some_and(Interrupt::is_pressed) {
@@ -116,7 +121,8 @@ fn by_turns(args: &BenchArgs) -> Vec<BenchArgs> {
         for turn in 0..args.policy.len() {
             let policy = args.policy[(round + turn) % args.policy.len()].clone();
             let observer = args.out.as_ref().map(|_| Observer::new());
-            runs.push(BenchArgs { policy: vec![policy], observer, ..args.clone() });
+            let calls = args.trace.as_ref().map(|_| Trace::new(calls::CALLS_MAX));
+            runs.push(BenchArgs { policy: vec![policy], observer, calls, ..args.clone() });
         }
     }
     runs

@@ -1,4 +1,5 @@
-//! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live.
+//! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live,
+//! [`replay`] asks a policy again what a run has asked.
 //!
 //! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] writes numbers for people,
 //! [`console`] is where all text goes out, and [`failure`] turns what went wrong into one line and an exit code.
@@ -10,6 +11,7 @@ mod demo;
 mod failure;
 mod interrupt;
 mod options;
+mod replay;
 mod show;
 
 use std::process::ExitCode;
@@ -30,6 +32,8 @@ enum Command {
     Demo(demo::DemoArgs),
     /// Run a benchmark workload, check its results and measure it.
     Bench(Box<bench::BenchArgs>),
+    /// Ask a policy again what a run has asked of one, and tell where it answers otherwise.
+    Replay(replay::ReplayArgs),
 }
 
 fn main() -> ExitCode {
@@ -38,6 +42,7 @@ fn main() -> ExitCode {
     failure::end(match cli.command {
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args, given_options(&matches)),
+        Command::Replay(args) => replay::run(&args),
     })
 }
 

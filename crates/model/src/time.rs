@@ -101,7 +101,7 @@ impl fmt::Display for Span {
 }
 
 /// An instant of processing time: nanoseconds since the Unix epoch, from the injected [`crate::Clock`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub struct ProcessingTime(u64);
 
 impl ProcessingTime {

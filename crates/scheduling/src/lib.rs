@@ -50,4 +50,4 @@ pub use snapshot::{
     Completion, Context, DelayStatistics, EpochWork, Fields, OperatorId, OperatorState, ProgressMap, QueryId,
     QueryState, Snapshot, StreamState,
 };
-pub use trace::{Trace, Traced};
+pub use trace::{Diverged, Trace, TraceError, Traced};

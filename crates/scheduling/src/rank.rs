@@ -1,10 +1,11 @@
 //! What a policy answers: how urgent an operator is, and how long it may run.
 
+use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
 /// How urgent an operator is. Smaller ranks run first: class ascending, then score descending, then tie
 /// ascending.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rank {
     /// Classes never mix: all of class 0 runs before any of class 1.
     pub class: u8,
@@ -67,7 +68,7 @@ impl Origin {
 }
 
 /// How long an operator may run before the policy is asked again.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Quantum {
     /// Records taken, at most; at least 1 is given. A source counts what it puts out instead, by its executor's rule.
     pub records: u32,

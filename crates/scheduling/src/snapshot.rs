@@ -13,18 +13,19 @@
 //!   now, round_end           when                                       refreshed before each call
 //! ```
 
+use serde::{Deserialize, Serialize};
 use thalweg_model::{EventTime, ProcessingTime};
 
 /// Index of an operator in [`Snapshot::operators`]; stable while its query lives, and used again afterwards.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OperatorId(pub u32);
 
 /// A query of the engine; index in [`Snapshot::queries`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct QueryId(pub u32);
 
 /// What waits at the input of an operator, by epochs (StreamBox's containers).
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum EpochWork {
     /// It reads edges in order, or makes records itself: of what waits there no epoch is known.
     #[default]
@@ -42,7 +43,7 @@ pub enum EpochWork {
 
 /// What travels with records from their source on (Cameo, section 5.1, "priority context"). Stream progress p need not: a
 /// block stands between two watermarks, so it is known where it is read, see [`OperatorState::frontier`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
     /// t: when the last event that the records stem from was observed at its source, to within one block and one run.
     pub observed: ProcessingTime,
@@ -52,7 +53,7 @@ pub struct Context {
 }
 
 /// The state of one operator.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OperatorState {
     /// The query it belongs to.
     pub query: QueryId,
@@ -138,7 +139,7 @@ impl Default for OperatorState {
 }
 
 /// The state of one query.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct QueryState {
     /// The latency gradient: change of the mean latency per time, in seconds per second; the mean of the last 5
     /// samples, each of 100 ms. Above zero, the query gets slower.
@@ -160,7 +161,7 @@ pub struct QueryState {
 
 /// One source of a query, or one split of it: how the watermarks come in that make its query put out results. Such a one is
 /// called sweeping (Klink, section 2.2): the first that reaches the end of a window.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamState {
     /// The query it belongs to.
     pub query: QueryId,
@@ -180,7 +181,7 @@ pub struct StreamState {
 
 /// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. As event
 /// time need not be that of our clock, a delay may be long, and below zero.
-#[derive(Clone, Copy, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
     /// Epochs that were seen, at most [`EPOCHS`](Self::EPOCHS); without any, all else is zero.
     pub epochs: u32,
@@ -197,7 +198,7 @@ impl DelayStatistics {
 
 /// When an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP), through a point on
 /// the line, since neither fits a double when counted from 1970.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgressMap {
     /// An instant.
     pub event_time: EventTime,
@@ -223,7 +224,7 @@ impl ProgressMap {
 }
 
 /// The state of the engine at one instant.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The instant.
     pub now: ProcessingTime,
@@ -311,7 +312,7 @@ impl std::ops::BitOr for Fields {
 }
 
 /// What one run of an operator did.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completion {
     /// Who ran.
     pub operator: OperatorId,

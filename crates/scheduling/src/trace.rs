@@ -9,16 +9,23 @@
 //!                          \__ Trace: calls, answers                      answers compared
 //! ```
 //!
+//! A trace can be [written](Trace::write) to a file and [read](Trace::read) again, see `trace/file.rs`.
+//!
 //! Bound: so many calls as the trace has room for; those after them are counted, and not kept.
+
+mod file;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
+
+pub use file::TraceError;
 
 /// A policy whose calls are recorded. Costs a lock and a copy for each, and of the whole snapshot in each round: for looking
 /// into a run, not for measuring one.
@@ -30,6 +37,7 @@ pub struct Traced {
 impl Traced {
     /// Records the calls to `policy` in `trace`.
     pub fn new(policy: Box<dyn Policy>, trace: &Trace) -> Self {
+        policy.name().clone_into(&mut trace.calls().policy);
         Traced { policy, trace: trace.clone() }
     }
 }
@@ -39,12 +47,15 @@ impl Traced {
 pub struct Trace(Arc<Mutex<Calls>>);
 
 struct Calls {
+    /// Of whom it was asked; empty before anybody records.
+    policy: String,
     kept: Vec<Call>,
     calls_max: usize,
     left_out: u64,
 }
 
 /// A call, with its answer.
+#[derive(Serialize, Deserialize)]
 enum Call {
     Prepare(Box<Snapshot>),
     Rank { asked: Asked, rank: Option<Rank> },
@@ -53,7 +64,7 @@ enum Call {
 }
 
 /// What is fresh of a snapshot between two rounds.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Serialize, Deserialize)]
 struct Asked {
     now: ProcessingTime,
     round_end: ProcessingTime,
@@ -109,7 +120,13 @@ impl std::error::Error for Diverged {}
 impl Trace {
     /// A trace with room for so many calls.
     pub fn new(calls_max: usize) -> Self {
-        Trace(Arc::new(Mutex::new(Calls { kept: Vec::new(), calls_max, left_out: 0 })))
+        let calls = Calls { policy: String::new(), kept: Vec::new(), calls_max, left_out: 0 };
+        Trace(Arc::new(Mutex::new(calls)))
+    }
+
+    /// The name of the policy that was asked; empty before anybody records.
+    pub fn policy(&self) -> String {
+        self.calls().policy.clone()
     }
 
     /// Calls that were kept.
@@ -230,7 +247,7 @@ impl Policy for Traced {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use thalweg_model::{Entropy, SeededEntropy};
 
     use super::*;
@@ -239,7 +256,7 @@ mod tests {
     use crate::test_bed::Bed;
 
     /// The trace of so many decisions under a policy, with room for so many calls.
-    fn recorded(policy: &str, seed: u64, calls_max: usize) -> Trace {
+    pub(super) fn recorded(policy: &str, seed: u64, calls_max: usize) -> Trace {
         let mut entropy = SeededEntropy::new(seed);
         let tasks = random_behind_sources(&mut entropy);
         let count = tasks.len() as u64;

@@ -113,6 +113,37 @@ pub(super) const ROADS: Lines = Lines {
     ],
 };
 
+/// A mode of the ablation, on two cores.
+macro_rules! mode {
+    ($title:literal, $execution:literal, $memory:literal, $ceiling:expr, $of_ceiling_min:expr) => {
+        Speed {
+            title: $title,
+            options: concat!(
+                "ysb --workers 2 --parallel serial --isolate --execution ",
+                $execution,
+                " --memory ",
+                $memory
+            ),
+            ceiling: $ceiling,
+            of_ceiling_min: $of_ceiling_min,
+        }
+    };
+}
+
+/// Who runs operators, and what lies between them (Enjima, section 5.2.5): every operator a task of its own.
+pub(super) const ABLATION: Lines = Lines {
+    head: "YSB on two cores, a task per operator, M events/s",
+    speeds: &[
+        mode!("threads, queue", "threads", "queue", None, None),
+        mode!("threads, queue in batches", "threads", "queue-batched", Some(0), None),
+        mode!("threads, blocks", "threads", "blocks", Some(0), None),
+        mode!("workers, queue", "workers", "queue", Some(0), None),
+        mode!("workers, queue in batches", "workers", "queue-batched", Some(0), None),
+        mode!("workers, blocks", "workers", "blocks", Some(0), Some(5.0)),
+        mode!("the same, of threads with queues in batches", "workers", "blocks", Some(1), Some(1.3)),
+    ],
+};
+
 /// A workload on one worker, and on two that share its operators, which are to do so much more; every two lines are of one.
 macro_rules! scaling {
     ($($workload:literal: $of_one_min:literal,)*) => {

@@ -14,6 +14,7 @@ fn no_name_means_every_section() {
         "load",
         "queries",
         "scaling",
+        "ablation",
         "disorder",
         "early",
         "load-two",
@@ -29,8 +30,7 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str =
-    "speeds, roads, latency, idle, load, queries, scaling, disorder, early, load-two, load-taxis, machine";
+const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, ablation, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn what_is_wrong_is_told() {

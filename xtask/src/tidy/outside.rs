@@ -17,7 +17,7 @@ const CORE_ROOMS: [(&str, &[Allowed]); 4] = [
         "thalweg-memory",
         &[("crossbeam-queue", None), ("rtrb", None), ("rustix", None), ("loom", Some("cfg(loom)"))],
     ),
-    ("thalweg-scheduling", &[]),
+    ("thalweg-scheduling", &[("serde", None), ("postcard", None)]),
     ("thalweg-operators", &[("foldhash", None)]),
 ];
 

@@ -12,7 +12,7 @@ use thalweg::{
 };
 use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
 use thalweg_runtime::limits;
-use thalweg_scheduling::{Policy, StreamBox, policy};
+use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
 use thalweg_workloads::loops::LoopKind;
 
 use super::ablate::{self, Ablate};
@@ -65,12 +65,18 @@ pub struct BenchArgs {
     /// Write figures.csv, series.csv, comparison.json and a page with plots, index.html, into this folder.
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Keep the first 262144 calls to the policy in this file, for `thalweg replay`; slows the run down.
+    #[arg(long, value_name = "FILE")]
+    pub trace: Option<PathBuf>,
     /// Fewer and shorter runs of an experiment: for a look.
     #[arg(long)]
     pub quick: bool,
     /// Who looks on.
     #[arg(skip)]
     pub observer: Option<Observer>,
+    /// Where calls to the policy are kept.
+    #[arg(skip)]
+    pub calls: Option<Trace>,
     /// Switch a mechanism off, to measure what it is worth; several times for several.
     #[arg(long, value_enum, value_name = "NAME")]
     pub ablate: Vec<Ablate>,
@@ -369,6 +375,10 @@ impl BenchArgs {
         let memory_budget_bytes =
             self.memory_budget.unwrap_or(memory_budget_bytes + split_bytes * further_splits);
         let builder = Engine::builder().workers(self.workers).memory_budget_bytes(memory_budget_bytes);
+        let policy = match &self.calls {
+            Some(calls) => Box::new(Traced::new(policy, calls)),
+            None => policy,
+        };
         let policy = match &self.observer {
             Some(observer) => observer.watch(policy),
             None => policy,

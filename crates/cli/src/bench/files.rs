@@ -39,7 +39,7 @@ pub fn refuse_one_for_two(args: &BenchArgs, results: &[String], diverted: Option
 
 /// Whether what is written to `path` replaces `other`: under its own name, or under that which it bears until it is
 /// whole.
-fn replaces(path: &Path, other: &Path) -> bool {
+pub fn replaces(path: &Path, other: &Path) -> bool {
     let unfinished = PathBuf::from(format!("{}.inprogress", path.display()));
     is_same(path, other) || is_same(&unfinished, other)
 }

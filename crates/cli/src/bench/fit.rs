@@ -16,6 +16,7 @@ use super::ablate::{self, Ablate};
 use super::args::BenchArgs;
 use super::chain;
 use super::experiment::Target;
+use super::files;
 use super::load::{self, QueryLoad};
 use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
@@ -42,6 +43,7 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| of_generator(args, facts))
             .or_else(|| of_memory(args))
             .or_else(|| of_load(args, facts))
+            .or_else(|| of_trace(args))
             .or_else(|| ablate::problem(args))
     };
     refusal().or_else(|| of_loop(args)).map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
@@ -212,6 +214,29 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     let refused = |query: &QueryLoad| query.load.check(query.rate_per_s).err();
     let error = load::of_queries(args).iter().find_map(refused)?;
     Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
+}
+
+/// What has no calls to a policy, or several runs of them.
+fn of_trace(args: &BenchArgs) -> Option<String> {
+    let file = args.trace.as_ref()?;
+    if args.policy.len() > 1 || args.repeat > 1 || args.target_delay.is_some() {
+        return Some("--trace keeps one run: take one --policy, once, without --target-delay".to_owned());
+    }
+    if args.execution == ExecutionOption::Threads || args.api.loop_kind().is_some() {
+        return Some("--trace: without workers nobody asks a policy; leave it away".to_owned());
+    }
+    if args.ablate.contains(&Ablate::NoPriority) {
+        return Some(
+            "--trace: what a policy without priority was asked cannot be replayed; leave it away".to_owned(),
+        );
+    }
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if file.is_dir() || folder.is_some_and(|folder| !folder.is_dir()) {
+        return Some(format!("--trace: {} is no file in a folder that there is", file.display()));
+    }
+    let inputs = [&args.input, &args.tolls, &args.lexicon];
+    let is_read = inputs.into_iter().flatten().any(|input| files::replaces(file, input));
+    is_read.then(|| format!("--trace: {} is read; take another file", file.display()))
 }
 
 /// What a hand-written loop does not have.

@@ -18,4 +18,5 @@ mod modes;
 mod netmon;
 mod parallel;
 mod recorded;
+mod replay;
 mod support;

@@ -20,6 +20,14 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     );
 }
 
+/// The README's table has all that there are.
+#[test]
+fn the_readme_names_every_policy() {
+    let readme = include_str!("../../../../README.md");
+    let missing: Vec<_> = names().into_iter().filter(|name| !readme.contains(&format!("`{name}`"))).collect();
+    assert!(missing.is_empty(), "not in the README: {missing:?}");
+}
+
 /// Without input or room nobody is ranked, by any policy, prepared or not; nor is who does not exist.
 #[test]
 fn nobody_is_ranked_who_cannot_run() {

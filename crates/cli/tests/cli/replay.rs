@@ -1,0 +1,53 @@
+//! `--trace` and `replay`: what a run has asked of its policy is asked again.
+
+use crate::support::Folder;
+
+const RUN: &str = "bench ysb --rate 200k --workers 2 --seconds 0.1 --warmup 0";
+
+#[test]
+fn a_run_is_replayed() {
+    let folder = Folder::new("replay");
+    for policy in ["enjima", "klink", "cameo_llf", "streambox"] {
+        let ran = folder.run(&format!("{RUN} --policy {policy} --trace calls"));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stderr.contains("note: wrote calls: ") && ran.stderr.contains(policy), "{ran:?}");
+        let again = folder.run("replay calls");
+        assert_eq!(again.code, 0, "{again:?}");
+        assert!(
+            again.stdout.ends_with(&format!("{policy}, asked again, gives the same answers\n")),
+            "{again:?}"
+        );
+        let other = folder.run("replay calls --policy round_robin");
+        assert_eq!(other.code, 1, "{other:?}");
+        assert!(other.stdout.contains("asked instead, differs\ncall "), "{other:?}");
+    }
+}
+
+#[test]
+fn what_is_no_trace_is_told() {
+    let folder = Folder::new("replay_errors");
+    folder.write("text", "vid,day,xway,toll\n");
+    for (command, code, told) in [
+        ("replay nowhere", 1, "error: nowhere cannot be read: "),
+        (
+            "replay text",
+            1,
+            "error: text cannot be read: this is no trace of calls to a policy, or of another version\n",
+        ),
+        ("bench ysb --trace calls --policy fcfs,enjima", 2, "error: --trace keeps one run: "),
+        (
+            "bench ysb --trace calls --execution threads",
+            2,
+            "error: --trace: without workers nobody asks a policy",
+        ),
+        (
+            "bench ysb --trace nowhere/calls",
+            2,
+            "error: --trace: nowhere/calls is no file in a folder that there is\n",
+        ),
+    ] {
+        let ran = folder.run(command);
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.starts_with(told), "{ran:?}");
+    }
+}

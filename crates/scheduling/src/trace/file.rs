@@ -1,0 +1,249 @@
+//! Traces in files.
+//!
+//! ```text
+//!   "thalweg trace 1\n"   entry: name of the policy   entry: call ...   entry of no bytes   entry: calls left out
+//!   entry = length in bytes, 4, the lowest first; then so many bytes, as postcard encodes the value
+//! ```
+//!
+//! The encoding goes by the order of fields, so a trace is read by the version that wrote it: the number in the first line
+//! changes whenever a field does.
+//!
+//! Bound: an entry has at most [`ENTRY_BYTES_MAX`], which is read before anything is made of it.
+
+use std::fmt;
+use std::io::{self, Read, Write};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::{Call, Calls, Trace};
+use crate::snapshot::{OperatorId, Snapshot};
+
+/// What a file begins with.
+const HEAD: &[u8] = b"thalweg trace 1\n";
+
+/// The longest entry: a snapshot of a hundred thousand operators takes a fifth of it.
+const ENTRY_BYTES_MAX: usize = 64 << 20;
+
+/// Numbers of operators lie below this: policies keep a place for each, up to the greatest that they hear of.
+const OPERATORS_MAX: u32 = 1 << 20;
+
+/// Why a trace cannot be written or read.
+#[derive(Debug)]
+pub enum TraceError {
+    /// Of the file.
+    Io(io::Error),
+    /// It does not begin as a trace of this version does.
+    NotATrace,
+    /// An entry cannot be read, or is longer than one may be: which, from 0 on, and why.
+    Entry(usize, String),
+    /// It has more calls than so many.
+    TooLong(usize),
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TraceError::Io(error) => write!(f, "{error}"),
+            TraceError::NotATrace => {
+                write!(f, "this is no trace of calls to a policy, or of another version")
+            }
+            TraceError::Entry(index, why) => write!(f, "entry {index} of the trace is damaged: {why}"),
+            TraceError::TooLong(calls_max) => write!(f, "the trace has more than {calls_max} calls"),
+        }
+    }
+}
+
+impl std::error::Error for TraceError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            TraceError::Io(error) => Some(error),
+            TraceError::NotATrace | TraceError::Entry(..) | TraceError::TooLong(_) => None,
+        }
+    }
+}
+
+impl From<io::Error> for TraceError {
+    fn from(error: io::Error) -> Self {
+        TraceError::Io(error)
+    }
+}
+
+impl Trace {
+    /// Writes what was kept. `out` should be buffered: it is called for each entry.
+    ///
+    /// # Errors
+    /// [`TraceError::Io`], and [`TraceError::Entry`] for a call too long to be read again.
+    pub fn write(&self, out: &mut dyn Write) -> Result<(), TraceError> {
+        let calls = self.calls();
+        out.write_all(HEAD)?;
+        let mut entries = Entries { index: 0, bytes: Vec::new() };
+        entries.write(out, &calls.policy)?;
+        for call in &calls.kept {
+            entries.write(out, call)?;
+        }
+        out.write_all(&[0; 4])?;
+        entries.write(out, &calls.left_out)?;
+        Ok(out.flush()?)
+    }
+
+    /// Reads what [`Trace::write`] has written, of at most `calls_max` calls. `input` should be buffered.
+    ///
+    /// # Errors
+    /// [`TraceError`]: nothing is taken of a trace that is damaged, or cut short.
+    pub fn read(input: &mut dyn Read, calls_max: usize) -> Result<Self, TraceError> {
+        let mut head = [0; HEAD.len()];
+        match input.read_exact(&mut head) {
+            Ok(()) if head == HEAD => {}
+            Err(error) if error.kind() != io::ErrorKind::UnexpectedEof => return Err(error.into()),
+            _ => return Err(TraceError::NotATrace),
+        }
+        let mut entries = Entries { index: 0, bytes: Vec::new() };
+        let policy = entries.read_one(input)?;
+        let mut kept = Vec::new();
+        while let Some(call) = entries.read::<Call>(input)? {
+            if kept.len() == calls_max {
+                return Err(TraceError::TooLong(calls_max));
+            }
+            if let Some(operator) = call.operators().find(|operator| operator.0 >= OPERATORS_MAX) {
+                return Err(entries.damaged(format!("there is no operator {}", operator.0)));
+            }
+            kept.push(call);
+        }
+        let left_out = entries.read_one(input)?;
+        let trace = Trace::new(calls_max);
+        *trace.calls() = Calls { policy, kept, calls_max, left_out };
+        Ok(trace)
+    }
+}
+
+impl Call {
+    /// Whom it names.
+    fn operators(&self) -> impl Iterator<Item = OperatorId> {
+        let (alone, several) = match self {
+            Call::Prepare(snapshot) => (None, Some(snapshot)),
+            Call::Rank { asked, .. } | Call::Quantum { asked, .. } => (Some(asked.operator), None),
+            Call::Feedback(done) => (Some(done.operator), None),
+        };
+        let of = |snapshot: &'_ Snapshot| {
+            let readers = snapshot.downstream.iter().flatten();
+            snapshot.order.iter().chain(readers).copied().collect::<Vec<_>>()
+        };
+        alone.into_iter().chain(several.into_iter().flat_map(move |snapshot| of(snapshot)))
+    }
+}
+
+/// What an entry is read into or written from, and how many there were.
+struct Entries {
+    index: usize,
+    bytes: Vec<u8>,
+}
+
+impl Entries {
+    fn write<T: Serialize>(&mut self, out: &mut dyn Write, value: &T) -> Result<(), TraceError> {
+        let bytes = std::mem::take(&mut self.bytes);
+        let encoded = postcard::to_extend(value, bytes).map_err(|error| self.damaged(error))?;
+        let length = u32::try_from(encoded.len()).ok().filter(|&length| length as usize <= ENTRY_BYTES_MAX);
+        let length = length.ok_or_else(|| self.damaged(format!("it has {} bytes", encoded.len())))?;
+        out.write_all(&length.to_le_bytes())?;
+        out.write_all(&encoded)?;
+        self.bytes = encoded;
+        self.bytes.clear();
+        self.index += 1;
+        Ok(())
+    }
+
+    /// The next entry; none if it has no bytes.
+    fn read<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<Option<T>, TraceError> {
+        let cut = |error: io::Error, entries: &Self| match error.kind() {
+            io::ErrorKind::UnexpectedEof => entries.damaged("the file ends in it"),
+            _ => error.into(),
+        };
+        let mut length = [0; 4];
+        input.read_exact(&mut length).map_err(|error| cut(error, self))?;
+        let length = u32::from_le_bytes(length) as usize;
+        if length == 0 {
+            return Ok(None);
+        }
+        if length > ENTRY_BYTES_MAX {
+            return Err(self.damaged(format!("it would have {length} bytes")));
+        }
+        self.bytes.clear();
+        // By what is there, not by what is said to be.
+        let read = input.take(length as u64).read_to_end(&mut self.bytes)?;
+        if read < length {
+            return Err(self.damaged("the file ends in it"));
+        }
+        let (value, rest) = postcard::take_from_bytes(&self.bytes).map_err(|error| self.damaged(error))?;
+        if !rest.is_empty() {
+            return Err(self.damaged(format!("{} bytes too many", rest.len())));
+        }
+        self.index += 1;
+        Ok(Some(value))
+    }
+
+    fn read_one<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<T, TraceError> {
+        self.read(input)?.ok_or_else(|| self.damaged("it is empty"))
+    }
+
+    fn damaged(&self, why: impl fmt::Display) -> TraceError {
+        TraceError::Entry(self.index, why.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::policy::{by_name, names};
+    use crate::trace::tests::recorded;
+
+    fn written(trace: &Trace) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        trace.write(&mut bytes).expect("memory takes everything");
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
+        Trace::read(&mut &*bytes, 10_000)
+    }
+
+    #[test]
+    fn what_was_written_is_read_and_replayed() {
+        for policy in names() {
+            let trace = recorded(policy, 7, 2_000);
+            let again = read(&written(&trace)).expect("it is whole");
+            let seen = |trace: &Trace| (trace.policy(), trace.len(), trace.left_out());
+            assert_eq!(seen(&again), seen(&trace));
+            assert_eq!(again.replay(&mut *by_name(policy).unwrap()), Ok(()), "{policy}");
+            assert_eq!(written(&again), written(&trace), "{policy}");
+        }
+    }
+
+    /// Cut anywhere, with any bit turned or any length put in: an error, or another trace; never a panic.
+    #[test]
+    fn damage_is_told() {
+        let bytes = written(&recorded("klink", 3, 12));
+        for length in 0..bytes.len() {
+            assert!(read(&bytes[..length]).is_err(), "cut to {length} bytes");
+        }
+        for bit in 0..bytes.len() * 8 {
+            let mut turned = bytes.clone();
+            turned[bit / 8] ^= 1 << (bit % 8);
+            let is_read = read(&turned).is_ok_and(|trace| trace.len() <= 12);
+            assert!(!is_read || bit >= HEAD.len() * 8, "bit {bit} of the head");
+        }
+        let told = |bytes: &[u8]| read(bytes).err().expect("it is damaged").to_string();
+        assert_eq!(told(b"PK\x03\x04"), "this is no trace of calls to a policy, or of another version");
+        let long = [HEAD, &u32::MAX.to_le_bytes()].concat();
+        assert_eq!(told(&long), "entry 0 of the trace is damaged: it would have 4294967295 bytes");
+        let early = [HEAD, &100u32.to_le_bytes(), b"abc"].concat();
+        assert_eq!(told(&early), "entry 0 of the trace is damaged: the file ends in it");
+    }
+
+    #[test]
+    fn a_trace_that_is_too_long_is_refused() {
+        let bytes = written(&recorded("fcfs", 1, 100));
+        let error = Trace::read(&mut &bytes[..], 99).err().expect("it has 100 calls");
+        assert_eq!(error.to_string(), "the trace has more than 99 calls");
+    }
+}
