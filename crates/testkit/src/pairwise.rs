@@ -15,31 +15,49 @@ pub fn full(levels: &[usize]) -> Vec<Vec<usize>> {
     })
 }
 
-/// Combinations in which every two values of two settings occur together at least once. Greedy: each
-/// combination is the one with the most pairs that have not met, the first of equals.
+/// Combinations in which every two values of two settings occur together at least once. Greedy: each begins with the first
+/// pair that has not met, and takes of every other setting, one after the other, the value that makes the most such pairs with
+/// what it has, the first of equals.
 pub fn covering(levels: &[usize]) -> Vec<Vec<usize>> {
-    let candidates = full(levels);
-    let mut missing: BTreeSet<Pair> = candidates.iter().flat_map(|row| pairs(row)).collect();
+    let mut missing: BTreeSet<Pair> = pairs_of(levels).collect();
     let mut chosen = Vec::new();
-    while !missing.is_empty() {
-        let news = |row: &&Vec<usize>| pairs(row).filter(|pair| missing.contains(pair)).count();
-        // `max_by_key` takes the last of equals, hence from behind.
-        let best =
-            candidates.iter().rev().max_by_key(news).expect("a pair is missing, so there are combinations");
-        for pair in pairs(best) {
-            missing.remove(&pair);
+    while let Some(&((a, at_a), (b, at_b))) = missing.first() {
+        let mut row: Vec<Option<usize>> = vec![None; levels.len()];
+        (row[a], row[b]) = (Some(at_a), Some(at_b));
+        for (setting, &count) in levels.iter().enumerate() {
+            if row[setting].is_none() {
+                let news = |value: &usize| {
+                    let with = |(other, at): (usize, &Option<usize>)| {
+                        at.is_some_and(|at| missing.contains(&ordered((setting, *value), (other, at))))
+                    };
+                    row.iter().enumerate().filter(|&other| with(other)).count()
+                };
+                // `max_by_key` takes the last of equals, hence from behind.
+                row[setting] = (0..count).rev().max_by_key(news);
+            }
         }
-        chosen.push(best.clone());
+        let row: Vec<usize> = row.into_iter().flatten().collect();
+        assert_eq!(row.len(), levels.len(), "a setting has values");
+        missing.retain(|&((a, at_a), (b, at_b))| row[a] != at_a || row[b] != at_b);
+        chosen.push(row);
     }
     chosen
 }
 
-/// Two settings and their values.
+/// Two settings and their values, the first setting first.
 type Pair = ((usize, usize), (usize, usize));
 
-fn pairs(row: &[usize]) -> impl Iterator<Item = Pair> {
-    let numbered = || row.iter().copied().enumerate();
-    numbered().flat_map(move |a| numbered().filter(move |b| a.0 < b.0).map(move |b| (a, b)))
+fn ordered(a: (usize, usize), b: (usize, usize)) -> Pair {
+    if a < b { (a, b) } else { (b, a) }
+}
+
+/// All there are.
+fn pairs_of(levels: &[usize]) -> impl Iterator<Item = Pair> {
+    let numbered = move || levels.iter().copied().enumerate();
+    let two = numbered().flat_map(move |a| numbered().filter(move |b| a.0 < b.0).map(move |b| (a, b)));
+    two.flat_map(|((a, in_a), (b, in_b))| {
+        (0..in_a).flat_map(move |at_a| (0..in_b).map(move |at_b| ((a, at_a), (b, at_b))))
+    })
 }
 
 #[cfg(test)]
@@ -53,9 +71,18 @@ mod tests {
         assert_eq!(full(&levels).len(), 120);
         // Twenty is the least: five values meet four.
         assert!((20..=24).contains(&rows.len()), "{}", rows.len());
-        for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+        meets_all(&levels, &rows);
+        // Many settings, one of them with many values: as in the metamorphic suite.
+        let levels = [5, 3, 4, 3, 34, 3, 2, 2, 3];
+        let rows = covering(&levels);
+        assert!((170..=190).contains(&rows.len()), "{}", rows.len());
+        meets_all(&levels, &rows);
+    }
+
+    fn meets_all(levels: &[usize], rows: &[Vec<usize>]) {
+        for (a, b) in (0..levels.len()).flat_map(|a| (0..a).map(move |b| (a, b))) {
             let met: BTreeSet<_> = rows.iter().map(|row| (row[a], row[b])).collect();
-            assert_eq!(met.len(), levels[a] * levels[b]);
+            assert_eq!(met.len(), levels[a] * levels[b], "{a} and {b}");
         }
     }
 
