@@ -66,6 +66,12 @@ const COPY: u32 = 1 << 30;
 /// What stands beside a home.
 const KIND: u32 = SOURCE | COPY;
 
+/// For so long a worker looks for work before it sleeps, while another runs something: what it costs to wake it.
+const LINGER_NS: u64 = turn::WAKE_AFTER_NS;
+
+/// So often at most, should the clock stand still.
+const LINGER_LOOKS_MAX: u32 = 1_000;
+
 /// Tasks, ranks and sleepers.
 pub(crate) struct Executor {
     batons: Box<[Baton<TaskBody>]>,
@@ -281,10 +287,37 @@ impl Executor {
             if self.is_closed() || is_any_ready() { Outlook::Work } else { Outlook::Nothing(self.next_due()) }
         };
         self.run_since_ns[bench.worker].store(NOTHING, Ordering::Relaxed);
+        if self.lingers(clock) {
+            return;
+        }
         let awoken = self.idle.sleep(bench.worker, clock, look);
         if let Awoken::FromSleep { is_covered } = awoken {
             bench.leaves_nobody_to_look = !is_covered;
         }
+    }
+
+    /// Looks for work for as long as being woken would take, while another worker runs something, which may leave some: tasks
+    /// that feed each other would have one worker fall asleep between any two blocks. Whether there is some; it is only a
+    /// first look, and whoever finds none looks again as he falls asleep.
+    ///
+    /// Others may want the core, so it is given away between two looks.
+    fn lingers(&self, clock: &dyn Clock) -> bool {
+        let is_running = |since: &CacheAligned<AtomicU64>| since.load(Ordering::Relaxed) != NOTHING;
+        let began = clock.now();
+        for _ in 0..LINGER_LOOKS_MAX {
+            if self.is_closed() || !self.run_since_ns.iter().any(is_running) {
+                return false;
+            }
+            let now = clock.now();
+            if self.ranks.least().is_some() || self.next_due_ns.load(Ordering::Relaxed) <= now.as_nanos() {
+                return true;
+            }
+            if LINGER_NS <= now.nanos_since(began) {
+                return false;
+            }
+            std::thread::yield_now();
+        }
+        false
     }
 
     /// Runs on somebody else's thread what may ask the policy or the clock. If one of them panics, the engine closes,

@@ -33,7 +33,7 @@ const HELD_UP_NS: u64 = ROUND_NS;
 /// While workers that are awake have run for so long with more to do beside it, a sleeper is woken: about what waking costs, the
 /// wake-up itself and the records that then cross cores. The time need not be in one piece: where tasks feed each other,
 /// nothing is left for a moment whenever the source runs, and soon there is again.
-const WAKE_AFTER_NS: u64 = 50_000;
+pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 
 /// A source is given so many quanta, of what it puts out: the chain behind it then works off two blocks by as many
 /// choices as it takes for one, since what a filter leaves of two still fits a quantum. At one block of 384 records a
