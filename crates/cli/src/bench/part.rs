@@ -51,8 +51,9 @@ pub struct GroupFigures {
     pub latency_target_us: Option<i64>,
     /// The share of closings, or where nothing was closed of markers, that were within the target.
     pub deadlines_met: Option<f64>,
-    /// The share of what was offered that was out within the target from when it was to be sent: of markers, and where not all
-    /// was taken, only as many of what was offered. What waits in front of the engine has no marker yet.
+    /// The share of what was offered that was out within the target from when it was to be sent: that of markers, and where
+    /// sources are further behind than the target, of as many as were taken. What waits in front of the engine has no marker
+    /// yet.
     pub in_time: Option<f64>,
 }
 
@@ -129,7 +130,8 @@ impl Ran {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
         let taken = offered_per_s.map_or(1.0, |per_s| measured.throughput_per_s / per_s.max(1) as f64);
-        let taken = if taken < KEPT_UP { taken } else { 1.0 };
+        let target_s =
+            self.args.latency_target.map_or(f64::INFINITY, |target| target.as_micros() as f64 / 1e6);
         GroupFigures {
             name: self.name,
             queries: places.len() as u64,
@@ -139,7 +141,87 @@ impl Ran {
             output_delay_us: measured.output_delay.map(Into::into),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
-            in_time: measured.markers_in_time.map(|share| share * taken),
+            in_time: measured.markers_in_time.map(|share| in_time(share, taken, measured.seconds, target_s)),
         }
+    }
+}
+
+/// The share of what was offered that was out within the target, of the share of markers that were, the share that was taken of
+/// what was offered and how long that was measured.
+fn in_time(markers: f64, taken: f64, seconds: f64, target_s: f64) -> f64 {
+    // What has not been taken is late if it has waited for longer than the target already.
+    let behind_s = seconds * (1.0 - taken);
+    if taken < KEPT_UP && target_s < behind_s { markers * taken } else { markers }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::options::Rate;
+
+    #[derive(Parser)]
+    struct Options {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    /// What each part has: how many queries, and what each of them is offered.
+    #[track_caller]
+    fn check(options: &str, expected: &[(u64, Option<u64>)]) {
+        let Options { args } = Options::parse_from(["bench"].into_iter().chain(options.split_whitespace()));
+        let rate = |part: &BenchArgs| match part.rate {
+            Rate::Max => None,
+            Rate::PerSecond(rate_per_s) => Some(rate_per_s),
+        };
+        let parts: Vec<_> = args.parts().iter().map(|part| (part.queries(), rate(part))).collect();
+        assert_eq!(parts, expected, "{options}");
+    }
+
+    #[test]
+    fn parts_have_their_shares() {
+        check("ysb --queries 7", &[(7, None)]);
+        check("mixed", &[(2, None), (2, None), (2, None)]);
+        check("mixed --rate 23 --queries 9", &[(3, Some(36)), (3, Some(9)), (3, Some(24))]);
+        check("mixed --rate 1", &[(2, Some(1)), (2, Some(1)), (2, Some(1))]);
+        check("tenants", &[(4, Some(64_000)), (8, Some(1_920_000))]);
+        check("tenants --aggressor 20M --rate 5", &[(4, Some(5)), (8, Some(2_500_000))]);
+        check("tenants --queries 3 --aggressor 2x", &[(1, Some(64_000)), (2, Some(1_920_000))]);
+    }
+
+    #[test]
+    fn what_was_not_taken_was_not_in_time() {
+        let check = |markers: f64, taken: f64, target_s: f64, expected: f64| {
+            let found = in_time(markers, taken, 4.0, target_s);
+            assert!((found - expected).abs() < 1e-9, "{markers} {taken} {target_s}: {found}");
+        };
+        check(1.0, 1.0, 0.8, 1.0);
+        check(0.5, 1.001, 0.8, 0.5);
+        // A block or two at either end.
+        check(1.0, 0.99, 0.001, 1.0);
+        // Three seconds behind.
+        check(1.0, 0.25, 0.8, 0.25);
+        check(0.5, 0.25, 0.8, 0.125);
+        check(1.0, 0.25, 7_200.0, 1.0);
+    }
+
+    /// A wrong result of one part is one of the run, and where one could not be compared the run was not.
+    #[test]
+    fn as_little_as_was_checked_of_any() {
+        let checked = |all: Vec<Checked>| {
+            let Options { args } = Options::parse_from(["bench", "mixed"]);
+            let figures = Figures::new(&args, "typed", Checked::of_all(all));
+            (figures.check, figures.error)
+        };
+        let wrong = || Checked::by_reference(Some("missing".to_owned()));
+        let right = || Checked::by_reference(None);
+        assert_eq!(checked(vec![right(), right()]), ("oracle-equal", None));
+        assert_eq!(checked(vec![right(), wrong()]), ("oracle-equal", Some("missing".to_owned())));
+        assert_eq!(checked(vec![right(), Checked::by_conservation()]), ("conservation", None));
+        assert_eq!(
+            checked(vec![wrong(), Checked::by_conservation()]),
+            ("conservation", Some("missing".to_owned()))
+        );
     }
 }

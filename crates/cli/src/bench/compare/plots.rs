@@ -40,8 +40,14 @@ fn groups(comparison: &Comparison) -> Option<Plot> {
     let values: Vec<Value> = comparison.runs.iter().flat_map(value).collect();
     let axis = comparison.axis.as_deref();
     let (mark, x) = match axis {
-        Some(axis) => ("line", json!({ "field": "at", "type": "quantitative", "title": axis })),
-        None => ("point", json!({ "field": "label", "type": "nominal", "title": null, "sort": null })),
+        Some(axis) => (
+            json!({ "type": "line", "point": true, "tooltip": true }),
+            json!({ "field": "at", "type": "quantitative", "title": axis }),
+        ),
+        None => (
+            json!({ "type": "point", "tooltip": true }),
+            json!({ "field": "label", "type": "nominal", "title": null, "sort": null }),
+        ),
     };
     let scale = json!({ "type": "log" });
     let y = json!({ "field": "p99", "type": "quantitative", "aggregate": "median", "title": "ms", "scale": scale });
@@ -52,7 +58,7 @@ fn groups(comparison: &Comparison) -> Option<Plot> {
         "spec": {
             "width": 700,
             "height": 220,
-            "mark": { "type": mark, "point": true, "tooltip": true },
+            "mark": mark,
             "encoding": {
                 "x": x,
                 "y": y,
