@@ -90,6 +90,24 @@ fn a_nominal_rate_has_no_effect() {
     assert_eq!((ran.code, ran.stderr.as_str()), (0, told));
 }
 
+/// The same load under one policy and then the other: the capacity is measured once.
+#[test]
+fn policies_are_compared_on_a_page() {
+    let folder = Folder::new("tenants_page");
+    let options = "--queries 3 --aggressor 0.5x --seconds 0.2 --warmup 0 --repeat 2 --output json";
+    let ran = folder.run(&format!("bench tenants --policy fcfs,cameo_llf {options} --out page"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let figures: Vec<Value> = ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let policies: Vec<&Value> = figures.iter().map(|figures| &figures["policy"]).collect();
+    assert_eq!(policies, ["fcfs", "cameo_llf", "cameo_llf", "fcfs"], "by turns");
+    assert!(figures.iter().all(|run| run["offered_per_s"] == figures[0]["offered_per_s"]), "{figures:?}");
+    for file in ["index.html", "figures.csv", "groups.csv", "series.csv", "comparison.json"] {
+        assert!(folder.text(&format!("page/{file}")).is_some(), "{file}");
+    }
+    let notes: Vec<&str> = ran.stderr.lines().collect();
+    assert!(notes.len() == 2 && notes[1] == "note: wrote page/index.html", "{notes:?}");
+}
+
 /// A moment of each run: what is found is worth nothing, but it stands beside what the paper claims.
 #[test]
 fn the_experiment_writes_its_page() {
