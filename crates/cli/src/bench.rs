@@ -4,7 +4,8 @@
 //! which options go together, [`files`] which files may. [`ysb`], [`nyt`], [`lrb`], [`lrb_full`], [`netmon`] and [`join`]
 //! make the queries and check what comes out, from generated input, as [`offered`] under the [`load`] of each query, or from [`recorded`], of which
 //! [`plain_lines`] are given to the reference; [`linear_road`] is what two of them share. [`grep`], [`wordcount`],
-//! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`]. [`drive`] runs them for a while,
+//! [`distinct`] and [`tweets`] do the same from lines of text, by way of [`lines`], and [`ipq`] Cameo's queries. [`mixed`] and
+//! [`tenants`] are of several [`part`]s, whose queries are not alike. [`drive`] runs them for a while,
 //! [`by_hand`] the loops that they are measured against. [`ablate`] is what can be switched off, [`target`] finds a rate by
 //! its output delay. [`rows`] keeps the results, [`digests`] what is left of many,
 //! [`report`] writes the figures as text or JSON. [`observe`] looks on while queries run, [`calls`] keeps what the policy was asked, [`compare`] puts runs side by side,
@@ -23,23 +24,27 @@ mod experiment;
 mod files;
 mod fit;
 mod grep;
+mod ipq;
 mod join;
 mod linear_road;
 mod lines;
 mod load;
 mod lrb;
 mod lrb_full;
+mod mixed;
 mod modes;
 mod netmon;
 mod nyt;
 mod observe;
 mod offered;
 mod parallel;
+mod part;
 mod plain_lines;
 mod recorded;
 mod report;
 mod rows;
 mod target;
+mod tenants;
 mod tweets;
 mod wordcount;
 mod workload;
@@ -74,7 +79,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
     let interrupt = if args.api.loop_kind().is_none() { Some(Interrupt::listen()?) } else { None };
     let interrupt = interrupt.as_ref();
     if let Target::Experiment(experiment) = args.target {
-        let args = fit::experiment(args, given);
+        let args = fit::experiment(experiment, args, given);
         let Some(folder) = &args.out else {
             return Err(
                 WrongOption("--out: an experiment writes a page: say into which folder".to_owned()).into()
@@ -82,6 +87,7 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
         };
         return experiment::run(experiment, &args, folder, interrupt, |args| run_once(args, interrupt));
     }
+    let args = &tenants::with_rate(args, interrupt)?;
     let mut runs = Vec::new();
     for args in by_turns(args) {
         let run = |args: &BenchArgs| run_once(args, interrupt);
@@ -164,6 +170,11 @@ fn run_once(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> 
         Workload::Tweets => tweets::run(args, interrupt),
         Workload::Netmon => netmon::run(args, interrupt),
         Workload::Join => join::run(args, interrupt),
+        Workload::Ipq1 | Workload::Ipq2 => ipq::run_revenue(args, interrupt),
+        Workload::Ipq3 => ipq::run_events(args, interrupt),
+        Workload::Ipq4 => ipq::run_errors(args, interrupt),
+        Workload::Mixed => mixed::run(args, interrupt),
+        Workload::Tenants => tenants::run(args, interrupt),
     }
 }
 

@@ -31,6 +31,18 @@ pub enum Rate {
     PerSecond(u64),
 }
 
+/// What the bulk group of `tenants` is offered.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Aggressor {
+    /// So many records per second, all its queries together.
+    PerSecond(u64),
+    /// So many times what it takes alone.
+    Times(f64),
+}
+
+/// What multiples of the capacity may be: from next to nothing to more than any experiment asks for.
+const TIMES: (f64, f64) = (0.01, 100.0);
+
 /// What to do with input that is not understood.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBadOption {
@@ -132,6 +144,36 @@ pub fn rate_per_second(text: &str) -> Result<u64, String> {
     match rate(text)? {
         Rate::PerSecond(rate_per_s) => Ok(rate_per_s),
         Rate::Max => Err("`max` is no number of records/s".to_owned()),
+    }
+}
+
+/// Records per second, such as `20M`, or a multiple of the capacity, such as `2x`.
+pub fn aggressor(text: &str) -> Result<Aggressor, String> {
+    let Some(times) = text.strip_suffix('x') else {
+        let of_rate = |error| format!("{error}; or a multiple of the capacity, such as 2x");
+        let (number, unit) = number_and_unit(text).map_err(of_rate)?;
+        let factor = match unit {
+            "" => 1.0,
+            "k" | "K" => 1e3,
+            "m" | "M" => 1e6,
+            "g" | "G" => 1e9,
+            _ => return Err(of_rate(format!("`{unit}` is no unit of a rate: take k, M or G"))),
+        };
+        let rate = number * factor;
+        return if rate.fract() == 0.0 && (1.0..=1e12).contains(&rate) {
+            Ok(Aggressor::PerSecond(rate as u64))
+        } else {
+            let bound = "must be a whole number from 1 to 1000000000000 records/s";
+            Err(of_rate(format!("{}{bound}", converted(text, rate, "records/s"))))
+        };
+    };
+    let (least, most) = TIMES;
+    let times =
+        times.parse().map_err(|_| format!("`{times}` is no number; write 2x for twice the capacity"))?;
+    if (least..=most).contains(&times) {
+        Ok(Aggressor::Times(times))
+    } else {
+        Err(format!("{text} must be from {least}x to {most}x, in multiples of the capacity"))
     }
 }
 

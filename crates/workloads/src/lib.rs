@@ -10,8 +10,9 @@
 //! 4. [`grep`], [`wordcount`], [`distinct`] and [`tweets`]: StreamBox's four over text; [`prose`] has the lines, and what a word is.
 //! 5. [`netmon`], StreamBox's network monitoring: mean latency of each pair of machines.
 //! 6. [`join`], StreamBox's temporal join of two streams.
-//! 7. [`loops`]: how hand-written loops are run and timed.
-//! 8. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
+//! 7. [`ipq`], the queries of Cameo: sums, counts and a join in windows; [`tenants`], its two groups of jobs.
+//! 8. [`loops`]: how hand-written loops are run and timed.
+//! 9. [`reference`](mod@reference): the results as they must be, by programs that share nothing with ours.
 //!
 //! A generator implements `Generate`, the data without its pace: value `index` is the same at every call, so
 //! two runs of one seed see the same records. The pace is the connectors' business, the query is written
@@ -24,6 +25,7 @@
 
 pub mod distinct;
 pub mod grep;
+pub mod ipq;
 pub mod join;
 pub mod loops;
 pub mod lrb;
@@ -31,6 +33,7 @@ pub mod netmon;
 pub mod nyt;
 pub mod prose;
 pub mod reference;
+pub mod tenants;
 pub mod tweets;
 pub mod wordcount;
 pub mod ysb;

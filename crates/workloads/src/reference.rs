@@ -13,11 +13,13 @@
 //! * [`lines`]: what comes of lines in windows, for [`grep`], [`wordcount`] and [`tweets`]; [`distinct`] needs less.
 //! * [`netmon`]: mean round-trip time per pair of machines and window, and in closed form for runs of any length.
 //! * [`join`]: records of two streams that meet, counted and summed up per second.
+//! * [`ipq`]: Cameo's queries: revenue, also in closed form, events per job, and errors that meet their requests.
 //! * [`Windows`]: the windows in which results are counted, where they can be chosen.
 //! * [`Difference`], [`compare`]: where two sets of result rows part.
 
 pub mod distinct;
 pub mod grep;
+pub mod ipq;
 pub mod join;
 pub mod lines;
 pub mod lrb;

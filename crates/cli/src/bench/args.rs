@@ -24,8 +24,9 @@ use super::modes::{ExecutionOption, MemoryOption};
 use super::observe::Observer;
 use super::parallel::ParallelOption;
 use super::workload::{Facts, Workload};
+use super::{mixed, tenants};
 use crate::failure::{self, WrongOption};
-use crate::options::{self, OnBadOption, Rate, ShareStep, Steps};
+use crate::options::{self, Aggressor, OnBadOption, Rate, ShareStep, Steps};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,6 +35,7 @@ Examples:
   thalweg bench ysb --queries 8 --workers 2 --chain none
   thalweg bench ysb --rate 50k --arrivals pareto:1.5 --delay zipf:0.99
   thalweg bench nyt --input trips.csv.gz --window 60s --results out
+  thalweg bench tenants --aggressor 2x --policy cameo_llf,fcfs --out page
   thalweg bench lrb-full --input cars.csv.gz --tolls tolls.csv.gz --results out
 
 Exit code 0: the results are right; 1: they are not, or the run failed; 2: the
@@ -94,21 +96,29 @@ pub struct BenchArgs {
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     #[arg(value_parser = options::within(&limits::WORKERS), default_value_t = limits::WORKERS.default)]
     pub workers: u64,
-    /// Queries, all alike, that run at once and share one generator's cache. Figures are totals.
+    /// Queries that run at once and share one generator's cache. Figures are totals. All are alike, but for mixed, of which
+    /// each third is of another workload, and tenants, of which one third is latency-sensitive and two are bulk
+    /// [default: 1; 6 for mixed, 12 for tenants].
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
-    #[arg(value_parser = options::within(&limits::QUERIES), default_value_t = 1)]
-    pub queries: u64,
+    #[arg(value_parser = options::within(&limits::QUERIES))]
+    pub queries: Option<u64>,
     /// Offered records per second and query, such as 20000 or 2.5M, of both streams together (join); or `max` to drain the generator as fast as can be.
+    /// Of mixed on average: YSB, LRB and NYT have 12, 3 and 8 of 23 parts. Of tenants what each latency-sensitive query has
+    /// [default there: 64k, in messages of 1,000].
     #[arg(long, allow_hyphen_values = true, value_parser = options::rate, default_value = "max")]
     pub rate: Rate,
-    /// Records per second of event time where the generator is drained: how many a window has [default: 10M for ysb and nyt,
-    /// 1M for grep, wordcount, distinct and tweets, 2M for join, 500k for netmon, 100k for lrb, 5k for lrb-full].
+    /// Records per second of event time where the generator is drained: how many a window has [default: 10M for ysb, nyt and
+    /// ipq1 to ipq3, 1M for grep, wordcount, distinct and tweets, 2M for join and ipq4, 500k for netmon, 100k for lrb, 5k for lrb-full].
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = options::rate_per_second)]
     pub nominal_rate: Option<u64>,
     /// How long after its last event was taken in a result is to be out, such as 50ms: policies that go by deadlines read it,
-    /// and the figures tell what share of results was in time.
+    /// and the figures tell what share of results was in time [default for tenants: 800ms, and 2h for bulk, which has no other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub latency_target: Option<Span>,
+    /// What the bulk queries of tenants are offered together: records per second, such as 20M, or a multiple of what they take
+    /// when they are alone, such as 2x, which is measured first [default: 1.92M for each]. --arrivals and --skew are theirs.
+    #[arg(long, value_name = "LOAD", allow_hyphen_values = true, value_parser = options::aggressor)]
+    pub aggressor: Option<Aggressor>,
     /// Records that each query may make in a second before those that have no token, for --policy cameo_token.
     #[arg(long, value_name = "RATE", allow_hyphen_values = true, value_parser = options::rate_per_second)]
     pub token_rate: Option<u64>,
@@ -162,12 +172,11 @@ pub struct BenchArgs {
     #[arg(value_parser = options::times, default_value_t = 1)]
     pub repeat: u32,
     /// The windows' size, such as 500ms or 60s [default: 10s for ysb, 2s for nyt, 30s for grep and
-    /// wordcount, 1s for distinct, tweets and netmon].
+    /// wordcount, 1s for distinct, tweets, netmon, ipq1, ipq3 and ipq4, 10s for ipq2].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub window: Option<Span>,
-    /// From the start of one window to that of the next, at most their size [default: 1s for grep and
-    /// wordcount, their size for ysb, nyt and netmon; distinct and
-    /// tweets have no other].
+    /// From the start of one window to that of the next, at most their size [default: 1s for grep, wordcount
+    /// and ipq2, their size for ysb, nyt and netmon; distinct, tweets and the other ipq have no other].
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
     pub slide: Option<Span>,
     /// Recorded input instead of generated, .csv or .csv.gz: TLC trip data (nyt), the benchmark's 15 columns
@@ -221,7 +230,7 @@ pub struct BenchArgs {
     #[arg(value_parser = options::within(&limits::CHUNK_BLOCKS), default_value_t = limits::CHUNK_BLOCKS.default)]
     pub chunk_blocks: u64,
     /// Memory that edges, state and buffers may hold, such as 1GiB [default: 256MiB, and of text 16MiB for each further split;
-    /// 512MiB for join, which keeps some two million records].
+    /// 512MiB for join and ipq4, which keep some two million records, 1GiB for mixed and tenants].
     #[arg(long, value_name = "BYTES", allow_hyphen_values = true)]
     #[arg(value_parser = options::bytes_within(&limits::MEMORY_BUDGET_BYTES))]
     pub memory_budget: Option<u64>,
@@ -334,10 +343,24 @@ impl BenchArgs {
         usize::try_from(workers).expect("the limit of inputs fits")
     }
 
+    /// How many queries there are.
+    pub fn queries(&self) -> u64 {
+        self.queries.unwrap_or(self.workload().facts().queries)
+    }
+
+    /// The options of each part of the workload whose queries are alike: of most there is one.
+    pub fn parts(&self) -> Vec<BenchArgs> {
+        match self.workload() {
+            Workload::Mixed => mixed::parts(self),
+            Workload::Tenants => tenants::parts(self),
+            _ => vec![self.clone()],
+        }
+    }
+
     /// The names of the queries: the workload's, with a number behind it if there are several.
     pub fn query_names(&self) -> Vec<String> {
         let workload = self.workload().facts().name;
-        match self.queries {
+        match self.queries() {
             1 => vec![workload.to_owned()],
             queries => (1..=queries).map(|number| format!("{workload}-{number}")).collect(),
         }

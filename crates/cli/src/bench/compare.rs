@@ -14,6 +14,7 @@ use anyhow::{Context, Result};
 use serde::Serialize;
 
 use super::observe::Series;
+use super::part::GroupFigures;
 use super::report::Figures;
 
 /// Runs that are to be compared.
@@ -53,17 +54,21 @@ pub struct Run {
 }
 
 impl Comparison {
-    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if it is not there.
+    /// Writes `figures.csv`, `series.csv`, `comparison.json` and `index.html` into a folder, which is made if it is not there;
+    /// and where queries are not all alike, `groups.csv`.
     pub fn write(&self, folder: &Path) -> Result<()> {
         fs::create_dir_all(folder)
             .with_context(|| format!("--out: the folder {} cannot be made", folder.display()))?;
         let json = serde_json::to_string_pretty(self).context("figures are numbers and names")?;
-        let files = [
+        let mut files = vec![
             ("figures.csv", tables::figures(&self.runs)),
             ("series.csv", tables::series(&self.runs)),
             ("comparison.json", json),
             ("index.html", page::page(self)?),
         ];
+        if !self.groups().is_empty() {
+            files.push(("groups.csv", tables::groups(&self.runs)));
+        }
         for (name, text) in files {
             let path = folder.join(name);
             fs::write(&path, text).with_context(|| format!("--out: {} cannot be written", path.display()))?;
@@ -80,6 +85,24 @@ impl Comparison {
             }
         }
         labels
+    }
+
+    /// The names of the groups of queries, of workloads whose queries are not all alike.
+    pub fn groups(&self) -> Vec<&'static str> {
+        self.runs
+            .first()
+            .map_or(Vec::new(), |run| run.figures.groups.iter().map(|group| group.name).collect())
+    }
+
+    /// The median over the runs of a label at a place, of a figure of a group.
+    pub fn median_of_group(
+        &self,
+        label: &str,
+        at: Option<f64>,
+        group: &str,
+        figure: impl Fn(&GroupFigures) -> Option<f64>,
+    ) -> Option<f64> {
+        self.median(label, at, |figures| figure(figures.groups.iter().find(|known| known.name == group)?))
     }
 
     /// The places on the axis, ascending; one, without a value, if nothing was varied.

@@ -27,6 +27,10 @@ pub struct Driven {
     /// Of each query, in the order in which they were given.
     pub reports: Vec<QueryReport>,
     pub measured: Measured,
+    /// Where what was measured begins, what lies between and where it ends.
+    moments: Vec<Moment>,
+    /// The latency target of each query.
+    targets: Vec<Option<Duration>>,
     pub rss_peak_bytes: u64,
     pub scheduling_share: f64,
     /// Whether Ctrl-C ended it.
@@ -48,6 +52,15 @@ pub struct Measured {
     /// The share of results that were out within their query's latency target: of what watermarks have closed if there is
     /// any, else of markers.
     pub deadlines_met: Option<f64>,
+    /// The same of markers alone, which count from when a record was to be sent.
+    pub markers_in_time: Option<f64>,
+}
+
+/// The reports of some queries of a run, or of all.
+pub struct Reports<'a> {
+    reports: Vec<&'a QueryReport>,
+    /// Of the run: the only one needs no name.
+    query_count: usize,
 }
 
 /// How long to run.
@@ -150,13 +163,16 @@ pub fn drive(
         ..Moment::now(&[])
     });
 
-    let measured = match &moments[..] {
-        [_, from, to, _] if MEASURED_MIN <= to.at - from.at => &moments[1..=2],
-        _ => &moments[..],
+    let moments = match <[Moment; 4]>::try_from(moments) {
+        Ok([_, from, to, _]) if MEASURED_MIN <= to.at - from.at => vec![from, to],
+        Ok(moments) => moments.into(),
+        Err(moments) => moments,
     };
     let busy_ns: u64 = reports.iter().map(|report| report.busy_ns).sum();
     Ok(Driven {
-        measured: Measured::between(measured, &targets),
+        measured: Measured::between(&moments, &targets),
+        moments,
+        targets,
         rss_peak_bytes: system::rss_peak_bytes(),
         // Time in steps contains the choice of the task.
         scheduling_share: engine.scheduling_ns() as f64 / (busy_ns as f64).max(1.0),
@@ -243,15 +259,26 @@ impl Moment {
 impl Measured {
     /// From the first of some moments to the last; with the latency target of each query.
     fn between(moments: &[Moment], targets: &[Option<Duration>]) -> Self {
+        Measured::among(moments, targets, &(0..targets.len()).collect::<Vec<_>>())
+    }
+
+    /// The same of these queries alone, but for the CPU time.
+    fn among(moments: &[Moment], targets: &[Option<Duration>], queries: &[usize]) -> Self {
         let (from, to) = (&moments[0], &moments[moments.len() - 1]);
         let seconds = (to.at - from.at).as_secs_f64();
-        let events = to.events.iter().zip(&from.events).map(|(behind, before)| behind - before);
+        let events = queries.iter().map(|&query| to.events[query] - from.events[query]);
         let per_s: Vec<f64> = events.map(|events| events as f64 / seconds).collect();
         let merged = |of: fn(&Moment) -> &Vec<Latencies>| {
             let mut merged = Latencies::new();
-            moments[1..].iter().flat_map(of).for_each(|some| merged.merge(some));
+            // Not every moment has some of each: the first of all has none.
+            let some = moments[1..]
+                .iter()
+                .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
+            some.for_each(|some| merged.merge(some));
             merged.summary()
         };
+        let targets = queries.iter().map(|&query| (query, targets[query]));
+        let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         Measured {
             seconds,
             throughput_per_s: per_s.iter().sum(),
@@ -262,43 +289,93 @@ impl Measured {
             cpu_s: to.cpu_s - from.cpu_s,
             latency: merged(|moment| &moment.latencies),
             output_delay: merged(|moment| &moment.output_delays),
-            deadlines_met: deadlines_met(&moments[1..], targets),
+            deadlines_met: deadlines_met(&moments[1..], &targets),
+            markers_in_time: share(
+                targets.iter().map(|(query, target)| {
+                    within(&moments[1..], *query, *target, |moment| &moment.latencies)
+                }),
+            ),
         }
     }
 }
 
 /// Of what came before each of these moments and after the one before, the share that was within its query's target; none
 /// without any.
-fn deadlines_met(moments: &[Moment], targets: &[Option<Duration>]) -> Option<f64> {
-    let (mut met, mut all) = (0, 0);
-    for (query, target) in targets.iter().enumerate() {
-        let Some(target_ns) = target.map(|target| u64::try_from(target.as_nanos()).unwrap_or(u64::MAX))
-        else {
-            continue;
-        };
-        let counted = |of: fn(&Moment) -> &Vec<Latencies>| {
-            let some = moments.iter().filter_map(|moment| of(moment).get(query));
-            some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
-        };
-        let closings = counted(|moment| &moment.output_delays);
-        let of_query = if closings.1 > 0 { closings } else { counted(|moment| &moment.latencies) };
-        (met, all) = (met + of_query.0, all + of_query.1);
-    }
+fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f64> {
+    share(targets.iter().map(|&(query, target)| {
+        let closings = within(moments, query, target, |moment| &moment.output_delays);
+        if closings.1 > 0 { closings } else { within(moments, query, target, |moment| &moment.latencies) }
+    }))
+}
+
+/// How many latencies of a query are within a target, and how many there are.
+fn within(
+    moments: &[Moment],
+    query: usize,
+    target: Duration,
+    of: fn(&Moment) -> &Vec<Latencies>,
+) -> (u64, u64) {
+    let target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+    let some = moments.iter().filter_map(|moment| of(moment).get(query));
+    some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
+}
+
+/// The share of all that they have met; none without any.
+fn share(counted: impl Iterator<Item = (u64, u64)>) -> Option<f64> {
+    let (met, all) = counted.fold((0, 0), |(met, all), some| (met + some.0, all + some.1));
     (all > 0).then(|| met as f64 / all as f64)
 }
 
 impl Driven {
+    /// What the queries at these places did, but for the CPU time, which is of the process.
+    pub fn measured_of(&self, places: &[usize]) -> Measured {
+        Measured::among(&self.moments, &self.targets, places)
+    }
+
+    /// Of all queries.
+    pub fn all(&self) -> Reports<'_> {
+        Reports { reports: self.reports.iter().collect(), query_count: self.reports.len() }
+    }
+
+    /// Of the queries at these places.
+    pub fn some(&self, places: &[usize]) -> Reports<'_> {
+        let reports = places.iter().map(|&place| &self.reports[place]).collect();
+        Reports { reports, query_count: self.reports.len() }
+    }
+
     /// The sum of a figure over all queries.
     pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
-        self.reports.iter().map(figure).sum()
+        self.all().total(figure)
     }
 
     /// The first query of which something is wrong, by name if there are several, and what.
     pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
+        self.all().first_wrong(wrong)
+    }
+
+    /// Whether the reference can tell what the results must be, if it takes up to `records_max` records.
+    pub fn is_comparable(&self, records_max: u64) -> bool {
+        self.all().is_comparable(records_max)
+    }
+
+    /// The first query that lost records on the way, and where.
+    pub fn conservation_error(&self) -> Option<String> {
+        self.first_wrong(|_, report| report.conservation_error())
+    }
+}
+
+impl Reports<'_> {
+    /// The sum of a figure over these queries.
+    pub fn total(&self, figure: impl Fn(&QueryReport) -> u64) -> u64 {
+        self.reports.iter().copied().map(figure).sum()
+    }
+
+    /// The first of these queries of which something is wrong, by name if several have run, and what.
+    pub fn first_wrong(&self, wrong: impl Fn(usize, &QueryReport) -> Option<String>) -> Option<String> {
         let mut reports = self.reports.iter().enumerate();
         let (query, wrong) =
             reports.find_map(|(index, report)| Some((&report.query, wrong(index, report)?)))?;
-        Some(if self.reports.len() == 1 { wrong } else { format!("query {query}: {wrong}") })
+        Some(if self.query_count == 1 { wrong } else { format!("query {query}: {wrong}") })
     }
 
     /// Whether the reference can tell what the results must be, if it takes up to `records_max` records. It has no
@@ -306,11 +383,6 @@ impl Driven {
     pub fn is_comparable(&self, records_max: u64) -> bool {
         let late = self.total(|report| report.total(|counts| counts.late));
         late == 0 && self.total(|report| report.events_in) <= records_max
-    }
-
-    /// The first query that lost records on the way, and where.
-    pub fn conservation_error(&self) -> Option<String> {
-        self.first_wrong(|_, report| report.conservation_error())
     }
 }
 

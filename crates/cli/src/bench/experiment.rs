@@ -3,6 +3,10 @@
 //!
 //! What is repeated is the shape: who wins, and where it bends. The papers' machines had more and other cores, so loads are
 //! chosen for two of today's, and amounts are told without being asked for.
+//!
+//! [`tenants`] is that of Cameo's two groups.
+
+mod tenants;
 
 use std::path::Path;
 
@@ -41,9 +45,16 @@ const ALL: &[Target] = &[
     Target::Workload(Workload::Tweets),
     Target::Workload(Workload::Netmon),
     Target::Workload(Workload::Join),
+    Target::Workload(Workload::Ipq1),
+    Target::Workload(Workload::Ipq2),
+    Target::Workload(Workload::Ipq3),
+    Target::Workload(Workload::Ipq4),
+    Target::Workload(Workload::Mixed),
+    Target::Workload(Workload::Tenants),
     Target::Experiment(Experiment::EnjimaFig5b),
     Target::Experiment(Experiment::EnjimaFig9a),
     Target::Experiment(Experiment::EnjimaFig9b),
+    Target::Experiment(Experiment::CameoFig8),
 ];
 
 impl ValueEnum for Target {
@@ -71,6 +82,9 @@ pub enum Experiment {
     /// Enjima, Fig. 9b: the same of YSB.
     #[value(name = "enjima-fig9b")]
     EnjimaFig9b,
+    /// Cameo, Fig. 8a: jobs that are to be in time, beside bulk jobs that are offered more and more.
+    #[value(name = "cameo-fig8")]
+    CameoFig8,
 }
 
 /// The four modes of Enjima's ablation, and the one with queues that hand over batches.
@@ -93,6 +107,10 @@ const POLICIES: [(&str, &str); 6] = [
     ("HR", "highest_rate"),
 ];
 
+/// Seconds of each run unless somebody or the experiment says otherwise; of a quick one.
+const RUN_S: f64 = 3.0;
+const QUICK_S: f64 = 0.7;
+
 /// The baseline of Fig. 5.
 const BASELINE: &str = "TQ";
 
@@ -111,6 +129,17 @@ impl Experiment {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
             Experiment::EnjimaFig9a => Workload::Lrb,
+            Experiment::CameoFig8 => Workload::Tenants,
+        }
+    }
+
+    /// How long each run is measured, in seconds.
+    pub const fn seconds(self, is_quick: bool) -> f64 {
+        match (self, is_quick) {
+            (Experiment::CameoFig8, true) => tenants::QUICK_S,
+            (Experiment::CameoFig8, false) => tenants::RUN_S,
+            (_, true) => QUICK_S,
+            (_, false) => RUN_S,
         }
     }
 
@@ -142,21 +171,30 @@ impl Experiment {
                 places: if is_quick { &[1.0, 100.0] } else { &[1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0] },
                 labels: MODES.iter().map(|(label, ..)| *label).collect(),
             },
+            Experiment::CameoFig8 => tenants::plan(is_quick),
+        }
+    }
+
+    /// The options of all runs.
+    fn resolved(self, args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<BenchArgs> {
+        let args = BenchArgs {
+            target: Target::Workload(self.workload()),
+            isolate: true,
+            parallel: Some(ParallelOption::Serial),
+            ..args.clone()
+        };
+        match self {
+            Experiment::CameoFig8 => tenants::resolved(args, interrupt),
+            _ => Ok(args),
         }
     }
 
     /// The options of a run.
     fn run_of(self, label: &str, at: f64, args: &BenchArgs) -> BenchArgs {
-        let mut run = BenchArgs {
-            target: Target::Workload(self.workload()),
-            isolate: true,
-            parallel: Some(ParallelOption::Serial),
-            observer: Some(Observer::new()),
-            ..args.clone()
-        };
+        let mut run = BenchArgs { observer: Some(Observer::new()), ..args.clone() };
         match self {
             Experiment::EnjimaFig5b => {
-                (run.queries, run.rate) = (at as u64, Rate::PerSecond(8_000_000));
+                (run.queries, run.rate) = (Some(at as u64), Rate::PerSecond(8_000_000));
                 match POLICIES.iter().find(|(known, _)| *known == label) {
                     Some((_, policy)) => run.policy = vec![(*policy).to_owned()],
                     None => (run.execution, run.memory) = (ExecutionOption::Threads, MemoryOption::Queue),
@@ -168,6 +206,7 @@ impl Experiment {
                     (run.execution, run.memory) = (*execution, *memory);
                 }
             }
+            Experiment::CameoFig8 => tenants::choose(&mut run, label, at),
         }
         run
     }
@@ -210,6 +249,7 @@ impl Experiment {
                     "Enjima's mean latency is the lowest, by three orders of magnitude at rates below 30 M/s",
                 ),
             ],
+            Experiment::CameoFig8 => tenants::claims(found),
         }
     }
 }
@@ -278,7 +318,7 @@ pub fn run(
     interrupt: Option<&Interrupt>,
     mut run_once: impl FnMut(&BenchArgs) -> Result<Figures>,
 ) -> Result<bool> {
-    let plan = experiment.plan(args.quick);
+    let (plan, args) = (experiment.plan(args.quick), &experiment.resolved(args, interrupt)?);
     let command: Vec<String> = std::env::args().skip(1).collect();
     let mut found = Comparison {
         title: plan.title.to_owned(),
@@ -301,6 +341,9 @@ pub fn run(
                     "{label:10} at {at:5} {}: {throughput}, mean latency {latency}\n",
                     plan.axis
                 ))?;
+                for group in &figures.groups {
+                    console::out(&group.text())?;
+                }
                 let series = run.observer.map(Observer::finish).unwrap_or_default();
                 found.runs.push(Run { label: label.to_owned(), at: Some(at), figures, series });
                 if interrupt.is_some_and(Interrupt::is_pressed) {
@@ -335,13 +378,14 @@ mod tests {
                 let Plan { places, labels, .. } = experiment.plan(is_quick);
                 assert!(places.is_sorted() && places.iter().all(|at| *at > 0.0));
                 let is_mode = |label: &&str| MODES.iter().any(|(known, ..)| known == label);
-                let is_policy = |label: &&str| POLICIES.iter().any(|(known, _)| known == label);
+                let policies = || POLICIES.iter().chain(&tenants::POLICIES);
+                let is_policy = |label: &&str| policies().any(|(known, _)| known == label);
                 assert!(labels.iter().all(|label| is_mode(label) || is_policy(label)));
-                assert!(labels.contains(&"Enjima"));
+                assert!(labels.contains(&"Enjima") || experiment == &Experiment::CameoFig8);
             }
         }
         let known = thalweg_scheduling::policy::names();
-        assert!(POLICIES.iter().all(|(_, policy)| known.contains(policy)));
+        assert!(POLICIES.iter().chain(&tenants::POLICIES).all(|(_, policy)| known.contains(policy)));
     }
 
     #[test]

@@ -5,21 +5,23 @@
 //! `--api` with the same options.
 
 use anyhow::Result;
-use clap::ArgMatches;
 use clap::parser::ValueSource;
+use clap::{ArgMatches, Args, Command};
 use thalweg::{Chaining, SlidingWindows, Span, TumblingWindows};
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
+use thalweg_runtime::limits;
 use thalweg_scheduling::policy::cameo;
 use thalweg_workloads::reference;
 
 use super::ablate::{self, Ablate};
 use super::args::BenchArgs;
 use super::chain;
-use super::experiment::Target;
+use super::experiment::{Experiment, Target};
 use super::files;
 use super::load::{self, QueryLoad};
 use super::modes::{ExecutionOption, MemoryOption};
 use super::parallel::ParallelOption;
+use super::tenants;
 use super::workload::{Facts, Windows, Workload};
 use crate::failure::WrongOption;
 use crate::options::Rate;
@@ -41,8 +43,10 @@ pub fn check(args: &BenchArgs) -> Result<()> {
         of_windows(args, facts)
             .or_else(|| of_files(args, facts))
             .or_else(|| of_generator(args, facts))
+            .or_else(|| of_groups(args, facts))
+            .or_else(|| args.parts().iter().find_map(|part| of_rate(part, part.workload().facts())))
             .or_else(|| of_memory(args))
-            .or_else(|| of_load(args, facts))
+            .or_else(|| args.parts().iter().find_map(|part| of_load(part, part.workload().facts())))
             .or_else(|| of_trace(args))
             .or_else(|| ablate::problem(args))
     };
@@ -98,7 +102,7 @@ fn of_files(args: &BenchArgs, facts: &Facts) -> Option<String> {
         return Some("--target-delay: recorded input has no rate; leave it away with --input".to_owned());
     }
     let one = "--queries: recorded input is read by one query; leave it away with --input";
-    (args.queries != 1).then(|| one.to_owned())
+    (args.queries() != 1).then(|| one.to_owned())
 }
 
 /// What is wrong with what is to be generated.
@@ -122,6 +126,37 @@ fn of_generator(args: &BenchArgs, facts: &Facts) -> Option<String> {
             "--out-of-order is {span}, but generated records are shuffled over at most {DISORDER_MAX}"
         ));
     }
+    None
+}
+
+/// What is wrong with queries that are not all alike.
+fn of_groups(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let (name, queries, together) = (facts.name, args.queries(), facts.queries_together);
+    if queries % together != 0 {
+        let most = limits::QUERIES.max / together * together;
+        let next = queries.next_multiple_of(together).min(most);
+        return Some(format!(
+            "--queries is {queries}, but {name} has a multiple of {together}, so many of each kind; take {next}"
+        ));
+    }
+    if !facts.has_aggressor {
+        let others = Workload::names_of(|facts| facts.has_aggressor);
+        return args.aggressor.map(|_| format!("--aggressor is for {others}: leave it away for {name}"));
+    }
+    let unlike = [
+        ("target-delay", args.target_delay.is_some()),
+        ("out-of-order", args.out_of_order > Span::ZERO),
+        ("late-share", args.late_share > 0.0),
+    ];
+    if let Some((option, _)) = unlike.into_iter().find(|(_, is_given)| *is_given) {
+        return Some(format!("--{option}: the load of {name} is part of its rules; leave it away"));
+    }
+    tenants::problem(args)
+}
+
+/// What is wrong with the rate, or how dense the generator's records are.
+fn of_rate(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    let name = facts.name;
     if args.input.is_some() {
         return None;
     }
@@ -166,7 +201,7 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
         ("skew", args.skew > 0.0),
     ];
     let (option, _) = given.into_iter().find(|(_, is_given)| *is_given)?;
-    let (name, queries) = (facts.name, args.queries);
+    let (name, queries) = (facts.name, args.queries());
     if args.api.loop_kind().is_some() {
         // Refused with the rate.
         return None;
@@ -254,7 +289,7 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
         };
         return Some(format!("--api {api}: {name} has {there_is}"));
     }
-    if args.queries != 1 {
+    if args.queries() != 1 {
         return Some(format!(
             "--queries: a hand-written loop is one query; leave it away with --api {api}, or take typed"
         ));
@@ -314,19 +349,15 @@ fn sizes(args: &BenchArgs) -> (Span, Span) {
     (size, args.slide.or(windows.slide).unwrap_or(size).min(size))
 }
 
-/// Seconds of each run of an experiment, unless `--seconds` says otherwise; of a quick one.
-const EXPERIMENT_S: f64 = 3.0;
-const QUICK_S: f64 = 0.7;
-
 /// The options of an experiment: two workers and a few seconds for each run, unless told otherwise.
-pub fn experiment(args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
+pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     let mut args = args.clone();
     if !is_given("workers") {
         args.workers = 2;
     }
     if !is_given("seconds") {
-        args.seconds = if args.quick { QUICK_S } else { EXPERIMENT_S };
+        args.seconds = experiment.seconds(args.quick);
     }
     if !is_given("warmup") {
         args.warmup = if args.quick { 0.2 } else { 0.5 };
@@ -349,9 +380,11 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "block_records",
             "memory_budget",
         ];
-        let idle = given
-            .ids()
-            .map(clap::Id::as_str)
+        // Options, not the group that is named after them all.
+        let options = BenchArgs::augment_args(Command::new("bench"));
+        let idle = options
+            .get_arguments()
+            .map(|option| option.get_id().as_str())
             .filter(|id| !taken.contains(id) && given.value_source(id) == Some(ValueSource::CommandLine));
         let note =
             |id: &str| format!("--{} has no effect on an experiment, which chooses it", id.replace('_', "-"));
@@ -404,12 +437,16 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         let why = "with --execution threads, where the operating system says who runs next";
         notes.push(format!("--policy has no effect {why}"));
     }
-    if args.skew > 0.0 && args.queries == 1 && args.splits() == 1 {
+    let is_offered = args.workload().facts().has_aggressor;
+    if is_offered && is_given(&&"nominal_rate") && args.rate == Rate::Max {
+        notes.push("--nominal-rate has no effect on tenants, whose load comes at a rate".to_owned());
+    }
+    if args.skew > 0.0 && args.queries() == 1 && args.splits() == 1 {
         let one = "on one query whose input has one split; take several --queries or --workers";
         notes.push(format!("--skew has no effect {one}"));
     }
     let is_pareto = matches!(args.arrivals, Arrivals::Pareto { .. });
-    let changes = args.rate_steps.is_some() || is_pareto || (args.skew > 0.0 && args.queries > 1);
+    let changes = args.rate_steps.is_some() || is_pareto || (args.skew > 0.0 && args.queries() > 1);
     if let (true, Facts { name, has_own_rate: true, .. }) = (changes, args.workload().facts()) {
         notes.push(format!(
             "cars of {name} report every 30 s at the --rate, and more or less often where a query has another"

@@ -46,7 +46,7 @@ pub fn of_queries(args: &BenchArgs) -> Vec<QueryLoad> {
 
 /// Records per second of each stream of each query, where a query has so many on average.
 pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
-    let queries = args.queries;
+    let queries = args.queries();
     let of_stream = rate_per_s / args.workload().facts().streams;
     let count = usize::try_from(queries).expect("the limit of queries fits");
     zipf_parts(of_stream.saturating_mul(queries), count, args.skew)
@@ -55,7 +55,7 @@ pub fn rates(args: &BenchArgs, rate_per_s: u64) -> Vec<u64> {
 /// The exponent by which the splits of a query share its records, if they do so unevenly: several queries share the load by
 /// themselves.
 pub fn split_skew(args: &BenchArgs) -> Option<f64> {
-    (args.queries == 1 && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
+    (args.queries() == 1 && 0.0 < args.skew && 1 < args.splits()).then_some(args.skew)
 }
 
 /// How long after the start each query is deployed, the first first.
@@ -63,7 +63,7 @@ pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
     let within_us = args.deploy_within.as_micros().unsigned_abs();
     let mut entropy = SeededEntropy::new(args.seed ^ DEPLOYMENTS);
     let instant = |_| Duration::from_micros(if within_us == 0 { 0 } else { entropy.below(within_us) });
-    let mut instants: Vec<Duration> = (0..args.queries).map(instant).collect();
+    let mut instants: Vec<Duration> = (0..args.queries()).map(instant).collect();
     // Drawn by rank: nobody can tell queries that are alike from each other.
     instants.sort_unstable();
     instants

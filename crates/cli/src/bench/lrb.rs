@@ -4,11 +4,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Graph, Query, QueryReport, Record, Source, Windowed};
+use thalweg::{Engine, EventTime, Graph, Query, QueryReport, Record, Source, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::lrb::loops::{self, LoopOptions};
-use thalweg_workloads::lrb::{LrbRecord, Segment, SegmentReport, check, query};
+use thalweg_workloads::lrb::{LrbGenerator, LrbRecord, Segment, SegmentReport, check, query};
 use thalweg_workloads::reference::lrb::{LrbAnswer, LrbInput, LrbRow, lrb_rows};
 use thalweg_workloads::reference::lrb_full::LrbColumns;
 
@@ -16,6 +16,7 @@ use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
 use super::drive::{Until, drive};
 use super::offered::{self, Offered};
+use super::part::{Check, Part};
 use super::recorded::Recorded;
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
@@ -35,24 +36,38 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(linear_road::generator(args));
-    let _cache = reserve_cache(&engine, &*generator)?;
-    let offered = Offered::of_queries(args);
+    part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
+}
+
+/// The queries, and how they are checked.
+pub fn part(
+    args: &BenchArgs,
+    engine: &Engine,
+    generator: &Arc<LrbGenerator>,
+    offered: Vec<Offered>,
+) -> Result<Part> {
+    let cache = reserve_cache(engine, &**generator)?;
     let mut planned = Vec::new();
     for (name, offered) in args.query_names().iter().zip(&offered) {
-        planned.push(plan(args, name, offered.splits(args, &generator)?)?);
+        planned.push(plan(args, name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
-    let checked = if driven.is_comparable(u64::MAX) && kept.iter().all(Kept::is_whole) {
-        Checked::by_reference(driven.first_wrong(|index, report| {
+    let check = checker(generator, &offered, kept);
+    Ok(Part { name: "lrb", args: args.clone(), graphs, offered, check, cache })
+}
+
+fn checker(generator: &Arc<LrbGenerator>, offered: &[Offered], kept: Vec<Kept<LrbRow>>) -> Check {
+    let (generator, offered) = (Arc::clone(generator), offered.to_vec());
+    Box::new(move |reports| {
+        if !reports.is_comparable(u64::MAX) || !kept.iter().all(Kept::is_whole) {
+            return Checked::by_conservation();
+        }
+        Checked::by_reference(reports.first_wrong(|index, report| {
             let records = linear_road::generated(&generator, offered[index].records(&report.made));
             let answer = lrb_rows(records.map(|record| check::input_of(&record)));
             difference(&answer, &kept[index].take(), report)
         }))
-    } else {
-        Checked::by_conservation()
-    };
-    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
+    })
 }
 
 fn run_recorded(args: &BenchArgs, input: &Path, interrupt: Option<&Interrupt>) -> Result<Figures> {

@@ -5,14 +5,14 @@ mod recorded;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{Generate, Graph, Query, QueryReport, Record, Source, Windowed};
+use thalweg::{Engine, Generate, Graph, Query, QueryReport, Record, Source, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::nyt::{Cell, NytGenerator, Trip, TripSummary, Vendor, query};
 use thalweg_workloads::reference::nyt::{NytAnswer, NytInput, NytRow, nyt_rows};
 
 use super::args::BenchArgs;
-use super::drive::drive;
-use super::offered::{self, Offered};
+use super::offered::Offered;
+use super::part::{Check, Part};
 use super::report::{Checked, Figures};
 use super::rows::{self, Kept, Rows};
 use super::{fit, reserve_cache};
@@ -34,15 +34,38 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(NytGenerator::new(args.seed));
-    let _cache = reserve_cache(&engine, &*generator)?;
-    let offered = Offered::of_queries(args);
+    part(args, &engine, &generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
+}
+
+/// The queries, and how they are checked.
+pub fn part(
+    args: &BenchArgs,
+    engine: &Engine,
+    generator: &Arc<NytGenerator>,
+    offered: Vec<Offered>,
+) -> Result<Part> {
+    let cache = reserve_cache(engine, &**generator)?;
     let mut planned = Vec::new();
     for (name, offered) in args.query_names().iter().zip(&offered) {
-        planned.push(plan(args, name, offered.splits(args, &generator)?)?);
+        planned.push(plan(args, name, offered.splits(args, generator)?)?);
     }
     let (graphs, kept): (Vec<_>, Vec<_>) = planned.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
-    let checked = if driven.is_comparable(REFERENCE_TRIPS_MAX) && kept.iter().all(Kept::is_whole) {
+    let check = checker(args, generator, &offered, kept);
+    Ok(Part { name: "nyt", args: args.clone(), graphs, offered, check, cache })
+}
+
+fn checker(
+    args: &BenchArgs,
+    generator: &Arc<NytGenerator>,
+    offered: &[Offered],
+    kept: Vec<Kept<NytRow>>,
+) -> Check {
+    let (windows, generator, offered) =
+        (fit::reference_windows(args), Arc::clone(generator), offered.to_vec());
+    Box::new(move |reports| {
+        if !reports.is_comparable(REFERENCE_TRIPS_MAX) || !kept.iter().all(Kept::is_whole) {
+            return Checked::by_conservation();
+        }
         let trip = |(index, event_time)| {
             let trip = generator.value(index, event_time);
             NytInput {
@@ -53,15 +76,11 @@ fn run_generated(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figu
                 latitude: trip.pickup.latitude,
             }
         };
-        Checked::by_reference(driven.first_wrong(|index, report| {
+        Checked::by_reference(reports.first_wrong(|index, report| {
             let trips = offered[index].records(&report.made).map(trip);
-            let answer = nyt_rows(trips, fit::reference_windows(args));
-            difference(&answer, &kept[index].take(), report)
+            difference(&nyt_rows(trips, windows), &kept[index].take(), report)
         }))
-    } else {
-        Checked::by_conservation()
-    };
-    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
+    })
 }
 
 fn plan<S>(args: &BenchArgs, name: &str, splits: impl IntoIterator<Item = S>) -> Result<(Graph, Kept<NytRow>)>

@@ -32,14 +32,20 @@ pub struct Offered {
     rate_per_s: u64,
     /// The event time of the generator's first record, in microseconds.
     start_us: i64,
+    /// How long after the first of all queries its own is deployed.
+    after: Duration,
 }
 
 impl Offered {
     /// As the options say, of each query. Asked for once for all queries of a run, so that the first records of all that are
     /// deployed at once are to be sent at the same instant.
     pub fn of_queries(args: &BenchArgs) -> Vec<Self> {
-        let now = SystemClock::default().now();
-        let (loads, instants) = (load::of_queries(args), load::deployments(args));
+        Offered::of_deployed(args, SystemClock::default().now(), &load::deployments(args))
+    }
+
+    /// The same from an instant on, of queries that are deployed so long after it.
+    pub fn of_deployed(args: &BenchArgs, now: ProcessingTime, instants: &[Duration]) -> Vec<Self> {
+        let loads = load::of_queries(args);
         let streams = args.workload().facts().streams;
         let of_query = |(query, after): (usize, &Duration)| match (args.rate, loads.get(query)) {
             (Rate::PerSecond(_), Some(query)) => {
@@ -47,11 +53,13 @@ impl Offered {
                 let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
-                Offered::at(args, Pace::Rate { rate_per_s: query.rate_per_s, start }, load)
+                let pace = Pace::Rate { rate_per_s: query.rate_per_s, start };
+                Offered { after: *after, ..Offered::at(args, pace, load) }
             }
             _ => {
                 let nominal_rate_per_s = args.nominal_rate_per_s() / streams;
-                Offered::at(args, Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }, None)
+                let pace = Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH };
+                Offered { after: *after, ..Offered::at(args, pace, None) }
             }
         };
         instants.iter().enumerate().map(of_query).collect()
@@ -76,7 +84,15 @@ impl Offered {
             Some(exponent) => dealt.skewed(exponent),
             None => dealt,
         };
-        Offered { pace, load, dealt, disorder, rate_per_s, start_us: sent_us - held_up.as_micros() }
+        Offered {
+            pace,
+            load,
+            dealt,
+            disorder,
+            rate_per_s,
+            start_us: sent_us - held_up.as_micros(),
+            after: Duration::ZERO,
+        }
     }
 
     /// What is offered to another of the streams than the first. Streams at a steady rate are all alike.
@@ -202,18 +218,23 @@ impl Offered {
 
 /// Records per second that all queries were offered on average while they were measured; none if the generator was drained.
 pub fn per_s(offered: &[Offered], args: &BenchArgs, driven: &Driven) -> Option<u64> {
+    let last = offered.iter().map(|offered| offered.after).max().unwrap_or_default();
+    per_s_behind(offered, args, driven.measured.seconds, last)
+}
+
+/// The same of some queries, in so many seconds behind the warm-up, which begins when the `last` of all is deployed.
+pub fn per_s_behind(offered: &[Offered], args: &BenchArgs, seconds: f64, last: Duration) -> Option<u64> {
     if args.rate == Rate::Max {
         return None;
     }
-    let instants = load::deployments(args);
     let span = |seconds: f64| Span::from_micros((seconds * 1e6) as i64);
-    let of_query = |(offered, after): (&Offered, &Duration)| {
-        let before = instants.last().map_or(0.0, |last| (*last - *after).as_secs_f64()) + args.warmup;
-        let over = span(before)..span(before + driven.measured.seconds);
+    let of_query = |offered: &Offered| {
+        let before = (last - offered.after).as_secs_f64() + args.warmup;
+        let over = span(before)..span(before + seconds);
         let streams = 0..args.workload().facts().streams;
         streams.map(|stream| offered.of_stream(stream).mean_rate_per_s(over.clone())).sum::<f64>()
     };
-    Some(offered.iter().zip(&instants).map(of_query).sum::<f64>().round() as u64)
+    Some(offered.iter().map(of_query).sum::<f64>().round() as u64)
 }
 
 /// When the record at `index` happened.

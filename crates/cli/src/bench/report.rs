@@ -11,6 +11,7 @@ use super::args::BenchArgs;
 use super::chain;
 use super::drive::Driven;
 use super::modes::ExecutionOption;
+use super::part::GroupFigures;
 use crate::show;
 
 /// What a run was and what it did. Rates are totals over all queries.
@@ -50,6 +51,9 @@ pub struct Figures {
     pub result_latency_us: Option<Latency>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
+    /// Of workloads whose queries are not all alike, what each group of them did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<GroupFigures>,
     pub slowdown: Option<f64>,
     pub queue_cv: Option<f64>,
     pub cpu_s: f64,
@@ -114,6 +118,17 @@ impl Checked {
     pub fn by_conservation() -> Self {
         Checked { how: "conservation", error: None }
     }
+
+    /// Of several: as little as was checked of any, and the first thing that is wrong.
+    pub fn of_all(all: Vec<Checked>) -> Self {
+        let is_compared = all.iter().all(|checked| checked.how == "oracle-equal");
+        let error = all.into_iter().find_map(|checked| checked.error);
+        if is_compared {
+            Checked::by_reference(error)
+        } else {
+            Checked { error, ..Checked::by_conservation() }
+        }
+    }
 }
 
 impl Figures {
@@ -146,6 +161,7 @@ impl Figures {
             result_latency_us: None,
             processing_latency_us: None,
             deadlines_met: None,
+            groups: Vec::new(),
             slowdown: None,
             queue_cv: None,
             cpu_s: 0.0,
@@ -179,7 +195,7 @@ impl Figures {
             parallel: Some(args.parallel().name()),
             ablate: ablate::names(&args.ablate),
             chain: Some(chain::name(args.chaining())),
-            queries: args.queries,
+            queries: args.queries(),
             offered_per_s,
             throughput_per_s: measured.throughput_per_s,
             query_throughput_per_s: Some(measured.query_throughput_per_s),
@@ -245,6 +261,9 @@ impl Figures {
         }
         if let Some(met) = self.deadlines_met {
             text += &format!("  deadlines   {:.1} % met\n", met * 100.0);
+        }
+        for group in &self.groups {
+            text += &group.text();
         }
         let peak_mib = self.rss_peak_bytes >> 20;
         text += &format!("  cost        {cpu_s:.2} s of CPU, {peak_mib} MiB at most\n");

@@ -18,7 +18,7 @@ use crate::show;
 const PROBES_MAX: u32 = 8;
 
 /// Of what is offered, so much must be taken: an end within a step of the source is no falling behind.
-const KEPT_UP: f64 = 0.98;
+pub const KEPT_UP: f64 = 0.98;
 
 /// Finds the rate by runs of `run`; the figures are those of the run at that rate.
 pub fn find(
@@ -31,7 +31,7 @@ pub fn find(
     if drained.interrupted || !drained.ok {
         return Ok(drained);
     }
-    let most = (drained.throughput_per_s / args.queries as f64) as u64;
+    let most = (drained.throughput_per_s / args.queries() as f64) as u64;
     let most = args.workload().facts().rate_per_s_max.map_or(most, |max| most.min(max)) / streams;
     let (mut met, mut missed, mut best) = (0, most + 1, None);
     for _ in 0..PROBES_MAX {

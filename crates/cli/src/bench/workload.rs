@@ -10,7 +10,9 @@ use thalweg_workloads::netmon;
 use thalweg_workloads::nyt;
 use thalweg_workloads::prose::NOMINAL_RATE_PER_S;
 use thalweg_workloads::ysb::event;
-use thalweg_workloads::{distinct, grep, tweets, wordcount};
+use thalweg_workloads::{distinct, grep, ipq, tenants, tweets, wordcount};
+
+use super::mixed;
 
 /// A workload.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
@@ -35,6 +37,18 @@ pub enum Workload {
     Netmon,
     /// Temporal join: which records of two streams of random keys have the same key within half a second?
     Join,
+    /// Cameo's first query: what ads have earned.
+    Ipq1,
+    /// Its second: the same in windows that slide.
+    Ipq2,
+    /// Its third: events of each job and level.
+    Ipq3,
+    /// Its fourth: errors that requests have ended in, by job; a join and a count.
+    Ipq4,
+    /// YSB, LRB and NYT at once, as many queries of each.
+    Mixed,
+    /// Cameo's two groups: dashboards that are to be in time, beside bulk analytics.
+    Tenants,
 }
 
 /// What a workload takes.
@@ -65,6 +79,12 @@ pub struct Facts {
     pub has_selectivity: bool,
     /// Whether its records are made for one rate, as cars of Linear Road are that report every 30 s.
     pub has_own_rate: bool,
+    /// How many queries there are unless `--queries` says otherwise.
+    pub queries: u64,
+    /// Queries come in so many at a time: of workloads in which not all are alike.
+    pub queries_together: u64,
+    /// Whether it takes `--aggressor`.
+    pub has_aggressor: bool,
     /// As which hand-written loops there is.
     pub loops: &'static [LoopKind],
 }
@@ -103,6 +123,9 @@ const YSB: Facts = Facts {
     has_cycle: true,
     has_selectivity: true,
     has_own_rate: false,
+    queries: 1,
+    queries_together: 1,
+    has_aggressor: false,
     loops: &LoopKind::ALL,
 };
 
@@ -201,6 +224,57 @@ const JOIN: Facts = Facts {
     ..YSB
 };
 
+const IPQ1: Facts = Facts {
+    name: "ipq1",
+    windows: Some(Windows {
+        size: ipq::WINDOW,
+        slide: None,
+        may_overlap: false,
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
+    has_cycle: false,
+    has_selectivity: false,
+    loops: &[],
+    ..YSB
+};
+
+const IPQ2: Facts = Facts {
+    name: "ipq2",
+    windows: Some(Windows {
+        size: ipq::SLIDING_WINDOW,
+        slide: Some(ipq::SLIDE),
+        may_overlap: true,
+        unit: Span::from_millis(1),
+        units: "milliseconds",
+    }),
+    ..IPQ1
+};
+
+const IPQ3: Facts = Facts { name: "ipq3", ..IPQ1 };
+
+const IPQ4: Facts = Facts {
+    name: "ipq4",
+    nominal_rate_per_s: JOIN.nominal_rate_per_s,
+    streams: 2,
+    memory_budget_bytes: JOIN.memory_budget_bytes,
+    ..IPQ1
+};
+
+/// Generators of three workloads, and edges of six queries and more.
+const MIXED: Facts = Facts {
+    name: "mixed",
+    windows: None,
+    // Queues of nine queries with every operator a task of its own reserve some 600 MiB.
+    memory_budget_bytes: 1 << 30,
+    queries: mixed::QUERIES,
+    queries_together: 3,
+    ..IPQ1
+};
+
+const TENANTS: Facts =
+    Facts { name: "tenants", windows: None, queries: tenants::JOBS, has_aggressor: true, ..MIXED };
+
 impl Workload {
     /// What it takes.
     pub const fn facts(self) -> &'static Facts {
@@ -215,6 +289,12 @@ impl Workload {
             Workload::Tweets => &TWEETS,
             Workload::Netmon => &NETMON,
             Workload::Join => &JOIN,
+            Workload::Ipq1 => &IPQ1,
+            Workload::Ipq2 => &IPQ2,
+            Workload::Ipq3 => &IPQ3,
+            Workload::Ipq4 => &IPQ4,
+            Workload::Mixed => &MIXED,
+            Workload::Tenants => &TENANTS,
         }
     }
 

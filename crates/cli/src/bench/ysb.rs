@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use anyhow::Result;
-use thalweg::{EventTime, Generate, Graph, Query, Record, Source, Span, Windowed};
+use thalweg::{Engine, EventTime, Generate, Graph, Query, Record, Source, Span, Windowed};
 use thalweg_connectors::RowWriter;
 use thalweg_workloads::loops::LoopKind;
 use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts, ysb_counts_of_drain};
@@ -13,8 +13,8 @@ use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhase
 
 use super::args::BenchArgs;
 use super::by_hand::{self, Settings};
-use super::drive::drive;
-use super::offered::{self, Offered};
+use super::offered::Offered;
+use super::part::{Check, Part};
 use super::report::{Checked, Figures};
 use super::rows::{Kept, Rows, difference};
 use super::{fit, reserve_cache};
@@ -28,8 +28,7 @@ const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
-    let options = YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() };
-    let generator = Arc::new(YsbGenerator::new(options));
+    let generator = generator(args);
     match args.api.loop_kind() {
         Some(kind) => Ok(run_loop(args, kind, &generator)),
         None => run_engine(args, &generator, interrupt),
@@ -42,8 +41,23 @@ fn run_engine(
     interrupt: Option<&Interrupt>,
 ) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
-    let _cache = reserve_cache(&engine, &**generator)?;
-    let offered = Offered::of_queries(args);
+    part(args, &engine, generator, Offered::of_queries(args))?.run(args, &engine, interrupt)
+}
+
+/// Events as the options want them.
+pub fn generator(args: &BenchArgs) -> Arc<YsbGenerator> {
+    let options = YsbOptions { seed: args.seed, cyclic: args.cyclic, ..YsbOptions::default() };
+    Arc::new(YsbGenerator::new(options))
+}
+
+/// The queries, and how they are checked.
+pub fn part(
+    args: &BenchArgs,
+    engine: &Engine,
+    generator: &Arc<YsbGenerator>,
+    offered: Vec<Offered>,
+) -> Result<Part> {
+    let cache = reserve_cache(engine, &**generator)?;
     let plan_one = |(name, offered): (&String, &Offered)| match phased(args, generator, offered) {
         None => plan(args, name, offered.splits(args, generator)?),
         Some(phased) => plan(args, name, offered.splits(args, &phased)?),
@@ -51,27 +65,36 @@ fn run_engine(
     let names = args.query_names();
     let planned: Result<Vec<_>> = names.iter().zip(&offered).map(plan_one).collect();
     let (graphs, kept): (Vec<_>, Vec<_>) = planned?.into_iter().unzip();
-    let driven = drive(&engine, graphs, &args.until(), interrupt)?;
+    let check = checker(args, generator, &offered, kept);
+    Ok(Part { name: "ysb", args: args.clone(), graphs, offered, check, cache })
+}
 
-    let windows = fit::reference_windows(args);
+fn checker(
+    args: &BenchArgs,
+    generator: &Arc<YsbGenerator>,
+    offered: &[Offered],
+    kept: Vec<Kept<YsbCount>>,
+) -> Check {
+    let (args, generator, offered) = (args.clone(), Arc::clone(generator), offered.to_vec());
+    let windows = fit::reference_windows(&args);
     let events_max = offered.iter().map(|offered| offered.records_max(u64::MAX, ONE_BY_ONE_MAX)).min();
-    let checked = if driven.is_comparable(events_max.unwrap_or(0)) && kept.iter().all(Kept::is_whole) {
-        Checked::by_reference(driven.first_wrong(|index, report| {
+    Box::new(move |reports| {
+        if !reports.is_comparable(events_max.unwrap_or(0)) || !kept.iter().all(Kept::is_whole) {
+            return Checked::by_conservation();
+        }
+        Checked::by_reference(reports.first_wrong(|index, report| {
             let offered = &offered[index];
             let mut counts = Counts::default();
-            add_whole(&mut counts, args, generator, offered, &report.made);
-            let (others, phased) = (offered.others(&report.made), phased(args, generator, offered));
+            add_whole(&mut counts, &args, &generator, offered, &report.made);
+            let (others, phased) = (offered.others(&report.made), phased(&args, &generator, offered));
             let others = others.map(|(index, event_time)| match &phased {
-                None => input(&**generator, index, event_time),
+                None => input(&*generator, index, event_time),
                 Some(phased) => input(&**phased, index, event_time),
             });
             counts.add(ysb_counts(others, windows));
             difference(&counts.rows(), &kept[index].take())
         }))
-    } else {
-        Checked::by_conservation()
-    };
-    Ok(Figures::of_engine(args, &driven, offered::per_s(&offered, args, &driven), checked))
+    })
 }
 
 /// The generator for a query with other shares of views at other times, if they are asked for.

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::{Claim, Comparison, plots};
+use super::{Claim, Comparison, GroupFigures, plots};
 use crate::show;
 
 /// What stands around the figures.
@@ -20,7 +20,7 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("about", escaped(&comparison.about)),
         ("command", escaped(&comparison.command)),
         ("claims", claims(&comparison.claims)),
-        ("table", table(comparison)),
+        ("table", table(comparison) + &groups(comparison)),
         ("vega", VEGA.to_owned()),
         ("vega_lite", VEGA_LITE.to_owned()),
         ("vega_embed", VEGA_EMBED.to_owned()),
@@ -97,6 +97,50 @@ fn table(comparison: &Comparison) -> String {
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),
+            ]);
+            text += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
+        }
+    }
+    text + "</table>"
+}
+
+/// Medians of each group of queries, a row for each label and place.
+fn groups(comparison: &Comparison) -> String {
+    let groups = comparison.groups();
+    if groups.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n<table>\n<tr><th></th>".to_owned();
+    if let Some(axis) = &comparison.axis {
+        text += &format!("<th>{}</th>", escaped(axis));
+    }
+    text += "<th>queries</th><th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, p99</th>\
+             <th>deadlines met</th><th>in time</th></tr>\n";
+    for at in comparison.places() {
+        for (label, group) in
+            comparison.labels().into_iter().flat_map(|label| groups.iter().map(move |group| (label, group)))
+        {
+            let of = |figure: fn(&GroupFigures) -> Option<f64>| {
+                comparison.median_of_group(label, at, group, figure)
+            };
+            let Some(throughput) = of(|figures| Some(figures.throughput_per_s)) else { continue };
+            let micros =
+                |micros: Option<f64>| micros.map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
+            let share =
+                |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+            let mut cells = vec![escaped(label)];
+            if comparison.axis.is_some() {
+                cells.push(at.map_or(String::new(), |at| at.to_string()));
+            }
+            cells.extend([
+                escaped(group),
+                show::rate(throughput),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.mean))),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.p50))),
+                micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
+                micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
+                share(of(|figures| figures.deadlines_met)),
+                share(of(|figures| figures.in_time)),
             ]);
             text += &format!("<tr><td>{}</td></tr>\n", cells.join("</td><td>"));
         }

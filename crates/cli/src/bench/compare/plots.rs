@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::{Comparison, Run};
+use super::{Comparison, GroupFigures, Run};
 use crate::bench::observe::Ran;
 
 /// Which specification they are of.
@@ -27,6 +27,51 @@ impl Plot {
     }
 }
 
+/// The 99th percentile of each group of queries: against where runs stand, or if nothing was varied by label.
+fn groups(comparison: &Comparison) -> Option<Plot> {
+    let value = |run: &Run| {
+        let (label, at) = (run.label.clone(), run.at);
+        let of_group = move |group: &GroupFigures| {
+            let p99 = group.latency_us?.p99 / 1e3;
+            Some(json!({ "label": label, "at": at, "group": group.name, "p99": p99, "met": group.in_time }))
+        };
+        run.figures.groups.iter().filter_map(of_group).collect::<Vec<_>>()
+    };
+    let values: Vec<Value> = comparison.runs.iter().flat_map(value).collect();
+    let axis = comparison.axis.as_deref();
+    let (mark, x) = match axis {
+        Some(axis) => (
+            json!({ "type": "line", "point": true, "tooltip": true }),
+            json!({ "field": "at", "type": "quantitative", "title": axis }),
+        ),
+        None => (
+            json!({ "type": "point", "tooltip": true }),
+            json!({ "field": "label", "type": "nominal", "title": null, "sort": null }),
+        ),
+    };
+    let scale = json!({ "type": "log" });
+    let y = json!({ "field": "p99", "type": "quantitative", "aggregate": "median", "title": "ms", "scale": scale });
+    let spec = json!({
+        "$schema": SCHEMA,
+        "data": { "values": values },
+        "facet": { "row": { "field": "group", "type": "nominal", "title": null, "sort": null } },
+        "spec": {
+            "width": 700,
+            "height": 220,
+            "mark": mark,
+            "encoding": {
+                "x": x,
+                "y": y,
+                "color": { "field": "label", "type": "nominal", "title": null, "sort": null },
+            },
+        },
+    });
+    let note =
+        "Of the queries of each group by itself, medians of runs; from intended send to sink, by markers."
+            .to_owned();
+    (!values.is_empty()).then_some(Plot { title: "Latency of each group, 99th percentile", note, spec })
+}
+
 /// All that the runs give.
 pub fn plots(comparison: &Comparison) -> Vec<Plot> {
     let mut plots = Vec::new();
@@ -37,6 +82,7 @@ pub fn plots(comparison: &Comparison) -> Vec<Plot> {
         plots.extend(latency(comparison));
         plots.extend(pending(comparison));
     }
+    plots.extend(groups(comparison));
     plots.extend(timeline(comparison));
     plots
 }

@@ -46,6 +46,36 @@ pub fn figures(runs: &[Run]) -> String {
     text
 }
 
+/// One row a run and group of its queries.
+pub fn groups(runs: &[Run]) -> String {
+    let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
+                    output_delay_p99_us,latency_target_us,deadlines_met,in_time\n"
+        .to_owned();
+    for (number_of, Run { label, at, figures, .. }) in runs.iter().enumerate() {
+        for group in &figures.groups {
+            let of = |figure: fn(&Latency) -> f64| number(group.latency_us.as_ref().map(figure));
+            let row = [
+                field(label),
+                number(*at),
+                number_of.to_string(),
+                group.name.to_owned(),
+                group.queries.to_string(),
+                group.offered_per_s.map_or(String::new(), |per_s| per_s.to_string()),
+                number(Some(group.throughput_per_s)),
+                of(|latency| latency.mean),
+                of(|latency| latency.p50),
+                of(|latency| latency.p99),
+                number(group.output_delay_us.map(|delay| delay.p99)),
+                group.latency_target_us.map_or(String::new(), |target_us| target_us.to_string()),
+                number(group.deadlines_met),
+                number(group.in_time),
+            ];
+            text += &format!("{}\n", row.join(","));
+        }
+    }
+    text
+}
+
 /// One row a look, in the order of the runs.
 pub fn series(runs: &[Run]) -> String {
     let mut text = "label,at,run,seconds,throughput_per_s,latency_p50_us,latency_p99_us,pending\n".to_owned();

@@ -4,6 +4,7 @@ use clap::Parser;
 
 use super::*;
 use crate::bench::observe::{Ran, Sample};
+use crate::bench::part::GroupFigures;
 use crate::bench::report::Checked;
 use crate::bench::{BenchArgs, report};
 
@@ -90,4 +91,39 @@ fn along_an_axis_figures_are_drawn_against_it() {
     let titles: Vec<&str> = plots::plots(&comparison).iter().map(plots::Plot::title).collect();
     assert_eq!(titles, ["Throughput", "Who ran what"]);
     assert!(page::page(&comparison).unwrap().contains("<th>queries</th>"));
+}
+
+fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
+    GroupFigures {
+        name,
+        queries: 4,
+        offered_per_s: Some(9),
+        throughput_per_s,
+        latency_us: None,
+        output_delay_us: None,
+        latency_target_us: Some(800_000),
+        deadlines_met: None,
+        in_time: Some(0.25),
+    }
+}
+
+/// Where queries are not all alike, each group has its rows and its plot.
+#[test]
+fn groups_stand_beside_the_whole() {
+    let mut runs = vec![run("a", None, 5.0), run("a", None, 7.0)];
+    for (run, throughput_per_s) in runs.iter_mut().zip([1.0, 4.0]) {
+        run.figures.groups = vec![group("x", throughput_per_s), group("y", 9.0)];
+        run.figures.groups[1].latency_us = run.series.samples[0].latency_us;
+    }
+    let comparison = comparison(runs);
+    assert_eq!(comparison.groups(), ["x", "y"]);
+    let throughput = |figures: &GroupFigures| Some(figures.throughput_per_s);
+    assert_eq!(comparison.median_of_group("a", None, "x", throughput), Some(2.5));
+    assert_eq!(comparison.median_of_group("a", None, "z", throughput), None);
+    let csv = tables::groups(&comparison.runs);
+    let rows: Vec<&str> = csv.lines().skip(1).collect();
+    assert_eq!(rows[0], "a,,0,x,4,9,1,,,,,800000,,0.25");
+    assert_eq!((rows.len(), rows[3]), (4, "a,,1,y,4,9,9,900,800,1500,,800000,,0.25"));
+    let page = page::page(&comparison).unwrap();
+    assert!(page.contains("<td>x</td>") && page.contains("Latency of each group"));
 }

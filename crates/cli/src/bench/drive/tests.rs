@@ -92,14 +92,20 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         latency,
         output_delay,
         deadlines_met,
+        markers_in_time,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!(output_delay, latency);
     // The first query has a target: 100 ns of 100 and 200.
-    assert_eq!(deadlines_met, Some(0.5));
+    assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
+
+    // The second alone has none, and its own share of the rest.
+    let second = Measured::among(&moments[1..=2], &targets, &[1]);
+    assert_eq!((second.throughput_per_s, second.deadlines_met), (500.0, None));
+    assert_eq!(second.latency.map(|latency| (latency.count, latency.max_ns)), Some((1, 300)));
 
     let whole = Measured::between(&moments, &targets);
     assert_eq!((whole.seconds, whole.latency.map(|latency| latency.count)), (9.0, Some(6)));

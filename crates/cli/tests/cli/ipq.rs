@@ -1,0 +1,47 @@
+//! `thalweg bench ipq1` to `ipq4`: Cameo's queries have the reference's results.
+
+use serde_json::Value;
+
+use crate::support::Folder;
+
+const ALL: [&str; 4] = ["ipq1", "ipq2", "ipq3", "ipq4"];
+
+#[track_caller]
+fn right(folder: &Folder, run: &str) -> Value {
+    let figures = folder.json(&format!("bench {run} --warmup 0"));
+    let told = (&figures["ok"], &figures["check"], &figures["late"]);
+    assert_eq!(told, (&true.into(), &"oracle-equal".into(), &0.into()), "{run}: {figures}");
+    assert!(figures["events_in"].as_u64().unwrap() > 0, "{run}: {figures}");
+    assert!(figures["results_out"].as_u64().unwrap() > 0, "{run}: {figures}");
+    figures
+}
+
+#[test]
+fn generated_events_give_the_reference_s_results() {
+    let folder = Folder::new("ipq");
+    for workload in ALL {
+        for options in [
+            "",
+            "--window 50ms --workers 2 --nominal-rate 4M",
+            "--rate 50k --queries 2 --out-of-order 7ms",
+            "--rate 50k --message-records 100 --arrivals poisson --window 30ms",
+            "--isolate --workers 2 --policy cameo_llf --latency-target 10ms",
+            "--memory queue-batched --execution threads",
+        ] {
+            right(&folder, &format!("{workload} --seconds 0.1 {options}"));
+        }
+    }
+    right(&folder, "ipq2 --seconds 0.1 --window 70ms --slide 30ms");
+}
+
+#[test]
+fn results_are_written() {
+    let folder = Folder::new("ipq_results");
+    for (workload, columns) in ALL.into_iter().zip([2, 2, 4, 3]) {
+        let figures = right(&folder, &format!("{workload} --rate 20k --seconds 0.2 --results out"));
+        let rows = folder.text(&format!("out/{workload}.csv")).unwrap();
+        assert_eq!(figures["results_out"], rows.lines().count(), "{workload}");
+        let numbers = |row: &str| row.split(',').filter(|number| number.parse::<i64>().is_ok()).count();
+        assert!(rows.lines().all(|row| numbers(row) == columns), "{workload}: {rows}");
+    }
+}

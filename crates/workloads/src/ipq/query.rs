@@ -1,0 +1,143 @@
+//! IPQ1 to IPQ4 in the typed interface.
+
+use thalweg::{
+    Count, EventTime, Fold, Query, Sink, SlidingWindows, Source, TumblingWindows, WatermarkStrategy,
+    WindowError, Windowed,
+};
+
+use super::ad::AdEvent;
+use super::log::{JobLevel, LogEvent, Request};
+
+/// The names of IPQ4's sources, as edges and metrics have them.
+pub const SOURCES: [&str; 2] = ["requests", "errors"];
+
+/// Adds IPQ1, or with windows that overlap IPQ2, to `query`: the revenue of each window, whose start is the key, goes to `sink`.
+///
+/// The first stage adds up campaigns, the second these. Its windows are as long as the first one's slide: so each holds the
+/// last instant of one window of the first stage.
+///
+/// # Errors
+/// [`WindowError`]: never, since the slide of windows is above zero.
+pub fn revenue_per_window<S, K>(
+    query: &Query,
+    splits: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: SlidingWindows,
+    sink: K,
+) -> Result<(), WindowError>
+where
+    S: Source<Item = AdEvent> + 'static,
+    K: Sink<Windowed<EventTime, u64>> + 'static,
+{
+    let ends = TumblingWindows::new(windows.slide())?;
+    query
+        .splits("source", splits, strategy)
+        .key_by(|event| event.campaign)
+        .sliding(windows)
+        .aggregate(Revenue)
+        .name("campaigns")
+        .key_by(|campaign| campaign.window.start)
+        .tumbling(ends)
+        .aggregate(Revenue)
+        .name("revenue")
+        .sink("sink", sink);
+    Ok(())
+}
+
+/// Adds up what was earned, in millionths of a dollar. 64 bits are enough for 18 million million ads.
+#[derive(Clone, Copy, Debug)]
+struct Revenue;
+
+/// What can be added up.
+trait Earned {
+    fn revenue_micros(&self) -> u64;
+}
+
+impl Earned for AdEvent {
+    #[inline(always)]
+    fn revenue_micros(&self) -> u64 {
+        self.revenue_micros
+    }
+}
+
+/// A campaign in a window.
+impl Earned for Windowed<u64, u64> {
+    #[inline(always)]
+    fn revenue_micros(&self) -> u64 {
+        self.value
+    }
+}
+
+impl<V: Earned> Fold<V> for Revenue {
+    type Accumulator = u64;
+    type Result = u64;
+
+    fn create(&self) -> u64 {
+        0
+    }
+
+    #[inline(always)]
+    fn fold(&self, revenue_micros: &mut u64, earned: &V) {
+        *revenue_micros += earned.revenue_micros();
+    }
+
+    fn merge(&self, revenue_micros: &mut u64, other: u64) {
+        *revenue_micros += other;
+    }
+
+    const INVERTS: bool = true;
+
+    fn unmerge(&self, revenue_micros: &mut u64, other: &u64) {
+        *revenue_micros -= other;
+    }
+
+    fn finish(&self, revenue_micros: u64) -> u64 {
+        revenue_micros
+    }
+}
+
+/// Adds IPQ3 to `query`: how many events of each job and level there were in each window goes to `sink`.
+pub fn events_per_job<S, K>(
+    query: &Query,
+    splits: impl IntoIterator<Item = S>,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    S: Source<Item = LogEvent> + 'static,
+    K: Sink<Windowed<JobLevel, u64>> + 'static,
+{
+    query
+        .splits("source", splits, strategy)
+        .key_by(|event| JobLevel { job: event.job, level: event.level })
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("sink", sink);
+}
+
+/// Adds IPQ4 to `query`: how many errors each job's requests of a window had in it goes to `sink`. A request that was made
+/// twice has its errors twice.
+pub fn errors_per_job<L, R, K>(
+    query: &Query,
+    requests: L,
+    errors: R,
+    strategy: WatermarkStrategy,
+    windows: TumblingWindows,
+    sink: K,
+) where
+    L: Source<Item = Request> + 'static,
+    R: Source<Item = Request> + 'static,
+    K: Sink<Windowed<u64, u64>> + 'static,
+{
+    let requests = query.source(SOURCES[0], requests, strategy).key_by(|request| request.request);
+    let errors = query.source(SOURCES[1], errors, strategy).key_by(|error| error.request);
+    requests
+        .join(errors)
+        .tumbling(windows)
+        .inner(|request, _| request.job)
+        .name("failed")
+        .key_by(|job| *job)
+        .tumbling(windows)
+        .aggregate(Count)
+        .sink("sink", sink);
+}

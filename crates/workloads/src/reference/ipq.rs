@@ -1,0 +1,273 @@
+//! Reference results of IPQ1 to IPQ4: what ads have earned, how many events jobs have logged, which requests have failed.
+//!
+//! The rules: windows start at multiples of their slide. A window has a row if it has an event: for IPQ1 and IPQ2 one with
+//! the revenue of all its events, for IPQ3 one for each job and level, for IPQ4 one for each job of which a request and an
+//! error with its number lie in the same window; each request is counted with each such error. The first and the last
+//! windows count though the input begins or ends within them. Nothing is ever late.
+
+use std::collections::{BTreeMap, HashMap};
+use std::iter::Peekable;
+
+use super::{Row, Windows};
+
+/// One row of IPQ1 or IPQ2; the fields are the columns of their files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RevenueRow {
+    /// Milliseconds since the Unix epoch.
+    pub window_start_ms: i64,
+    /// Millionths of a dollar.
+    pub revenue_micros: u64,
+}
+
+/// One row of IPQ3.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct EventsRow {
+    /// Milliseconds since the Unix epoch.
+    pub window_start_ms: i64,
+    /// Which job.
+    pub job: u32,
+    /// How grave.
+    pub level: u32,
+    /// How many.
+    pub events: u64,
+}
+
+/// One row of IPQ4.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ErrorsRow {
+    /// Milliseconds since the Unix epoch.
+    pub window_start_ms: i64,
+    /// Which job.
+    pub job: u64,
+    /// How many.
+    pub errors: u64,
+}
+
+impl Row for RevenueRow {
+    type Key = i64;
+
+    fn key(&self) -> i64 {
+        self.window_start_ms
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        self == found
+    }
+}
+
+impl Row for EventsRow {
+    type Key = (i64, u32, u32);
+
+    fn key(&self) -> (i64, u32, u32) {
+        (self.window_start_ms, self.job, self.level)
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        self == found
+    }
+}
+
+impl Row for ErrorsRow {
+    type Key = (i64, u64);
+
+    fn key(&self) -> (i64, u64) {
+        (self.window_start_ms, self.job)
+    }
+
+    fn agrees(&self, found: &Self) -> bool {
+        self == found
+    }
+}
+
+/// Revenue per window, of events that are added in any order, one by one or many at once.
+#[derive(Clone, Debug)]
+pub struct Revenues {
+    windows: Windows,
+    /// Events and revenue by the start of the window.
+    sums: BTreeMap<i64, (u64, u64)>,
+}
+
+/// A part of a generator's events, which repeat and are stamped at a steady rate.
+#[derive(Clone, Copy, Debug)]
+pub struct RevenueDrain<'a> {
+    /// What the events earn, which repeat after the last of them. Not empty.
+    pub period: &'a [u64],
+    /// How many, as a multiple of the period and more.
+    pub events: u64,
+    /// Event `index` is stamped `start_us + floor(index * 1,000,000 / rate_per_s)`. Above zero.
+    pub rate_per_s: u64,
+    /// The first event's time, in microseconds since the Unix epoch.
+    pub start_us: i64,
+}
+
+impl Revenues {
+    /// Of no event.
+    ///
+    /// # Panics
+    /// If size and slide are not positive numbers of whole milliseconds.
+    pub fn new(windows: impl Into<Windows>) -> Self {
+        let windows = windows.into();
+        windows.assert_whole(1_000, "milliseconds");
+        Revenues { windows, sums: BTreeMap::new() }
+    }
+
+    /// Adds events: when, in microseconds since the Unix epoch, and what each has earned.
+    pub fn add(&mut self, events: impl Iterator<Item = (i64, u64)>) {
+        for (event_time_us, revenue_micros) in events {
+            for start_us in self.windows.starts(event_time_us) {
+                self.add_sum(start_us, (1, revenue_micros));
+            }
+        }
+    }
+
+    /// Adds the events of a drain: the same as one by one, in time that grows with the period and the windows. A window holds
+    /// the events from one index to another, as stamps rise with the index.
+    ///
+    /// # Panics
+    /// If a number of the drain is out of its range.
+    pub fn add_drain(&mut self, drain: RevenueDrain<'_>) {
+        let RevenueDrain { period, events, rate_per_s, start_us } = drain;
+        assert!(rate_per_s > 0 && !period.is_empty(), "a rate must be above zero, and a period have events");
+        if events == 0 {
+            return;
+        }
+        let before: Vec<u128> = std::iter::once(0)
+            .chain(period.iter().scan(0, |sum, micros| {
+                *sum += u128::from(*micros);
+                Some(*sum)
+            }))
+            .collect();
+        let (length, total) = (period.len() as u64, before[period.len()]);
+        let sum_before = |index: u64| u128::from(index / length) * total + before[(index % length) as usize];
+        let (start, rate) = (i128::from(start_us), i128::from(rate_per_s));
+        let (size, slide) = (i128::from(self.windows.size_us), i128::from(self.windows.slide_us));
+        // The least index with `floor(index * 1e6 / rate) >= border - start`.
+        let index_at = |border: i128| {
+            let index = ((border - start).max(0) * rate + 999_999) / 1_000_000;
+            index.min(i128::from(events)) as u64
+        };
+        let last_stamp = start + i128::from(events - 1) * 1_000_000 / rate;
+        let mut window = ((start - size).div_euclid(slide) + 1) * slide;
+        while window <= last_stamp {
+            let (from, to) = (index_at(window), index_at(window + size));
+            let revenue = u64::try_from(sum_before(to) - sum_before(from)).expect("revenues fit 64 bits");
+            let start_us = i64::try_from(window).expect("the run lies in the range of times");
+            if from < to {
+                self.add_sum(start_us, (to - from, revenue));
+            }
+            window += slide;
+        }
+    }
+
+    fn add_sum(&mut self, start_us: i64, (events, revenue_micros): (u64, u64)) {
+        let sum = self.sums.entry(start_us).or_default();
+        *sum = (sum.0 + events, sum.1 + revenue_micros);
+    }
+
+    /// The rows, by window.
+    pub fn rows(&self) -> Vec<RevenueRow> {
+        let row = |(start_us, &(_, revenue_micros)): (&i64, &(u64, u64))| RevenueRow {
+            window_start_ms: start_us / 1_000,
+            revenue_micros,
+        };
+        self.sums.iter().map(row).collect()
+    }
+}
+
+/// Jobs, numbered from 0.
+const JOBS: usize = 1_000;
+
+/// Levels of what is logged, numbered from 0.
+const LEVELS: usize = 5;
+
+/// The results of IPQ3, of events in any order: when, which job and how grave. By window, job and level.
+///
+/// # Panics
+/// If the windows' size is not a positive number of whole milliseconds, or there is no such job or level.
+pub fn events_rows(events: impl Iterator<Item = (i64, u32, u32)>, size_us: i64) -> Vec<EventsRow> {
+    Windows::from(size_us).assert_whole(1_000, "milliseconds");
+    let none = || vec![0_u64; JOBS * LEVELS];
+    let mut windows: BTreeMap<i64, Vec<u64>> = BTreeMap::new();
+    // The window of the event before, taken out of the map: mostly it is that of the next one as well.
+    let (mut open_window, mut open) = (0, none());
+    for (event_time_us, job, level) in events {
+        assert!(level < LEVELS as u32, "level {level} does not exist");
+        let window = event_time_us.div_euclid(size_us);
+        if window != open_window {
+            windows.insert(open_window, open);
+            (open_window, open) = (window, windows.remove(&window).unwrap_or_else(none));
+        }
+        open[job as usize * LEVELS + level as usize] += 1;
+    }
+    windows.insert(open_window, open);
+    let of_window = |(window, counts): (i64, Vec<u64>)| {
+        let counted = counts.into_iter().enumerate().filter(|(_, events)| *events > 0);
+        counted.map(move |(place, events)| EventsRow {
+            window_start_ms: window * size_us / 1_000,
+            job: (place / LEVELS) as u32,
+            level: (place % LEVELS) as u32,
+            events,
+        })
+    };
+    windows.into_iter().flat_map(of_window).collect()
+}
+
+/// A request or an error.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RequestInput {
+    /// Microseconds since the Unix epoch.
+    pub event_time_us: i64,
+    /// Which request.
+    pub request: u64,
+    /// Which job; of errors it is not read.
+    pub job: u64,
+}
+
+/// The results of IPQ4, of streams each in the order of its times. By window and job. Keeps the events of one window.
+///
+/// # Panics
+/// If a stream goes back in time, or the windows' size is not a positive number of whole milliseconds.
+pub fn errors_rows(
+    requests: impl Iterator<Item = RequestInput>,
+    errors: impl Iterator<Item = RequestInput>,
+    size_us: i64,
+) -> Vec<ErrorsRow> {
+    Windows::from(size_us).assert_whole(1_000, "milliseconds");
+    let window_of = |input: &RequestInput| input.event_time_us.div_euclid(size_us);
+    let (mut requests, mut errors) = (requests.peekable(), errors.peekable());
+    let mut rows = Vec::new();
+    loop {
+        let next = [requests.peek(), errors.peek()].into_iter().flatten().map(window_of);
+        let Some(window) = next.min() else { break };
+        let mut failed: HashMap<u64, u64> = HashMap::new();
+        for error in of_window(&mut errors, window, window_of) {
+            *failed.entry(error.request).or_default() += 1;
+        }
+        let mut of_job: BTreeMap<u64, u64> = BTreeMap::new();
+        for request in of_window(&mut requests, window, window_of) {
+            if let Some(errors) = failed.get(&request.request) {
+                *of_job.entry(request.job).or_default() += errors;
+            }
+        }
+        let window_start_ms = window * size_us / 1_000;
+        rows.extend(of_job.into_iter().map(|(job, errors)| ErrorsRow { window_start_ms, job, errors }));
+    }
+    rows
+}
+
+/// The next events of a stream, as far as they lie in a window.
+fn of_window(
+    stream: &mut Peekable<impl Iterator<Item = RequestInput>>,
+    window: i64,
+    window_of: impl Fn(&RequestInput) -> i64,
+) -> Vec<RequestInput> {
+    let mut inputs = Vec::new();
+    while let Some(input) = stream.next_if(|input| window_of(input) <= window) {
+        assert_eq!(window_of(&input), window, "streams come in the order of their times");
+        inputs.push(input);
+    }
+    inputs
+}
+
+#[cfg(test)]
+mod tests;
