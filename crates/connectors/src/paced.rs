@@ -379,11 +379,10 @@ impl<G: Generate> Paced<G> {
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
-        } else if self.next_index < self.look_ahead(now) {
-            SourceStatus::Ready
         } else {
+            let is_due = self.next_index < self.look_ahead(now);
             let due = self.ahead.as_ref().map_or(now, |ahead| ahead.due(self.next_index));
-            SourceStatus::IdleUntil(due.min(self.stop_at))
+            if is_due { SourceStatus::DueSince(due) } else { SourceStatus::IdleUntil(due.min(self.stop_at)) }
         };
         Polled { status, latency }
     }
@@ -430,10 +429,10 @@ impl<G: Generate> Source for Paced<G> {
         });
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
-        } else if self.next_index < due_index {
-            SourceStatus::Ready
         } else {
-            SourceStatus::IdleUntil(send_times.intended(self.next_index).min(self.stop_at))
+            let due = send_times.intended(self.next_index);
+            let is_due = self.next_index < due_index;
+            if is_due { SourceStatus::DueSince(due) } else { SourceStatus::IdleUntil(due.min(self.stop_at)) }
         };
         Ok(Polled { status, latency })
     }

@@ -9,8 +9,10 @@ use crate::time::{EventTime, ProcessingTime};
 /// How a source stands after a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SourceStatus {
-    /// More can be had at once.
+    /// More can be had at once, as much as one likes.
     Ready,
+    /// More is due, and has been since this instant: schedulers see how much waits, and for how long.
+    DueSince(ProcessingTime),
     /// Nothing before this instant.
     IdleUntil(ProcessingTime),
     /// Nothing more, ever.

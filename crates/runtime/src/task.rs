@@ -350,9 +350,22 @@ impl Probe {
         spacing_ns: Option<u64>,
         grain_ns: u64,
     ) {
+        self.poll_ns.store(due.max(now.plus_nanos(grain_ns)).as_nanos(), Ordering::Relaxed);
+        self.note_due(now, due, spacing_ns);
+    }
+
+    /// Takes note of a poll at `now` of a source whose next record has been due since `due`, and the others `spacing_ns` apart
+    /// from then on: it can be polled again at once.
+    pub(crate) fn note_behind(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
+        // Zero would say that it makes as many as one likes.
+        let due = due.max(ProcessingTime::from_nanos(1));
+        self.poll_ns.store(due.as_nanos(), Ordering::Relaxed);
+        self.note_due(now, due, spacing_ns);
+    }
+
+    fn note_due(&self, now: ProcessingTime, due: ProcessingTime, spacing_ns: Option<u64>) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
         self.due_ns.store(due.as_nanos(), Ordering::Relaxed);
-        self.poll_ns.store(due.max(now.plus_nanos(grain_ns)).as_nanos(), Ordering::Relaxed);
         // Of records that are due all at once, one a nanosecond is enough.
         self.spacing_ns
             .store(spacing_ns.map_or(UNKNOWN_SPACING, |spacing| spacing.max(1)), Ordering::Relaxed);
@@ -429,5 +442,35 @@ impl Probe {
 
     pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn at(ns: u64) -> ProcessingTime {
+        ProcessingTime::from_nanos(ns)
+    }
+
+    /// What waits of a source, since when, and whether it makes as much as one likes, at 1,000 ns.
+    fn check(note: impl FnOnce(&Probe), expected: (u64, u64, bool)) {
+        let probe = Probe::new(Box::default(), Box::default());
+        note(&probe);
+        let now = at(1_000);
+        assert_eq!(
+            (probe.pending(now), probe.oldest_pending(now).as_nanos(), probe.is_on_demand()),
+            expected
+        );
+    }
+
+    #[test]
+    fn what_a_source_is_behind_with_waits() {
+        check(|probe| probe.note_poll(at(900)), (1, 900, true));
+        check(|probe| probe.note_behind(at(900), at(400), Some(100)), (7, 400, false));
+        check(|probe| probe.note_behind(at(900), at(0), Some(10)), (100, 1, false));
+        check(|probe| probe.note_behind(at(900), at(400), None), (1, 400, false));
+        check(|probe| probe.note_caught_up(at(900), at(950), Some(10), 20), (6, 950, false));
+        check(|probe| probe.note_caught_up(at(900), at(1_001), Some(10), 20), (0, 1_000, false));
     }
 }

@@ -62,7 +62,7 @@ impl Source for Dripping {
         let status = match () {
             () if self.next == self.records => SourceStatus::Ended,
             () if now < ms(self.next * SPACING_MS) => SourceStatus::IdleUntil(ms(self.next * SPACING_MS)),
-            () => SourceStatus::Ready,
+            () => SourceStatus::DueSince(ms(self.next * SPACING_MS)),
         };
         Ok(Polled { status, latency: None })
     }

@@ -66,6 +66,7 @@ fn shown(source: &mut Paced<impl Generate<Item = (u64, EventTime)>>, now_ns: u64
     shown.extend(polled.latency.map(|intended| format!("L{}", intended.as_nanos())));
     shown.push(match polled.status {
         SourceStatus::Ready => "ready".to_owned(),
+        SourceStatus::DueSince(instant) => format!("due since {}", instant.as_nanos()),
         SourceStatus::IdleUntil(instant) => format!("idle until {}", instant.as_nanos()),
         SourceStatus::Ended => "ended".to_owned(),
     });
@@ -90,8 +91,8 @@ fn a_low_rate_marks_every_record() {
     assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10333333333");
     assert_eq!(shown(&mut source, 10_333_333_332, 9), "idle until 10333333333");
     // A stall of a second: everything that was due in it comes, stamped as if there had been none.
-    assert_eq!(shown(&mut source, 11 * SECOND, 9), "1@10333333 L10333333333 ready");
-    assert_eq!(shown(&mut source, 11 * SECOND, 9), "2@10666666 L10666666666 ready");
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "1@10333333 L10333333333 due since 10666666666");
+    assert_eq!(shown(&mut source, 11 * SECOND, 9), "2@10666666 L10666666666 due since 11000000000");
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "3@11000000 L11000000000 idle until 11333333333");
 }
 
@@ -117,7 +118,8 @@ fn a_high_rate_marks_every_50_ms() {
 fn room_is_respected() {
     let mut source = rate(1_000);
     let (records, polled) = poll(&mut source, Poll { now_ns: 11 * SECOND, limit: 9, room: 0 });
-    assert_eq!((records.len(), polled), (0, Polled::new(SourceStatus::Ready)));
+    let due = ProcessingTime::from_nanos(10 * SECOND);
+    assert_eq!((records.len(), polled), (0, Polled::new(SourceStatus::DueSince(due))));
     let mut source = drain(1_000_000);
     assert_eq!(poll(&mut source, Poll { now_ns: 0, limit: 9, room: 2 }).0.len(), 2);
     assert_eq!(shown(&mut source, 0, 1), "2@-8 ready");
@@ -139,7 +141,7 @@ fn ends() {
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "ended");
 
     let mut source = rate(2).with_limit(2);
-    assert_eq!(shown(&mut source, 20 * SECOND, 9), "0@10000000 L10000000000 ready");
+    assert_eq!(shown(&mut source, 20 * SECOND, 9), "0@10000000 L10000000000 due since 10500000000");
     assert_eq!(shown(&mut source, 20 * SECOND, 9), "1@10500000 L10500000000 ended");
 }
 
@@ -375,11 +377,9 @@ proptest! {
             }
             let last_is_marked = !records.is_empty() && send_times.marked_index(next - 1) == next - 1;
             prop_assert_eq!(polled.latency, last_is_marked.then(|| send_times.intended(next - 1)));
-            let due = send_times.intended(next) <= now;
-            prop_assert_eq!(polled.status == SourceStatus::Ready, due);
-            if !due {
-                prop_assert_eq!(polled.status, SourceStatus::IdleUntil(send_times.intended(next)));
-            }
+            let due = send_times.intended(next);
+            let status = if due <= now { SourceStatus::DueSince(due) } else { SourceStatus::IdleUntil(due) };
+            prop_assert_eq!(polled.status, status);
         }
     }
 }

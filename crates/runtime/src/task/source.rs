@@ -204,8 +204,13 @@ where
                     self.tail.settle(context, &self.probe)?;
                     break;
                 }
-                SourceStatus::Ready => {
-                    self.probe.note_poll(context.now);
+                status @ (SourceStatus::Ready | SourceStatus::DueSince(_)) => {
+                    match status {
+                        SourceStatus::DueSince(due) => {
+                            self.probe.note_behind(context.now, due, self.source.spacing_ns());
+                        }
+                        _ => self.probe.note_poll(context.now),
+                    }
                     // Nothing made although there was room: whatever it waits for, it is not us.
                     if passed == 0 && due.is_none() && polled.latency.is_none() {
                         break;

@@ -23,7 +23,7 @@ fn drained_by(
         all.extend(records.iter().map(|record| (record.value.0, record.event_time)));
         assert!(records.iter().all(|record| record.value.1 == record.event_time));
         markers.extend(polled.latency.map(|intended| intended.as_nanos()));
-        if polled.status != SourceStatus::Ready {
+        if !matches!(polled.status, SourceStatus::DueSince(_)) {
             return (all, markers, polled.status);
         }
     }
@@ -36,9 +36,9 @@ fn a_message_comes_whole_with_one_marker() {
     assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
     assert_eq!(shown(&mut source, 10 * SECOND, 9), first);
     // A stall of two seconds: stamped as if there had been none, and by and by as it is taken.
-    assert_eq!(shown(&mut source, 13 * SECOND, 2), "3@11000000 4@11000000 ready");
-    assert_eq!(shown(&mut source, 13 * SECOND, 9), "5@11000000 L11000000000 ready");
-    assert_eq!(shown(&mut source, 13 * SECOND, 0), "ready");
+    assert_eq!(shown(&mut source, 13 * SECOND, 2), "3@11000000 4@11000000 due since 11000000000");
+    assert_eq!(shown(&mut source, 13 * SECOND, 9), "5@11000000 L11000000000 due since 12000000000");
+    assert_eq!(shown(&mut source, 13 * SECOND, 0), "due since 12000000000");
     let (rest, markers, status) = drained_by(&mut source, 13 * SECOND);
     assert_eq!((rest.len(), markers), (6, vec![12 * SECOND, 13 * SECOND]));
     assert_eq!(status, SourceStatus::IdleUntil(ProcessingTime::from_nanos(14 * SECOND)));
@@ -69,7 +69,10 @@ fn it_ends_as_any_source() {
     );
     assert_eq!(shown(&mut source, 10 * SECOND + 5, 9), "ended");
     let mut source = under(&messages(2), 2).with_limit(3);
-    assert_eq!(shown(&mut source, 20 * SECOND, 9), "0@10000000 1@10000000 L10000000000 ready");
+    assert_eq!(
+        shown(&mut source, 20 * SECOND, 9),
+        "0@10000000 1@10000000 L10000000000 due since 11000000000"
+    );
     assert_eq!(shown(&mut source, 20 * SECOND, 9), "2@11000000 ended");
 }
 
