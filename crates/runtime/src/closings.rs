@@ -196,7 +196,7 @@ impl Ingestion {
 
     /// Takes note that it is silent, until it sets a watermark again, or over.
     pub(crate) fn note_away(&mut self, now: ProcessingTime) {
-        self.delivered.closings.note(self.index, now, |source| source.is_away = true);
+        self.delivered.closings.note(self.index, now, Stream::fall_away);
         // Its next watermark tells that it is back.
         (self.due, self.quiet_until) = (EventTime::MIN, ProcessingTime::ZERO);
     }

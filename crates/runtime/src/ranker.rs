@@ -455,7 +455,7 @@ impl View {
         }
     }
 
-    /// Cost and selectivity since the last measurement: plain ratios. Without input both stay as they are. With input
+    /// Cost and selectivity since the last measurement: plain ratios. Of a task that closes epochs only the cost of a run. Without input both stay as they are. With input
     /// and no output, as of a window that has not fired, selectivity is that of the whole run, where one record out
     /// is assumed: it falls while nothing comes, but never to zero, which would tell no order.
     fn measure(&mut self) {
@@ -469,7 +469,15 @@ impl View {
         let records_in = seen.records_in.saturating_sub(self.seen.records_in) as f64;
         let steps = seen.steps.saturating_sub(self.seen.steps) as f64;
         let records_out = seen.records_out.saturating_sub(self.seen.records_out) as f64;
-        if records_in > 0.0 {
+        if self.probe.closes_epochs() {
+            // It takes no records: what it costs is told for each run, as are the epochs that wait.
+            if steps > 0.0 {
+                let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
+                self.cost_ns = (busy_ns / steps).max(f64::MIN_POSITIVE);
+                self.cost_ns_per_run = self.cost_ns;
+                self.seen = seen;
+            }
+        } else if records_in > 0.0 {
             let busy_ns = seen.busy_ns.saturating_sub(self.seen.busy_ns) as f64;
             self.cost_ns = (busy_ns / records_in).max(f64::MIN_POSITIVE);
             self.cost_ns_per_run = (busy_ns / steps.max(1.0)).max(f64::MIN_POSITIVE);

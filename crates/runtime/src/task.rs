@@ -30,7 +30,7 @@ use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
 use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, ProcessingTime};
 use thalweg_scheduling::{Context, EpochWork};
 
-pub(crate) use self::inlet::{Inlet, Outlet, Position};
+pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::tokens::Tokens;
 use crate::arrival::Arrival;
 use crate::lender::StateLender;
@@ -334,6 +334,16 @@ impl Probe {
         self.is_source() && self.due() == ProcessingTime::ZERO
     }
 
+    /// Whether it closes epochs, and so takes no records.
+    pub(crate) fn closes_epochs(&self) -> bool {
+        matches!(&*self.inputs, [Inlet::Epochs(..)])
+    }
+
+    /// Records that a source may still let in with a token, if there are any.
+    pub(crate) fn tokens_left(&self, now: ProcessingTime) -> Option<u64> {
+        self.tokens.as_ref().map(|tokens| tokens.left(now)).filter(|&left| left > 0)
+    }
+
     /// Takes note of a poll at `now` of a source that can make more at once.
     pub(crate) fn note_poll(&self, now: ProcessingTime) {
         self.polled_ns.store(now.as_nanos(), Ordering::Relaxed);
@@ -398,7 +408,7 @@ impl Probe {
             let token = self.tokens.as_ref().and_then(|tokens| tokens.tag(now));
             return Context { observed: self.oldest_pending(now), token };
         }
-        let heads = self.inputs.iter().filter_map(Inlet::head);
+        let heads = self.inputs.iter().filter_map(|inlet| inlet.head(now));
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
     }
 

@@ -38,7 +38,8 @@ impl RunLog {
 
     /// Keeps, of the runs that begin at `from` or later, as many as there is room for.
     pub fn open(&self, from: ProcessingTime) {
-        self.runs().from = from;
+        let mut runs = self.runs();
+        (runs.from, runs.left_out) = (from, 0);
     }
 
     /// What was kept, in the order in which it was told, which is about that in which it ended; the log is empty and closed
@@ -46,10 +47,11 @@ impl RunLog {
     pub fn take(&self) -> Vec<Completion> {
         let mut runs = self.runs();
         runs.from = ProcessingTime::NEVER;
-        std::mem::take(&mut runs.kept)
+        let room = Vec::with_capacity(runs.runs_max);
+        std::mem::replace(&mut runs.kept, room)
     }
 
-    /// Runs that found no room.
+    /// Runs that found no room since it was opened last.
     pub fn left_out(&self) -> u64 {
         self.runs().left_out
     }

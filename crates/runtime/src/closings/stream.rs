@@ -19,7 +19,10 @@ pub(super) struct Stream {
     pub(super) is_away: bool,
     /// The next instant at which something happens; none before its first watermark, and if any instant may be one.
     deadline: Option<EventTime>,
-    /// The instants of the last epochs, and when each was reached.
+    /// Its first watermark, and when that came in: all that is known before the end of an epoch is reached.
+    first: Option<(EventTime, ProcessingTime)>,
+    /// The instants of the last epochs, and when each was reached. Other watermarks are left out: they lie anywhere before the
+    /// instant at which they come in, and a line through such a one may be as steep as one likes.
     epochs: VecDeque<(EventTime, ProcessingTime)>,
     /// Those that have not reached all sinks.
     waiting: VecDeque<Closing>,
@@ -33,6 +36,7 @@ impl Stream {
             watermark: EventTime::MIN,
             is_away: false,
             deadline: None,
+            first: None,
             // All that they may hold at once: the data path allocates nothing.
             epochs: VecDeque::with_capacity(DelayStatistics::EPOCHS),
             waiting: VecDeque::with_capacity(WAITING_MAX),
@@ -48,17 +52,28 @@ impl Stream {
         if watermark == EventTime::MAX {
             return;
         }
-        if self.epochs.len() == DelayStatistics::EPOCHS {
-            self.epochs.pop_front();
+        if self.first.is_none() {
+            (self.first, self.figures) = (Some((watermark, now)), None);
         }
-        // The first reaches nothing, and came in as soon as it could.
-        self.epochs.push_back((reached.unwrap_or(watermark), now));
-        self.figures = None;
+        // Where any instant may be one, each watermark ends an epoch.
+        if let Some(instant) = reached.or(next.is_none().then_some(watermark)) {
+            if self.epochs.len() == DelayStatistics::EPOCHS {
+                self.epochs.pop_front();
+            }
+            self.epochs.push_back((instant, now));
+            self.figures = None;
+        }
         if let Some(instant) = reached
             && self.waiting.len() < WAITING_MAX
         {
             self.waiting.push_back(Closing { instant, taken_in: now });
         }
+    }
+
+    /// Takes note that it is silent or over. What it reaches when it comes back was passed while nobody waited for it, and tells
+    /// nothing of how late it is.
+    pub(super) fn fall_away(&mut self) {
+        (self.is_away, self.deadline) = (true, None);
     }
 
     /// What policies see, when all sinks of `query` have seen that watermark.
@@ -68,8 +83,8 @@ impl Stream {
         {
             self.waiting.pop_front();
         }
-        let epochs = &self.epochs;
-        let (delays, progress) = *self.figures.get_or_insert_with(|| figures_of(epochs));
+        let (first, epochs) = (self.first, &self.epochs);
+        let (delays, progress) = *self.figures.get_or_insert_with(|| figures_of(first, epochs));
         StreamState {
             query,
             deadline: self.deadline,
@@ -82,9 +97,15 @@ impl Stream {
 }
 
 /// Delays, and the line by least squares, of instants and when each was reached. In two passes, since instants of today leave
-/// nothing of a square in a double.
-fn figures_of(epochs: &VecDeque<(EventTime, ProcessingTime)>) -> (DelayStatistics, Option<ProgressMap>) {
-    let Some(&(first_event, first_observed)) = epochs.front() else { return Default::default() };
+/// nothing of a square in a double. Before an epoch is over, through the first watermark, as if both times went on alike.
+fn figures_of(
+    first: Option<(EventTime, ProcessingTime)>,
+    epochs: &VecDeque<(EventTime, ProcessingTime)>,
+) -> (DelayStatistics, Option<ProgressMap>) {
+    let Some(&(first_event, first_observed)) = epochs.front() else {
+        let through = |(event_time, observed)| ProgressMap { event_time, observed, slope: 1.0 };
+        return (DelayStatistics::default(), first.map(through));
+    };
     let count = epochs.len() as f64;
     let event_ns = |event: EventTime| i128::from(event.as_micros()) * 1_000;
     // Of each, how much later than the first it is, in event time and in processing time.
@@ -156,9 +177,10 @@ mod tests {
     fn delays_count_from_the_deadline_to_the_first_watermark_behind_it() {
         let mut stream = stream(&[(10, 20), (103, 125), (215, 245), (300, 330)]);
         let found = state(&mut stream, 0);
-        // 10 by 10, 100 by 25, 200 by 45, 300 by 30.
-        assert_eq!((found.delays.epochs, found.delays.mean_ns), (4, 27.5e6));
-        let variance_ms2 = (17.5f64.powi(2) + 2.5f64.powi(2) + 17.5f64.powi(2) + 2.5f64.powi(2)) / 4.0;
+        // 100 by 25, 200 by 45, 300 by 30; the first ends nothing.
+        assert_eq!((found.delays.epochs, found.delays.mean_ns.round()), (3, 33_333_333.0));
+        let variance_ms2 =
+            (25.0f64.powi(2) + 45.0f64.powi(2) + 30.0f64.powi(2)) / 3.0 - (100.0f64 / 3.0).powi(2);
         assert!((found.delays.variance_ns2 / 1e12 - variance_ms2).abs() < 1e-6);
         assert_eq!(found.deadline, Some(event(400)));
     }
@@ -201,8 +223,24 @@ mod tests {
         // Replayed at twice the speed.
         check(&[(0, 20), (100, 70), (200, 120)], 1_000, 520.0);
         // Through (0, 20), (100, 100), (200, 240): slope 1.1, mean at (100, 120).
-        check(&[(0, 20), (100, 100), (200, 240)], 300, 340.0);
+        check(&[(-100, 0), (0, 20), (100, 100), (200, 240)], 300, 340.0);
+        // A watermark just before the end of its epoch is no point of the line: it may be 101 ms steep.
+        check(&[(99, 20), (199, 120)], 300, 320.0);
+        check(&[(99, 20), (199, 120), (299, 220)], 300, 320.0);
         assert_eq!(Stream::new().state(QueryId(0), None).progress, None);
+    }
+
+    /// An hour of silence is no delay.
+    #[test]
+    fn silence_counts_for_nothing() {
+        let mut stream = stream(&[(10, 20), (103, 125)]);
+        stream.fall_away();
+        let away = state(&mut stream, 103);
+        assert!(away.is_away && away.deadline.is_none());
+        stream.advance(event(3_600_050), Some(event(3_600_100)), at(3_600_060));
+        stream.advance(event(3_600_110), Some(event(3_600_200)), at(3_600_135));
+        let back = state(&mut stream, 3_600_110);
+        assert_eq!((back.delays.epochs, back.delays.mean_ns, back.delays.variance_ns2), (2, 30e6, 25e12));
     }
 
     /// Stamps of another age than the clock's, and the ends of time.

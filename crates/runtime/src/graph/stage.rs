@@ -15,7 +15,7 @@ use crate::limits::EdgeLimits;
 use crate::task::closing::ClosingTask;
 use crate::task::gather::GatherTask;
 use crate::task::relay::RelayTask;
-use crate::task::{Inlet, Outlet, Probe, Task};
+use crate::task::{FirstSeen, Inlet, Outlet, Probe, Task};
 
 /// The most that blocks of an edge make together when they become one that goes from hand to hand: what a worker fills and
 /// another operator empties is to stay in its second-level cache. A single block of an edge may be larger.
@@ -150,7 +150,10 @@ where
             }
             let closes = Outlet::Closes(Arc::clone(ledger));
             let outputs = outputs.into_iter().chain([closes]).collect();
-            let probe = Arc::new(Probe::new([Inlet::Epochs(Arc::clone(ledger))].into(), outputs));
+            let probe = Arc::new(Probe::new(
+                [Inlet::Epochs(Arc::clone(ledger), FirstSeen::default())].into(),
+                outputs,
+            ));
             let exit = exit.open(&ExitContext(Arc::clone(delivered)));
             let task = ClosingTask::new(Arc::clone(ledger), copies, chain, exit, Arc::clone(&probe));
             parts.push(Part { task: Box::new(task), probe, copy: None });

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use thalweg_memory::sync::{AtomicU64, Ordering};
 use thalweg_memory::{Cursors, ReadPosition};
 use thalweg_model::{EventTime, ProcessingTime};
 use thalweg_scheduling::{Context, EpochWork};
@@ -15,8 +16,26 @@ pub(crate) enum Inlet {
     Edge(Arc<Cursors>, usize),
     /// Containers, of which blocks are claimed, and the copy that claims them.
     Claims(Arc<Ledger>, usize),
-    /// Epochs that are gathered, and wait to be closed.
-    Epochs(Arc<Ledger>),
+    /// Epochs that are gathered, and wait to be closed, and since when the oldest does.
+    Epochs(Arc<Ledger>, FirstSeen),
+}
+
+/// When an item was seen for the first time. Relaxed: of whoever holds the task, whose baton orders its runs.
+#[derive(Debug, Default)]
+pub(crate) struct FirstSeen {
+    /// Its number, plus one; none yet if zero.
+    item: AtomicU64,
+    at_ns: AtomicU64,
+}
+
+impl FirstSeen {
+    /// When the item with this number was seen first, if not before then `now`.
+    fn of(&self, item: u64, now: ProcessingTime) -> ProcessingTime {
+        if self.item.swap(item + 1, Ordering::Relaxed) != item + 1 {
+            self.at_ns.store(now.as_nanos(), Ordering::Relaxed);
+        }
+        ProcessingTime::from_nanos(self.at_ns.load(Ordering::Relaxed))
+    }
 }
 
 /// Something that a task writes.
@@ -44,7 +63,7 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, reader) => Position { edge: edge.read_position(*reader), taken: 0 },
             Inlet::Claims(ledger, _) => Position { taken: ledger.bundles_out(), ..Position::default() },
-            Inlet::Epochs(ledger) => Position { taken: ledger.items_out(), ..Position::default() },
+            Inlet::Epochs(ledger, _) => Position { taken: ledger.items_out(), ..Position::default() },
         }
     }
 
@@ -53,7 +72,7 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, _) => self.position() != position && edge.may_have_been_full(position.edge),
             Inlet::Claims(ledger, _) => ledger.space.take_starved(),
-            Inlet::Epochs(_) => false,
+            Inlet::Epochs(..) => false,
         }
     }
 
@@ -61,7 +80,7 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, reader) => edge.pending(*reader),
             Inlet::Claims(ledger, copy) => ledger.unclaimed(*copy),
-            Inlet::Epochs(_) => 0,
+            Inlet::Epochs(..) => 0,
         }
     }
 
@@ -73,7 +92,7 @@ impl Inlet {
             Inlet::Claims(ledger, copy) => {
                 ledger.claimable(*copy, now) + ledger.pairs_waiting() + u64::from(ledger.is_over())
             }
-            Inlet::Epochs(ledger) => ledger.closings_waiting(),
+            Inlet::Epochs(ledger, _) => ledger.closings_waiting(),
         }
     }
 
@@ -89,22 +108,25 @@ impl Inlet {
                 Some(ledger.oldest_unclaimed_ns(*copy)).filter(|&oldest| oldest < u64::MAX)
             }
             // What results are waiting for has waited longest of all.
-            Inlet::Epochs(ledger) => (ledger.closings_waiting() > 0).then_some(0),
+            Inlet::Epochs(ledger, _) => (ledger.closings_waiting() > 0).then_some(0),
         }
     }
 
-    /// The context of the oldest of what waits. Containers keep none: what lies there counts from when it was put there.
-    pub(crate) fn head(&self) -> Option<Context> {
+    /// The context of the oldest of what waits. Containers keep none, nor tokens: what lies there counts from when it was put
+    /// there, and an epoch that is to be closed from when that was seen.
+    pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {
         match self {
             Inlet::Edge(edge, reader) => match edge.pending(*reader) {
                 0 if edge.pending_marks(*reader) == 0 => None,
                 0 => Some(context_of(edge.mark_stamp())),
                 _ => Some(context_of(edge.head_stamp(*reader))),
             },
-            Inlet::Claims(..) | Inlet::Epochs(_) => {
+            Inlet::Claims(..) => {
                 let observed = self.oldest_ns().map(ProcessingTime::from_nanos);
                 observed.map(|observed| Context { observed, token: None })
             }
+            Inlet::Epochs(ledger, seen) => (ledger.closings_waiting() > 0)
+                .then(|| Context { observed: seen.of(ledger.items_out(), now), token: None }),
         }
     }
 
@@ -112,7 +134,7 @@ impl Inlet {
     pub(crate) fn due(&self, now: ProcessingTime) -> Option<EventTime> {
         match self {
             Inlet::Claims(ledger, copy) => Some(ledger.due(*copy, now)),
-            Inlet::Edge(..) | Inlet::Epochs(_) => None,
+            Inlet::Edge(..) | Inlet::Epochs(..) => None,
         }
     }
 
@@ -122,7 +144,7 @@ impl Inlet {
             Inlet::Edge(..) => EpochWork::Unknown,
             Inlet::Claims(ledger, _) if ledger.pairs_waiting() > 0 => EpochWork::Watermark,
             Inlet::Claims(ledger, copy) => EpochWork::Blocks { due: ledger.due(*copy, now) },
-            Inlet::Epochs(_) => EpochWork::Watermark,
+            Inlet::Epochs(..) => EpochWork::Watermark,
         }
     }
 
@@ -130,7 +152,7 @@ impl Inlet {
     pub(crate) fn closed(&self) -> u64 {
         match self {
             Inlet::Edge(..) | Inlet::Claims(..) => 0,
-            Inlet::Epochs(ledger) => ledger.closed(),
+            Inlet::Epochs(ledger, _) => ledger.closed(),
         }
     }
 
@@ -139,7 +161,7 @@ impl Inlet {
         match self {
             Inlet::Edge(edge, _) => Some(edge.slot_bytes()),
             Inlet::Claims(ledger, _) => Some(ledger.space.slot_bytes()),
-            Inlet::Epochs(_) => None,
+            Inlet::Epochs(..) => None,
         }
     }
 
@@ -147,7 +169,7 @@ impl Inlet {
     pub(crate) fn edge(&self) -> Option<(&Arc<Cursors>, usize)> {
         match self {
             Inlet::Edge(edge, reader) => Some((edge, *reader)),
-            Inlet::Claims(..) | Inlet::Epochs(_) => None,
+            Inlet::Claims(..) | Inlet::Epochs(..) => None,
         }
     }
 }
@@ -235,5 +257,17 @@ impl Outlet {
             Outlet::Edge(edge) => Some(edge),
             Outlet::Deposits(_) | Outlet::Epochs(_) | Outlet::Closes(_) => None,
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_item_counts_from_when_it_was_seen_first() {
+        let seen = FirstSeen::default();
+        let of = |item, now_ns| seen.of(item, ProcessingTime::from_nanos(now_ns)).as_nanos();
+        assert_eq!([of(0, 5), of(0, 7), of(1, 9), of(1, 20), of(3, 21)], [5, 5, 9, 9, 21]);
     }
 }

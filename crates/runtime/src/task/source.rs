@@ -140,6 +140,8 @@ where
         let pushed_before = self.tail.exit.pushed();
         let (pushed_max, made_max) =
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
+        // All that a step makes has the tag of its first token.
+        let made_max = self.probe.tokens_left(context.now).map_or(made_max, |left| made_max.min(left));
         let mut made = 0;
         self.tracker.tell_time(context.now);
         self.tail.exit.begin(context.worker);
@@ -153,6 +155,7 @@ where
                 self.end(context.now);
                 continue;
             }
+            let limit = pushed_max.min(made_max - made) as usize;
             // Of the whole query: the chain and all behind it.
             let floor = self.tail.exit.next_due().min(self.ingestion.next_due());
             let (polled, passed, due) = {
@@ -164,14 +167,14 @@ where
                     // What does not expand needs no more room than it takes records.
                     let mut held = Held::new(output.room().min(HELD_RECORDS_MAX));
                     let mut watched = Watched::new(&mut self.tracker, &mut held, floor);
-                    let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
+                    let polled = self.source.poll(context.now, limit, &mut watched)?;
                     let (passed, due) = (watched.passed, watched.due);
                     self.tail.chain.process_staged(&mut held.into_input(), &mut output, &mut stages, 0);
                     (polled, passed, due)
                 } else {
                     let mut piped = Piped::new(&mut self.tail.chain, &mut output);
                     let mut watched = Watched::new(&mut self.tracker, &mut piped, floor);
-                    let polled = self.source.poll(context.now, pushed_max as usize, &mut watched)?;
+                    let polled = self.source.poll(context.now, limit, &mut watched)?;
                     (polled, watched.passed, watched.due)
                 }
             };

@@ -11,6 +11,9 @@ use thalweg_model::ProcessingTime;
 /// What tokens are given out for at once: Cameo, section 5.4, "e.g., 1 sec".
 const INTERVAL_NS: u64 = 1_000_000_000;
 
+/// A tag so near to the end of an interval counts as of the next, unless tokens are nearer to each other.
+const ROUNDED_NS: f64 = 1_000.0;
+
 /// The tokens of one source.
 pub(crate) struct Tokens {
     /// Between the tags of two tokens.
@@ -23,21 +26,31 @@ pub(crate) struct Tokens {
 impl Tokens {
     /// So many a second, more than none.
     pub(crate) fn new(per_second: f64) -> Self {
-        Tokens { spacing_ns: INTERVAL_NS as f64 / per_second, next_ns: AtomicU64::new(0) }
+        Tokens { spacing_ns: (INTERVAL_NS as f64 / per_second).min(f64::MAX), next_ns: AtomicU64::new(0) }
     }
 
     /// The tag of the next token; none if all of this interval are spent.
     pub(crate) fn tag(&self, now: ProcessingTime) -> Option<ProcessingTime> {
-        let (begin_ns, next_ns) = self.next(now);
-        (next_ns < begin_ns.saturating_add(INTERVAL_NS)).then_some(ProcessingTime::from_nanos(next_ns))
+        let (_, next_ns) = self.next(now);
+        (self.left(now) > 0).then_some(ProcessingTime::from_nanos(next_ns))
     }
 
     /// Spends one for each of so many records. Beyond what there are, they go in without.
     pub(crate) fn spend(&self, now: ProcessingTime, records: u64) {
-        let (begin_ns, next_ns) = self.next(now);
+        let (_, next_ns) = self.next(now);
         // A conversion of what is too large gives the largest.
-        let spent_ns = next_ns.saturating_add((records as f64 * self.spacing_ns) as u64);
-        self.next_ns.store(spent_ns.min(begin_ns.saturating_add(INTERVAL_NS)), Ordering::Relaxed);
+        let spent_ns = (records.min(self.left(now)) as f64 * self.spacing_ns) as u64;
+        self.next_ns.store(next_ns.saturating_add(spent_ns), Ordering::Relaxed);
+    }
+
+    /// Tokens of this interval that are not spent. The next after the last of them comes when it would, so that of one and a
+    /// half tokens a second there are three in two.
+    pub(crate) fn left(&self, now: ProcessingTime) -> u64 {
+        let (begin_ns, next_ns) = self.next(now);
+        let rest_ns = begin_ns.saturating_add(INTERVAL_NS).saturating_sub(next_ns);
+        // Tags are rounded to nanoseconds, and what is rounded adds up over a second.
+        let rounded_ns = ROUNDED_NS.min(self.spacing_ns / 2.0);
+        ((rest_ns as f64 - rounded_ns) / self.spacing_ns).max(0.0).ceil() as u64
     }
 
     /// When this interval began, and the tag of the next token.
@@ -72,6 +85,16 @@ mod tests {
     fn tokens_are_spread_over_their_second() {
         check(20.0, &[(5_000, 1), (5_000, 1), (5_001, 2), (5_900, 1)], "5000 5050 5100 5200");
         check(40.0, &[(5_000, 1), (5_000, 1), (5_001, 2), (5_900, 1)], "5000 5025 5050 5100");
+    }
+
+    #[test]
+    fn parts_of_a_token_are_owed() {
+        check(
+            1.5,
+            &[(5_000, 1), (5_100, 1), (5_200, 1), (6_000, 1), (6_500, 1), (7_000, 1)],
+            "5000 5666 - 6333 - 7000",
+        );
+        check(0.4, &[(5_000, 9), (6_000, 1), (7_400, 1), (7_600, 1), (9_900, 1)], "5000 - 7500 - -");
     }
 
     #[test]

@@ -270,7 +270,7 @@ impl Klink {
             // Where waits end that are not long, from 0 to twice the cycle after they begin to be.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
-                let share = since_ns as f64 / (2 * self.settings.cycle_ns.max(1)) as f64;
+                let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);
                 2 * PLACES + (share.min(1.0) * f64::from(2 * PLACES - 1)) as u32
             }
         }

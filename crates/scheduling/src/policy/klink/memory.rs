@@ -90,7 +90,7 @@ impl Release {
         self.pending += pending;
         self.left = (comes * selectivity).min(MOST);
         self.cost_ns += comes * cost_ns(state);
-        let share = (settings.cycle_ns as f64 / self.cost_ns).min(1.0);
+        let share = (settings.cycle_ns.max(1) as f64 / self.cost_ns).min(1.0);
         let released = (self.pending - self.left) * share;
         if selectivity < 1.0 && self.most < released {
             (self.most, self.place) = (released, place);
