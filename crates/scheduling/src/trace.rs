@@ -11,7 +11,8 @@
 //!
 //! A trace can be [written](Trace::write) to a file and [read](Trace::read) again, see `trace/file.rs`.
 //!
-//! Bound: so many calls as the trace has room for; those after them are counted, and not kept.
+//! Bounds: so many calls as the trace has room for, and [`TRACE_BYTES_MAX`] for what they hold; those after them are counted,
+//! and not kept.
 
 mod file;
 
@@ -26,6 +27,9 @@ use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
+
+/// The most that a trace holds, in bytes: a round keeps the whole snapshot.
+pub const TRACE_BYTES_MAX: usize = 512 << 20;
 
 /// A policy whose calls are recorded. Costs a lock and a copy for each, and of the whole snapshot in each round: for looking
 /// into a run, not for measuring one.
@@ -50,8 +54,31 @@ struct Calls {
     /// Of whom it was asked; empty before anybody records.
     policy: String,
     kept: Vec<Call>,
+    /// What these take.
+    bytes: usize,
     calls_max: usize,
     left_out: u64,
+}
+
+impl Calls {
+    fn with_room(calls_max: usize) -> Self {
+        Calls { policy: String::new(), kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
+    }
+
+    /// Keeps a call if there is room; whether there was.
+    fn keep(&mut self, call: Call) -> bool {
+        let bytes = self.bytes.saturating_add(call.bytes());
+        let has_room = self.has_room() && bytes <= TRACE_BYTES_MAX;
+        if has_room {
+            self.kept.push(call);
+            self.bytes = bytes;
+        }
+        has_room
+    }
+
+    fn has_room(&self) -> bool {
+        self.kept.len() < self.calls_max && self.bytes < TRACE_BYTES_MAX
+    }
 }
 
 /// A call, with its answer.
@@ -61,6 +88,27 @@ enum Call {
     Rank { asked: Asked, rank: Option<Rank> },
     Quantum { asked: Asked, quantum: Quantum },
     Feedback(Completion),
+}
+
+impl Call {
+    /// What it takes in memory.
+    fn bytes(&self) -> usize {
+        let of_snapshot = match self {
+            Call::Prepare(snapshot) => {
+                let Snapshot { operators, queries, streams, downstream, order, .. } = &**snapshot;
+                let readers: usize = downstream.iter().map(|readers| size_of_val(&**readers)).sum();
+                size_of::<Snapshot>()
+                    + size_of_val(&**operators)
+                    + size_of_val(&**queries)
+                    + size_of_val(&**streams)
+                    + size_of_val(&**downstream)
+                    + size_of_val(&**order)
+                    + readers
+            }
+            Call::Rank { .. } | Call::Quantum { .. } | Call::Feedback(_) => 0,
+        };
+        size_of::<Call>() + of_snapshot
+    }
 }
 
 /// What is fresh of a snapshot between two rounds.
@@ -120,8 +168,7 @@ impl std::error::Error for Diverged {}
 impl Trace {
     /// A trace with room for so many calls.
     pub fn new(calls_max: usize) -> Self {
-        let calls = Calls { policy: String::new(), kept: Vec::new(), calls_max, left_out: 0 };
-        Trace(Arc::new(Mutex::new(calls)))
+        Trace(Arc::new(Mutex::new(Calls::with_room(calls_max))))
     }
 
     /// The name of the policy that was asked; empty before anybody records.
@@ -182,9 +229,8 @@ impl Trace {
 
     fn note(&self, call: impl FnOnce() -> Call) {
         let mut calls = self.calls();
-        if calls.kept.len() < calls.calls_max {
-            calls.kept.push(call());
-        } else {
+        // What finds no room is not even made.
+        if !calls.has_room() || !calls.keep(call()) {
             calls.left_out += 1;
         }
     }

@@ -8,7 +8,7 @@
 //! The encoding goes by the order of fields, so a trace is read by the version that wrote it: the number in the first line
 //! changes whenever a field does.
 //!
-//! Bound: an entry has at most [`ENTRY_BYTES_MAX`], which is read before anything is made of it.
+//! Bounds: an entry has at most `ENTRY_BYTES_MAX`, and all together take at most [`TRACE_BYTES_MAX`] in memory.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -16,14 +16,15 @@ use std::io::{self, Read, Write};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::{Call, Calls, Trace};
-use crate::snapshot::{OperatorId, Snapshot};
+use super::{Call, TRACE_BYTES_MAX, Trace};
+use crate::snapshot::OperatorId;
 
 /// What a file begins with.
 const HEAD: &[u8] = b"thalweg trace 1\n";
 
-/// The longest entry: a snapshot of a hundred thousand operators takes a fifth of it.
-const ENTRY_BYTES_MAX: usize = 64 << 20;
+/// The longest entry: a snapshot of ten thousand operators takes a fifth of it. Absent operators, of a byte each, become the
+/// hundredfold in memory.
+const ENTRY_BYTES_MAX: usize = 4 << 20;
 
 /// Numbers of operators lie below this: policies keep a place for each, up to the greatest that they hear of.
 const OPERATORS_MAX: u32 = 1 << 20;
@@ -37,7 +38,7 @@ pub enum TraceError {
     NotATrace,
     /// An entry cannot be read, or is longer than one may be: which, from 0 on, and why.
     Entry(usize, String),
-    /// It has more calls than so many.
+    /// It has more calls than so many, or takes more than [`TRACE_BYTES_MAX`].
     TooLong(usize),
 }
 
@@ -49,7 +50,10 @@ impl fmt::Display for TraceError {
                 write!(f, "this is no trace of calls to a policy, or of another version")
             }
             TraceError::Entry(index, why) => write!(f, "entry {index} of the trace is damaged: {why}"),
-            TraceError::TooLong(calls_max) => write!(f, "the trace has more than {calls_max} calls"),
+            TraceError::TooLong(calls_max) => write!(
+                f,
+                "the trace has more than {calls_max} calls, or takes more than {TRACE_BYTES_MAX} bytes"
+            ),
         }
     }
 }
@@ -100,37 +104,52 @@ impl Trace {
         }
         let mut entries = Entries { index: 0, bytes: Vec::new() };
         let policy = entries.read_one(input)?;
-        let mut kept = Vec::new();
+        let trace = Trace::new(calls_max);
+        let mut calls = trace.calls();
         while let Some(call) = entries.read::<Call>(input)? {
-            if kept.len() == calls_max {
+            call.check().map_err(|why| entries.damaged(why))?;
+            if !calls.keep(call) {
                 return Err(TraceError::TooLong(calls_max));
             }
-            if let Some(operator) = call.operators().find(|operator| operator.0 >= OPERATORS_MAX) {
-                return Err(entries.damaged(format!("there is no operator {}", operator.0)));
-            }
-            kept.push(call);
         }
-        let left_out = entries.read_one(input)?;
-        let trace = Trace::new(calls_max);
-        *trace.calls() = Calls { policy, kept, calls_max, left_out };
+        calls.left_out = entries.read_one(input)?;
+        calls.policy = policy;
+        drop(calls);
         Ok(trace)
     }
 }
 
 impl Call {
-    /// Whom it names.
-    fn operators(&self) -> impl Iterator<Item = OperatorId> {
-        let (alone, several) = match self {
-            Call::Prepare(snapshot) => (None, Some(snapshot)),
-            Call::Rank { asked, .. } | Call::Quantum { asked, .. } => (Some(asked.operator), None),
-            Call::Feedback(done) => (Some(done.operator), None),
+    /// What is wrong with it: policies count on operators of low numbers, in an order in which who writes stands before who
+    /// reads it.
+    fn check(&self) -> Result<(), String> {
+        let snapshot = match self {
+            Call::Prepare(snapshot) => snapshot,
+            Call::Rank { asked, .. } | Call::Quantum { asked, .. } => return check_number(asked.operator),
+            Call::Feedback(done) => return check_number(done.operator),
         };
-        let of = |snapshot: &'_ Snapshot| {
-            let readers = snapshot.downstream.iter().flatten();
-            snapshot.order.iter().chain(readers).copied().collect::<Vec<_>>()
-        };
-        alone.into_iter().chain(several.into_iter().flat_map(move |snapshot| of(snapshot)))
+        let mut places = vec![None; snapshot.operators.len()];
+        for (place, operator) in snapshot.order.iter().enumerate() {
+            let known = places.get_mut(operator.0 as usize);
+            *known.ok_or_else(|| format!("there is no operator {}", operator.0))? = Some(place);
+        }
+        for (writer, readers) in snapshot.downstream.iter().enumerate() {
+            let written = places.get(writer).copied().flatten();
+            // Who has ended has no place any more.
+            let is_behind = |reader: &OperatorId| {
+                let read = places.get(reader.0 as usize).copied().flatten();
+                written.zip(read).is_none_or(|(written, read)| written < read)
+            };
+            if !readers.iter().all(is_behind) {
+                return Err(format!("who reads operator {writer} does not stand behind it"));
+            }
+        }
+        Ok(())
     }
+}
+
+fn check_number(operator: OperatorId) -> Result<(), String> {
+    if operator.0 < OPERATORS_MAX { Ok(()) } else { Err(format!("there is no operator {}", operator.0)) }
 }
 
 /// What an entry is read into or written from, and how many there were.
@@ -229,8 +248,9 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut turned = bytes.clone();
             turned[bit / 8] ^= 1 << (bit % 8);
-            let is_read = read(&turned).is_ok_and(|trace| trace.len() <= 12);
-            assert!(!is_read || bit >= HEAD.len() * 8, "bit {bit} of the head");
+            // What can be read can be replayed, whatever comes of it.
+            let replayed = read(&turned).map(|trace| trace.replay(&mut *by_name("klink").unwrap()));
+            assert!(replayed.is_err() || bit >= HEAD.len() * 8, "bit {bit} of the head");
         }
         let told = |bytes: &[u8]| read(bytes).err().expect("it is damaged").to_string();
         assert_eq!(told(b"PK\x03\x04"), "this is no trace of calls to a policy, or of another version");
@@ -244,6 +264,6 @@ mod tests {
     fn a_trace_that_is_too_long_is_refused() {
         let bytes = written(&recorded("fcfs", 1, 100));
         let error = Trace::read(&mut &bytes[..], 99).err().expect("it has 100 calls");
-        assert_eq!(error.to_string(), "the trace has more than 99 calls");
+        assert_eq!(error.to_string(), "the trace has more than 99 calls, or takes more than 536870912 bytes");
     }
 }
