@@ -287,8 +287,11 @@ impl Executor {
             if self.is_closed() || is_any_ready() { Outlook::Work } else { Outlook::Nothing(self.next_due()) }
         };
         self.run_since_ns[bench.worker].store(NOTHING, Ordering::Relaxed);
-        if self.lingers(clock) {
-            return;
+        if bench.has_run {
+            if self.lingers(clock) {
+                return;
+            }
+            bench.has_run = false;
         }
         let awoken = self.idle.sleep(bench.worker, clock, look);
         if let Awoken::FromSleep { is_covered } = awoken {
@@ -296,7 +299,7 @@ impl Executor {
         }
     }
 
-    /// Looks for work for as long as being woken would take, while another worker runs something, which may leave some: tasks
+    /// After a run, looks for work for as long as being woken would take, while another worker runs something, which may leave some: tasks
     /// that feed each other would have one worker fall asleep between any two blocks. Whether there is some; it is only a
     /// first look, and whoever finds none looks again as he falls asleep.
     ///

@@ -80,7 +80,8 @@ impl Seat {
     /// Wakes the task's thread if it sleeps and the task could run; only behind a fence. Of a thread that sleeps nobody
     /// changes what it has published, so whoever comes last of those that make work and room for it sees both.
     fn wake_to_work(&self, now: ProcessingTime) {
-        let may_run = || self.probe.pending(now) > 0 && self.probe.can_output();
+        // Of a source it says nothing that nothing was due at our instant: its own may be later.
+        let may_run = || (self.probe.is_source() || self.probe.pending(now) > 0) && self.probe.can_output();
         if self.bed.seems_to_have_sleepers() && may_run() {
             self.bed.wake_one();
         }

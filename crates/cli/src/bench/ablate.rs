@@ -31,12 +31,9 @@ pub fn of_engine(ablate: &[Ablate]) -> Ablations {
 
 /// What is wrong with what is switched off.
 pub fn problem(args: &BenchArgs) -> Option<String> {
-    (args.ablate.contains(&Ablate::NoPriority) && args.policy() != streambox::NAME).then(|| {
-        format!(
-            "--ablate no-priority is for --policy streambox: {} has no passes to do without",
-            args.policy()
-        )
-    })
+    let other = args.policy.iter().find(|policy| *policy != streambox::NAME);
+    let policy = other.filter(|_| args.ablate.contains(&Ablate::NoPriority))?;
+    Some(format!("--ablate no-priority is for --policy streambox: {policy} has no passes to do without"))
 }
 
 /// The names of what is switched off, in the order of the table.

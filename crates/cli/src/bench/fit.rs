@@ -6,7 +6,7 @@
 
 use anyhow::Result;
 use clap::parser::ValueSource;
-use clap::{ArgMatches, Args, Command};
+use clap::{ArgMatches, Args, Command, FromArgMatches};
 use thalweg::{Chaining, SlidingWindows, Span, TumblingWindows};
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
@@ -352,7 +352,26 @@ fn sizes(args: &BenchArgs) -> (Span, Span) {
 /// The options of an experiment: two workers and a few seconds for each run, unless told otherwise.
 pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) -> BenchArgs {
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
-    let mut args = args.clone();
+    // What it chooses is as if nobody had said anything.
+    let usual = BenchArgs::augment_args(Command::new("bench")).get_matches_from(["bench", "ysb"]);
+    let usual = BenchArgs::from_arg_matches(&usual).expect("there are defaults");
+    let BenchArgs {
+        target, workers, seconds, warmup, repeat, quick, seed, block_records, memory_budget, ..
+    } = *args;
+    let out = args.out.clone();
+    let mut args = BenchArgs {
+        target,
+        workers,
+        seconds,
+        warmup,
+        repeat,
+        out,
+        quick,
+        seed,
+        block_records,
+        memory_budget,
+        ..usual
+    };
     if !is_given("workers") {
         args.workers = 2;
     }
@@ -419,10 +438,11 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
     let is_given = |id: &&&str| given.value_source(id) == Some(ValueSource::CommandLine);
     let note = |id: &&str| format!("--{} has no effect {why}", id.replace('_', "-"));
     let mut notes: Vec<String> = idle.iter().filter(is_given).map(note).collect();
-    if args.api.loop_kind().is_none() && args.token_rate.is_some() && args.policy() != cameo::token::NAME {
+    let goes_by_tokens = args.policy.iter().any(|policy| policy == cameo::token::NAME);
+    if args.api.loop_kind().is_none() && args.token_rate.is_some() && !goes_by_tokens {
+        let policies = args.policy.join(", ");
         notes.push(format!(
-            "--token-rate has no effect on --policy {}: only cameo_token goes by tokens",
-            args.policy()
+            "--token-rate has no effect on --policy {policies}: only cameo_token goes by tokens"
         ));
     }
     if args.input.is_none() && is_given(&&"nominal_rate") {

@@ -13,6 +13,7 @@ use thalweg_workloads::tenants::Group;
 use super::args::BenchArgs;
 use super::drive::{Until, drive};
 use super::experiment::Target;
+use super::fit;
 use super::ipq::revenue;
 use super::load;
 use super::offered::Offered;
@@ -99,7 +100,11 @@ pub fn with_rate(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Benc
     let (capacity, rate) = (show::rate(capacity_per_s), show::rate(rate_per_s as f64));
     console::note(&format!("bulk alone takes {capacity}; {times} times as much is {rate}"));
     let args = BenchArgs { aggressor: Some(Aggressor::PerSecond(rate_per_s)), ..args.clone() };
-    problem(&args).map_or(Ok(args), |problem| Err(WrongOption(problem).into()))
+    if let Some(problem) = problem(&args) {
+        return Err(WrongOption(problem).into());
+    }
+    fit::check(&args)?;
+    Ok(args)
 }
 
 /// Records per second that the bulk group takes if it is alone and its generator drained.

@@ -54,6 +54,8 @@ pub(crate) struct Bench {
     /// The place of the task that it ran last.
     last: usize,
     pub(super) left: Left,
+    /// Whether it has run anything since it slept.
+    pub(super) has_run: bool,
 }
 
 /// How long a worker has had more to do than it could take while another slept, since it last slept itself.
@@ -85,6 +87,7 @@ impl Bench {
             leaves_nobody_to_look: false,
             last: 0,
             left: Left::default(),
+            has_run: false,
         }
     }
 }
@@ -404,7 +407,7 @@ impl Turn<'_> {
         body.note_state(TaskState::Running, self.now);
         self.settle(body.operator);
         if let Some(bench) = &mut self.bench {
-            bench.last = body.operator.0 as usize;
+            (bench.last, bench.has_run) = (body.operator.0 as usize, true);
             body.probe.note_home(bench.worker);
             self.executor.run_since_ns[bench.worker].store(self.now.as_nanos(), Ordering::Relaxed);
         }
