@@ -24,10 +24,10 @@ fn core_room_may_use_what_is_on_its_list() {
 #[test]
 fn core_room_may_use_nothing_else() {
     check(
-        "thalweg-scheduling",
+        "thalweg-operators",
         DependencyKind::Normal,
         ("serde", None),
-        &["Cargo.toml:3: serde is not on the list of thalweg-scheduling"],
+        &["Cargo.toml:3: serde is not on the list of thalweg-operators"],
     );
     check("thalweg-model", DependencyKind::Build, ("cc", None), &["Cargo.toml:1: cc is not on the list"]);
 }
