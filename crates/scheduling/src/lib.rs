@@ -23,12 +23,14 @@
 //! 10. Baselines of the papers: [`policy::min_cost`] (Aurora's MC), [`policy::highest_rate`] (HR), [`policy::chain`],
 //!     [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis), [`policy::orleans`] and `fifo` (in Cameo). Some
 //!     starve operators by definition; [`policy::ageing`] bounds it.
-//! 11. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: what ran, where and when.
+//! 11. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: what ran, where and when; [`observed`]: what both
+//!     are told by.
 //!
 //! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
 //! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
 #![forbid(unsafe_code)]
 
+pub mod observed;
 pub mod policy;
 pub mod rank;
 pub mod run_log;

@@ -12,9 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use thalweg_model::ProcessingTime;
 
-use crate::policy::{Policy, Refresh, Scale};
-use crate::rank::{Quantum, Rank};
-use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+use crate::observed::{Observe, Observed};
+use crate::policy::Policy;
+use crate::snapshot::Completion;
 
 /// What ran. Clones are handles of one log.
 #[derive(Clone, Debug)]
@@ -75,62 +75,18 @@ impl RunLog {
 }
 
 /// A policy whose runs are logged.
-pub struct Logged {
-    policy: Box<dyn Policy>,
-    log: RunLog,
-}
+pub type Logged = Observed<RunLog>;
 
 impl Logged {
     /// Logs the runs under `policy` in `log`.
     pub fn new(policy: Box<dyn Policy>, log: &RunLog) -> Self {
-        Logged { policy, log: log.clone() }
+        Observed { policy, observer: log.clone() }
     }
 }
 
-impl Policy for Logged {
-    fn name(&self) -> &'static str {
-        self.policy.name()
-    }
-
-    fn reads(&self) -> Fields {
-        self.policy.reads()
-    }
-
-    fn refresh(&self) -> Refresh {
-        self.policy.refresh()
-    }
-
-    fn scale(&self) -> Scale {
-        self.policy.scale()
-    }
-
-    fn conserves_work(&self) -> bool {
-        self.policy.conserves_work()
-    }
-
-    fn keeps_home(&self) -> bool {
-        self.policy.keeps_home()
-    }
-
-    fn is_relieving_memory(&self) -> bool {
-        self.policy.is_relieving_memory()
-    }
-
-    fn prepare(&mut self, snapshot: &Snapshot) {
-        self.policy.prepare(snapshot);
-    }
-
-    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
-        self.policy.rank(snapshot, operator)
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
-        self.policy.quantum(snapshot, operator)
-    }
-
-    fn feedback(&mut self, done: &Completion) {
-        self.log.note(done);
-        self.policy.feedback(done);
+impl Observe for RunLog {
+    fn ended(&self, done: &Completion) {
+        self.note(done);
     }
 }
 
@@ -138,7 +94,7 @@ impl Policy for Logged {
 mod tests {
     use super::*;
     use crate::policy::fcfs::Fcfs;
-    use crate::snapshot::QueryId;
+    use crate::snapshot::{OperatorId, QueryId};
     use crate::test_bed::run_of;
 
     fn told(log: &RunLog, started_ns: &[u64]) -> Vec<u64> {

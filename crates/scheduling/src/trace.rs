@@ -22,9 +22,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
-use crate::policy::{Policy, Refresh, Scale};
+use crate::observed::{Observe, Observed};
+use crate::policy::Policy;
 use crate::rank::{Quantum, Rank};
-use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
+use crate::snapshot::{Completion, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
 
@@ -33,16 +34,13 @@ pub const TRACE_BYTES_MAX: usize = 512 << 20;
 
 /// A policy whose calls are recorded. Costs a lock and a copy for each, and of the whole snapshot in each round: for looking
 /// into a run, not for measuring one.
-pub struct Traced {
-    policy: Box<dyn Policy>,
-    trace: Trace,
-}
+pub type Traced = Observed<Trace>;
 
 impl Traced {
     /// Records the calls to `policy` in `trace`.
     pub fn new(policy: Box<dyn Policy>, trace: &Trace) -> Self {
         policy.name().clone_into(&mut trace.calls().policy);
-        Traced { policy, trace: trace.clone() }
+        Observed { policy, observer: trace.clone() }
     }
 }
 
@@ -240,55 +238,21 @@ impl Trace {
     }
 }
 
-impl Policy for Traced {
-    fn name(&self) -> &'static str {
-        self.policy.name()
+impl Observe for Trace {
+    fn prepared(&self, snapshot: &Snapshot) {
+        self.note(|| Call::Prepare(Box::new(snapshot.clone())));
     }
 
-    fn reads(&self) -> Fields {
-        self.policy.reads()
+    fn ranked(&self, snapshot: &Snapshot, operator: OperatorId, rank: Option<Rank>) {
+        self.note(|| Call::Rank { asked: Asked::of(snapshot, operator), rank });
     }
 
-    fn refresh(&self) -> Refresh {
-        self.policy.refresh()
+    fn given(&self, snapshot: &Snapshot, operator: OperatorId, quantum: Quantum) {
+        self.note(|| Call::Quantum { asked: Asked::of(snapshot, operator), quantum });
     }
 
-    fn scale(&self) -> Scale {
-        self.policy.scale()
-    }
-
-    fn conserves_work(&self) -> bool {
-        self.policy.conserves_work()
-    }
-
-    fn keeps_home(&self) -> bool {
-        self.policy.keeps_home()
-    }
-
-    fn is_relieving_memory(&self) -> bool {
-        self.policy.is_relieving_memory()
-    }
-
-    fn prepare(&mut self, snapshot: &Snapshot) {
-        self.trace.note(|| Call::Prepare(Box::new(snapshot.clone())));
-        self.policy.prepare(snapshot);
-    }
-
-    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
-        let rank = self.policy.rank(snapshot, operator);
-        self.trace.note(|| Call::Rank { asked: Asked::of(snapshot, operator), rank });
-        rank
-    }
-
-    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
-        let quantum = self.policy.quantum(snapshot, operator);
-        self.trace.note(|| Call::Quantum { asked: Asked::of(snapshot, operator), quantum });
-        quantum
-    }
-
-    fn feedback(&mut self, done: &Completion) {
-        self.trace.note(|| Call::Feedback(*done));
-        self.policy.feedback(done);
+    fn ended(&self, done: &Completion) {
+        self.note(|| Call::Feedback(*done));
     }
 }
 

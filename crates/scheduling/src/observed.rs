@@ -1,0 +1,79 @@
+//! A policy that somebody looks on at: the one wrapper behind [`Traced`](crate::Traced) and [`Logged`](crate::Logged). Whoever looks
+//! on sees calls and answers, and changes neither.
+
+use crate::policy::{Policy, Refresh, Scale};
+use crate::rank::{Quantum, Rank};
+use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
+
+/// Who sees calls to a policy; of those that it does not name it sees nothing.
+pub trait Observe: Send {
+    /// A round begins.
+    fn prepared(&self, _snapshot: &Snapshot) {}
+
+    /// An operator was ranked.
+    fn ranked(&self, _snapshot: &Snapshot, _operator: OperatorId, _rank: Option<Rank>) {}
+
+    /// An operator was given a quantum.
+    fn given(&self, _snapshot: &Snapshot, _operator: OperatorId, _quantum: Quantum) {}
+
+    /// A run has ended.
+    fn ended(&self, _done: &Completion) {}
+}
+
+/// A policy, and who looks on.
+pub struct Observed<O> {
+    pub(crate) policy: Box<dyn Policy>,
+    pub(crate) observer: O,
+}
+
+impl<O: Observe> Policy for Observed<O> {
+    fn name(&self) -> &'static str {
+        self.policy.name()
+    }
+
+    fn reads(&self) -> Fields {
+        self.policy.reads()
+    }
+
+    fn refresh(&self) -> Refresh {
+        self.policy.refresh()
+    }
+
+    fn scale(&self) -> Scale {
+        self.policy.scale()
+    }
+
+    fn conserves_work(&self) -> bool {
+        self.policy.conserves_work()
+    }
+
+    fn keeps_home(&self) -> bool {
+        self.policy.keeps_home()
+    }
+
+    fn is_relieving_memory(&self) -> bool {
+        self.policy.is_relieving_memory()
+    }
+
+    fn prepare(&mut self, snapshot: &Snapshot) {
+        self.observer.prepared(snapshot);
+        self.policy.prepare(snapshot);
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let rank = self.policy.rank(snapshot, operator);
+        self.observer.ranked(snapshot, operator, rank);
+        rank
+    }
+
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        let quantum = self.policy.quantum(snapshot, operator);
+        self.observer.given(snapshot, operator, quantum);
+        quantum
+    }
+
+    fn feedback(&mut self, done: &Completion) {
+        self.observer.ended(done);
+        self.policy.feedback(done);
+    }
+}
