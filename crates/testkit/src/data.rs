@@ -41,6 +41,6 @@ pub fn unzipped_text(path: &Path) -> String {
 }
 
 fn folder() -> PathBuf {
-    let beside_workspace = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let beside_workspace = || PathBuf::from("../../../shared/data");
     std::env::var_os("THALWEG_DATA").map_or_else(beside_workspace, PathBuf::from)
 }

@@ -6,14 +6,14 @@
 use std::collections::BTreeSet;
 use std::env;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Lines of an example behind its head.
 const CODE_LINES_MAX: usize = 79;
 
 fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")
+    PathBuf::from("examples")
 }
 
 /// The names of the files with this ending.

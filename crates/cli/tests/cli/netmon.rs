@@ -1,6 +1,6 @@
 //! `thalweg bench netmon` from end to end: recorded probes and what is none, generated ones, and the loops.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -126,7 +126,7 @@ fn generated_probes_give_the_reference_s_results() {
 /// Counted once with another program: 40 slices, each with nearly each of 9,702 pairs, all but three of which occur.
 #[test]
 fn recorded_latencies_give_the_reference_s_results() {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let beside = || PathBuf::from("../../../shared/data");
     let data = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from);
     let Ok(file) = data.join("netlatency/seattle_rtt_slices_1-40.csv.gz").canonicalize() else {
         assert!(std::env::var_os("CI").is_none(), "{} is missing", data.display());

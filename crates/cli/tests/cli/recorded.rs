@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use flate2::read::MultiGzDecoder;
 use serde_json::Value;
@@ -15,7 +15,7 @@ const SLICE: &str = "lrb/lrb_walmartgen_A_dir1_seg68-82";
 
 /// Puts the file at `path` into the folder as `name`; false if it is not there.
 pub fn link(folder: &Folder, path: &str, name: &str) -> bool {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
+    let beside = || PathBuf::from("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
     if let Ok(file) = file.canonicalize() {
         std::os::unix::fs::symlink(file, folder.path(name)).unwrap();

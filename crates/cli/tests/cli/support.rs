@@ -87,7 +87,7 @@ impl Ran {
 /// Compares `text` with the golden file `name`, or writes it anew if `UPDATE_GOLDEN` is set.
 #[track_caller]
 pub fn assert_golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cli/golden").join(name);
+    let path = Path::new("tests/cli/golden").join(name);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         fs::write(&path, text).unwrap();
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 /// The text of the file at `path` in `THALWEG_DATA`, or in `shared/data` beside the checkout.
 pub fn recorded(path: &str) -> Option<String> {
-    let beside = || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data"));
+    let beside = || PathBuf::from("../../../shared/data");
     let file = std::env::var_os("THALWEG_DATA").map_or_else(beside, PathBuf::from).join(path);
     let Ok(packed) = std::fs::read(&file) else {
         assert!(std::env::var_os("CI").is_none(), "{} cannot be read; set THALWEG_DATA", file.display());

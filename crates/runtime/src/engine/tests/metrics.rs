@@ -110,7 +110,7 @@ fn the_text_of_a_finished_query() {
     metrics.process = Default::default();
     let text = metrics.prometheus();
     crate::metrics::prometheus::tests::parse(&text).unwrap();
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/src/engine/tests/finished.prom");
+    let path = "src/engine/tests/finished.prom";
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::write(path, &text).unwrap();
     }
