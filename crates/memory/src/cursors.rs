@@ -223,6 +223,15 @@ impl Cursors {
         self.chunks() * self.chunk_bytes
     }
 
+    /// Bytes of these chunks in which nothing unread lies, record by record: a snapshot.
+    pub fn empty_bytes(&self) -> u64 {
+        let written = self.written();
+        let unread = written - self.read_min(written, Ordering::Relaxed);
+        let capacity = self.writer.capacity_records.load(Ordering::Relaxed).max(1);
+        let empty = capacity.saturating_sub(unread);
+        (u128::from(self.chunk_bytes()) * u128::from(empty) / u128::from(capacity)) as u64
+    }
+
     /// What was said of the oldest unread record of reader `index` when it came in, to within the span of one block. Of no
     /// meaning while nothing is pending.
     pub fn head_stamp(&self, index: usize) -> Stamp {

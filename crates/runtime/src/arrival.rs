@@ -1,7 +1,8 @@
 //! What is said of records when a step puts them out: when that was, and the context that they inherit.
 //!
-//! A step is what Cameo calls the processing of a message: all that it puts out has one context, that of the first record which
-//! it found waiting. So a context is right to within one step and one block, and the oldest of what it stands for counts.
+//! A step is what Cameo calls the processing of a message: what it makes of records has one context, that of the first record
+//! which it found waiting, and what it makes of a watermark has that of the watermark. So a context is right to within one
+//! step and one block, and the oldest of what it stands for counts.
 
 use thalweg_memory::Stamp;
 use thalweg_model::ProcessingTime;

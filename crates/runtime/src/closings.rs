@@ -12,6 +12,9 @@
 //! instants are one closing. Sources that are silent or over hold nothing back, and the end of a stream closes nothing here:
 //! nobody waits for that.
 //!
+//! **Result latency** is how long it takes from that instant itself, by the records' own stamps (Klink, SIGMOD 2021, section
+//! 6.1.2, "output latency"). It means something where records are stamped by the engine's clock.
+//!
 //! Where any instant may be one, as with timers, nobody knows which watermarks close something: one is taken a millisecond of
 //! processing time and source. Where none is, as without windows, there is no output delay.
 //!
@@ -124,12 +127,13 @@ impl Closings {
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
     }
 
-    /// Calls `each` with the delay of each closing that is delivered `now`, when all sinks have `seen` that watermark.
+    /// Calls `each` with the delay of each closing that is delivered `now`, when all sinks have `seen` that watermark; and with
+    /// how long ago that was which it closes, if it is known what that is, and both times are of one age.
     pub(crate) fn deliver(
         &self,
         seen: impl FnOnce() -> Option<EventTime>,
         now: ProcessingTime,
-        mut each: impl FnMut(u64),
+        mut each: impl FnMut(u64, Option<u64>),
     ) {
         let mut state = self.state.lock();
         // Under the lock: of two sinks that come to it at once, the second sees what the first has seen.
@@ -138,7 +142,9 @@ impl Closings {
             && instant <= seen
         {
             state.waiting.pop_front();
-            each(now.nanos_since(taken_in));
+            let end_ns = instant.as_micros().checked_mul(1_000).and_then(|ns| u64::try_from(ns).ok());
+            let since_end_ns = end_ns.and_then(|end_ns| now.as_nanos().checked_sub(end_ns));
+            each(now.nanos_since(taken_in), since_end_ns.filter(|_| !self.is_everywhere));
         }
         self.note_first(&state);
     }

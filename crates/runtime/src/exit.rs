@@ -186,6 +186,8 @@ pub(crate) struct Delivered {
     pub(crate) latencies: Delays,
     /// From the ingestion of a watermark that closes something to its arrival at all sinks.
     pub(crate) output_delays: Delays,
+    /// From the instant itself that such a watermark closes, by the stamps of records.
+    pub(crate) result_latencies: Delays,
     pub(crate) closings: Closings,
     /// Whether something closes before the end of the stream.
     has_closings: bool,
@@ -256,6 +258,7 @@ impl Delivered {
             results: AtomicU64::new(0),
             latencies: Delays::new(latency_target_ns),
             output_delays: Delays::new(latency_target_ns),
+            result_latencies: Delays::new(None),
             has_closings: horizon != Horizon::NONE,
             closings: Closings::new(horizon),
             watermarks: Mutex::new(Vec::new()),
@@ -281,7 +284,10 @@ impl Delivered {
     /// A sink has seen a watermark.
     fn note_watermark(&self, watermark: EventTime, clock: &dyn Clock) {
         if self.closings.may_deliver(watermark) {
-            let note = |delay_ns| self.output_delays.note(delay_ns);
+            let note = |delay_ns, since_end_ns: Option<u64>| {
+                self.output_delays.note(delay_ns);
+                since_end_ns.into_iter().for_each(|latency_ns| self.result_latencies.note(latency_ns));
+            };
             self.closings.deliver(|| self.watermark(), clock.now(), note);
         }
     }

@@ -163,6 +163,10 @@ pub struct QueryReport {
     pub output_delay: Option<LatencySummary>,
     /// The same, to be merged with others.
     pub output_delays: Latencies,
+    /// Result latencies: from the end of what such a watermark closes, by the stamps of records, until all sinks have seen it;
+    /// since they were last [taken](QueryHandle::take_result_latencies). They mean something where records are stamped by
+    /// the engine's clock, and are at most an hour.
+    pub result_latencies: Latencies,
 }
 
 impl QueryReport {
@@ -396,6 +400,7 @@ impl QueryShared {
             latencies,
             output_delay: output_delays.summary(),
             output_delays,
+            result_latencies: self.delivered.result_latencies.take(),
         }
     }
 }
@@ -497,6 +502,11 @@ impl QueryHandle {
     /// Takes out the output delays in the same way.
     pub fn take_output_delays(&self) -> Latencies {
         self.shared.delivered.output_delays.take()
+    }
+
+    /// Takes out the result latencies in the same way.
+    pub fn take_result_latencies(&self) -> Latencies {
+        self.shared.delivered.result_latencies.take()
     }
 
     /// What each task, operator and edge of it has done, up to now or to its end. The difference of two such figures

@@ -348,7 +348,12 @@ impl Ranker {
             }
         }
         self.renew_order();
-        self.snapshot.memory_used_bytes = memory.used_bytes;
+        let empty_bytes: u64 = if self.reads.contain(Fields::MEMORY) {
+            self.views.iter().flatten().map(|view| view.probe.empty_bytes()).sum()
+        } else {
+            0
+        };
+        self.snapshot.memory_used_bytes = memory.used_bytes.saturating_sub(empty_bytes);
         self.snapshot.memory_limit_bytes = memory.limit_bytes;
         self.snapshot.now = now;
         self.snapshot.round_end = now.plus_nanos(ROUND_NS);

@@ -32,11 +32,12 @@ use thalweg_scheduling::{Context, EpochWork};
 
 pub(crate) use self::inlet::{FirstSeen, Inlet, Outlet, Position};
 pub(crate) use self::tokens::Tokens;
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, context_of};
 use crate::lender::StateLender;
 use crate::meter::Meter;
 
 /// What a task needs of the world for one step.
+#[derive(Clone, Copy)]
 pub(crate) struct StepContext<'a> {
     pub(crate) clock: &'a dyn Clock,
     /// When the step began.
@@ -329,6 +330,11 @@ impl Probe {
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
     }
 
+    /// Bytes of the edges that it writes in which nothing lies that is to be read.
+    pub(crate) fn empty_bytes(&self) -> u64 {
+        self.outputs.iter().filter_map(Outlet::edge).map(|edge| edge.empty_bytes()).sum()
+    }
+
     /// Whether it is a source that makes records whenever it is polled.
     pub(crate) fn is_on_demand(&self) -> bool {
         self.is_source() && self.due() == ProcessingTime::ZERO
@@ -410,6 +416,15 @@ impl Probe {
         }
         let heads = self.inputs.iter().filter_map(|inlet| inlet.head(now));
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
+    }
+
+    /// The context of the mark that was just taken off this port: that of what waits behind it, to within a block, or of the
+    /// last mark if nothing does. `of_step` where no edge is read.
+    pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
+        self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
+            let is_last = edge.pending(reader) == 0;
+            context_of(if is_last { edge.mark_stamp() } else { edge.head_stamp(reader) })
+        })
     }
 
     /// What is said of what a step puts out that begins now.

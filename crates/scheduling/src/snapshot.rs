@@ -240,7 +240,9 @@ pub struct Snapshot {
     pub queries: Vec<Option<QueryState>>,
     /// Every stream of a query that lives, in no order.
     pub streams: Vec<StreamState>,
-    /// Bytes that are reserved of [`memory_limit_bytes`](Self::memory_limit_bytes), but for what lies ready to be used again.
+    /// Bytes that are taken of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved, but for what lies ready to be used
+    /// again, and for the parts of edges in which nothing waits. Edges have room of their own from the start, which no policy
+    /// can free.
     pub memory_used_bytes: u64,
     /// Bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
@@ -272,7 +274,7 @@ impl Snapshot {
 
 /// The groups of snapshot fields that a policy reads; only those are gathered. A set, joined with `|`.
 ///
-/// Instants, counts of workers, records per block and bytes of memory are always there, and so are what was set for a query
+/// Instants, counts of workers, records per block and the limit of memory are always there, and so are what was set for a query
 /// and what an executor needs itself of an operator: its query, what kind it is, whether it runs, `pending` and
 /// `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -297,6 +299,8 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
+    /// [`Snapshot::memory_used_bytes`].
+    pub const MEMORY: Fields = Fields(256);
 
     /// Whether all of `other` are in here.
     pub const fn contain(self, other: Fields) -> bool {

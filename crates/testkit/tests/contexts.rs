@@ -8,16 +8,19 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use thalweg::{
-    Aims, Chaining, Count, Engine, EventTime, Query, Step, Stepped, TumblingWindows, VirtualClock,
+    Aims, Chaining, Count, Engine, EngineBuilder, EventTime, Query, Step, Stepped, TumblingWindows,
+    VirtualClock,
 };
 use thalweg_connectors::Discard;
 use thalweg_model::{
     Clock, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, Span, StateError,
     StateReader, StateWriter, WatermarkStrategy,
 };
+use thalweg_runtime::limits::EdgeLimits;
 use thalweg_scheduling::policy::fcfs::Fcfs;
 use thalweg_scheduling::{
-    Completion, Fields, OperatorId, OperatorState, Policy, QueryState, Rank, Scale, Snapshot, StreamState,
+    Completion, Fields, OperatorId, OperatorState, Policy, Quantum, QueryState, Rank, Scale, Snapshot,
+    StreamState,
 };
 
 const SPACING_MS: u64 = 10;
@@ -90,9 +93,10 @@ struct Shown {
     runs: Vec<Completion>,
 }
 
-/// First come, first served, and writes down what it is shown.
+/// First come, first served, and writes down what it is shown. One operator may have to wait until an instant.
 struct Spy {
     fcfs: Fcfs,
+    held: Option<(OperatorId, ProcessingTime)>,
     shown: Arc<Mutex<Shown>>,
 }
 
@@ -109,6 +113,10 @@ impl Policy for Spy {
         self.fcfs.scale()
     }
 
+    fn conserves_work(&self) -> bool {
+        self.held.is_none()
+    }
+
     fn prepare(&mut self, snapshot: &Snapshot) {
         let mut shown = self.shown.lock().unwrap();
         shown.streams.extend(snapshot.streams.iter().map(|stream| (snapshot.now, *stream)));
@@ -122,7 +130,16 @@ impl Policy for Spy {
         if let Some(state) = snapshot.operator(operator).filter(|state| state.can_run()) {
             self.shown.lock().unwrap().ranked.push((snapshot.now, operator, *state));
         }
-        self.fcfs.rank(snapshot, operator)
+        let is_held = self.held.is_some_and(|(held, until)| held == operator && snapshot.now < until);
+        if is_held { None } else { self.fcfs.rank(snapshot, operator) }
+    }
+
+    /// All there is, where one has waited.
+    fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
+        match self.held {
+            Some(_) => Quantum { records: 1_000 },
+            None => self.fcfs.quantum(snapshot, operator),
+        }
     }
 
     fn feedback(&mut self, done: &Completion) {
@@ -132,11 +149,21 @@ impl Policy for Spy {
 
 /// Runs the query to its end, a millisecond for each step; what its policy was shown.
 fn shown(records: u64, aims: Aims) -> Shown {
+    shown_of(records, aims, Engine::builder(), None)
+}
+
+/// The same by an engine of another make.
+fn shown_of(
+    records: u64,
+    aims: Aims,
+    builder: EngineBuilder,
+    held: Option<(OperatorId, ProcessingTime)>,
+) -> Shown {
     let clock = Arc::new(VirtualClock::starting_at(ms(0)));
     let shown = Arc::new(Mutex::new(Shown::default()));
-    let spy = Spy { fcfs: Fcfs::default(), shown: Arc::clone(&shown) };
+    let spy = Spy { fcfs: Fcfs::default(), held, shown: Arc::clone(&shown) };
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
-    let builder = Engine::builder().workers(1).clock(engine_clock).policy(Box::new(spy));
+    let builder = builder.workers(1).clock(engine_clock).policy(Box::new(spy));
     let Stepped { engine, mut workers, growth } = builder.build_stepped().unwrap();
     let query = Query::new("dripping");
     let windows = TumblingWindows::new(Span::from_millis(WINDOW_MS)).unwrap();
@@ -170,6 +197,7 @@ fn shown(records: u64, aims: Aims) -> Shown {
 
 const MAP: OperatorId = OperatorId(1);
 const WINDOWS: OperatorId = OperatorId(2);
+const SINK: OperatorId = OperatorId(3);
 
 /// A record is observed when its source makes it; the map hands that on, although its own step begins later.
 #[test]
@@ -196,6 +224,19 @@ fn records_keep_when_they_were_observed() {
         *ranked == WINDOWS && ms_of(state.head.observed) < ms_of(state.oldest_pending)
     });
     assert!(behind.count() >= 30, "what windows read was handed over later than it was observed");
+}
+
+/// Cameo, Algorithm 1, line 16: a result inherits from the watermark that completes its window, here to within a block of two,
+/// although the step that fires three windows at once began with the first record of all.
+#[test]
+fn results_of_windows_have_the_context_of_their_watermark() {
+    let edges = EdgeLimits { block_records: 2, marks_max: 128, ..EdgeLimits::default() };
+    let builder = Engine::builder().edges(edges);
+    let shown = shown_of(30, Aims::default(), builder, Some((WINDOWS, ms(350))));
+    let first = shown.ranked.iter().find(|(_, ranked, _)| *ranked == SINK).expect("there are results");
+    assert!(ms_of(first.0) >= 350, "windows were held");
+    let observed = ms_of(first.2.head.observed);
+    assert!((80..=102).contains(&observed), "the first window is over at 100: {observed}");
 }
 
 /// The windows' next end behind the last watermark; the map puts out at once.

@@ -151,7 +151,7 @@ pub struct BenchArgs {
     #[arg(long, value_name = "STEPS", allow_hyphen_values = true, value_parser = options::share_steps)]
     pub selectivity_steps: Option<Steps<ShareStep>>,
     /// Deploy each query at a random time within this span, such as 20s, instead of all at once. --warmup and --seconds count
-    /// from the last on.
+    /// from the last on. At a --rate the windows of ysb begin with their query, so that they end at different times.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub deploy_within: Span,

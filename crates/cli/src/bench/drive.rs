@@ -49,6 +49,8 @@ pub struct Measured {
     pub latency: Option<LatencySummary>,
     /// From when a watermark that closes something was taken in until the sinks have seen it.
     pub output_delay: Option<LatencySummary>,
+    /// From the end of what it closes, by the stamps of records.
+    pub result_latency: Option<LatencySummary>,
     /// The share of results that were out within their query's latency target: of what watermarks have closed if there is
     /// any, else of markers.
     pub deadlines_met: Option<f64>,
@@ -160,6 +162,7 @@ pub fn drive(
         events: reports.iter().map(|report| report.events_in).collect(),
         latencies: reports.iter_mut().map(|report| take(&mut report.latencies)).collect(),
         output_delays: reports.iter_mut().map(|report| take(&mut report.output_delays)).collect(),
+        result_latencies: reports.iter_mut().map(|report| take(&mut report.result_latencies)).collect(),
         ..Moment::now(&[])
     });
 
@@ -244,6 +247,7 @@ struct Moment {
     /// Of each query, since the moment before this one.
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
+    result_latencies: Vec<Latencies>,
 }
 
 impl Moment {
@@ -251,8 +255,10 @@ impl Moment {
         // Latencies first: what is left of them is nothing, of which a summary is made in no time.
         let latencies = queries.iter().map(QueryHandle::take_latencies).collect();
         let output_delays = queries.iter().map(QueryHandle::take_output_delays).collect();
+        let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
-        Moment { at: Instant::now(), cpu_s: system::cpu_seconds(), events, latencies, output_delays }
+        let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
+        Moment { at, cpu_s, events, latencies, output_delays, result_latencies }
     }
 }
 
@@ -289,6 +295,7 @@ impl Measured {
             cpu_s: to.cpu_s - from.cpu_s,
             latency: merged(|moment| &moment.latencies),
             output_delay: merged(|moment| &moment.output_delays),
+            result_latency: merged(|moment| &moment.result_latencies),
             deadlines_met: deadlines_met(&moments[1..], &targets),
             markers_in_time: share(
                 targets.iter().map(|(query, target)| {

@@ -34,6 +34,9 @@ pub struct Offered {
     start_us: i64,
     /// How long after the first of all queries its own is deployed.
     after: Duration,
+    /// Where its windows begin, of queries that are deployed one after the other and whose records come at a rate: when it is
+    /// deployed, to a whole millisecond, so that not all end at once.
+    windows_from: Span,
 }
 
 impl Offered {
@@ -54,7 +57,10 @@ impl Offered {
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
                 let pace = Pace::Rate { rate_per_s: query.rate_per_s, start };
-                Offered { after: *after, ..Offered::at(args, pace, load) }
+                let is_deployed_alone = args.deploy_within > Span::ZERO;
+                let windows_from = if is_deployed_alone { (start_us / 1_000).cast_signed() } else { 0 };
+                let windows_from = Span::from_millis(windows_from);
+                Offered { after: *after, windows_from, ..Offered::at(args, pace, load) }
             }
             _ => {
                 let nominal_rate_per_s = args.nominal_rate_per_s() / streams;
@@ -92,6 +98,7 @@ impl Offered {
             rate_per_s,
             start_us: sent_us - held_up.as_micros(),
             after: Duration::ZERO,
+            windows_from: Span::ZERO,
         }
     }
 
@@ -207,6 +214,11 @@ impl Offered {
     /// When the generator's first record happened, or would have if it came late.
     pub fn start(&self) -> EventTime {
         EventTime::from_micros(self.start_us)
+    }
+
+    /// Where its windows begin, if they may begin anywhere: a whole number of milliseconds from the epoch on.
+    pub fn windows_from(&self) -> Span {
+        self.windows_from
     }
 
     /// Records per second of event time, and the event time of the record at an index at which [`whole`](Self::whole)

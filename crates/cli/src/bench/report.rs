@@ -48,6 +48,8 @@ pub struct Figures {
     pub output_delay_us: Option<Latency>,
     /// Within which the mean output delay was to be, if the rate was found by that.
     pub target_delay_us: Option<i64>,
+    /// From the end of what such a watermark closes, by the stamps of records; `null` if records came as fast as they were taken,
+    /// for then stamps have nothing to do with the clock.
     pub result_latency_us: Option<Latency>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -207,6 +209,7 @@ impl Figures {
             seconds: measured.seconds,
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
+            result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
             deadlines_met: measured.deadlines_met,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,

@@ -59,8 +59,8 @@ pub fn part(
 ) -> Result<Part> {
     let cache = reserve_cache(engine, &**generator)?;
     let plan_one = |(name, offered): (&String, &Offered)| match phased(args, generator, offered) {
-        None => plan(args, name, offered.splits(args, generator)?),
-        Some(phased) => plan(args, name, offered.splits(args, &phased)?),
+        None => plan(args, name, offered, offered.splits(args, generator)?),
+        Some(phased) => plan(args, name, offered, offered.splits(args, &phased)?),
     };
     let names = args.query_names();
     let planned: Result<Vec<_>> = names.iter().zip(&offered).map(plan_one).collect();
@@ -91,8 +91,12 @@ fn checker(
                 None => input(&*generator, index, event_time),
                 Some(phased) => input(&**phased, index, event_time),
             });
+            // The reference has windows from the epoch on.
+            let from_us = offered.windows_from().as_micros();
+            let others =
+                others.map(|event| YsbInput { event_time_us: event.event_time_us - from_us, ..event });
             counts.add(ysb_counts(others, windows));
-            difference(&counts.rows(), &kept[index].take())
+            difference(&counts.rows(from_us / 1_000), &kept[index].take())
         }))
     })
 }
@@ -108,6 +112,7 @@ fn phased(args: &BenchArgs, generator: &Arc<YsbGenerator>, offered: &Offered) ->
 fn plan<S>(
     args: &BenchArgs,
     name: &str,
+    offered: &Offered,
     splits: impl IntoIterator<Item = S>,
 ) -> Result<(Graph, Kept<YsbCount>)>
 where
@@ -116,7 +121,8 @@ where
     let file = args.results_file(&format!("{name}.csv"))?;
     let (sink, kept) = Rows::new(|record| row_of(&record.value), file, write_row)?;
     let query = Query::new(name);
-    query::views_per_campaign(&query, splits, args.strategy(), fit::windows(args), sink);
+    let windows = fit::windows(args).with_offset(offered.windows_from());
+    query::views_per_campaign(&query, splits, args.strategy(), windows, sink);
     Ok((args.plan(query)?, kept))
 }
 
@@ -143,6 +149,8 @@ fn add_whole(
     let ends = parts[1..].iter().map(|part| part.0).chain([total]);
     for (&(first, view_share), end) in parts.iter().zip(ends.collect::<Vec<_>>()) {
         let period = period_from(generator, whole.start, view_share);
+        // The reference has windows from the epoch on.
+        let start_us = start_us - offered.windows_from().as_micros();
         // Up to the end of the part, less those before it: so that all are stamped from the first on.
         let of_first =
             |events| ysb_counts_of_drain(YsbDrain { period: &period, events, rate_per_s, start_us, windows });
@@ -170,7 +178,7 @@ fn input(generator: &impl Generate<Item = YsbEvent>, index: u64, event_time: Eve
     YsbInput { event_time_us: event_time.as_micros(), event_type: event.event_type, ad_id: event.ad_id }
 }
 
-/// The counts of parts of a run, of which each window and campaign may have some in several.
+/// The counts of parts of a run, of which each window and campaign may have some in several; of windows from the epoch on.
 #[derive(Default)]
 struct Counts(BTreeMap<(i64, u64), u64>);
 
@@ -191,8 +199,13 @@ impl Counts {
         self.0.retain(|_, count| *count > 0);
     }
 
-    fn rows(&self) -> Vec<YsbCount> {
-        let row = |(&(window_start_ms, campaign), &count)| YsbCount { window_start_ms, campaign, count };
+    /// The rows, if the windows begin so many milliseconds later.
+    fn rows(&self, later_ms: i64) -> Vec<YsbCount> {
+        let row = |(&(window_start_ms, campaign), &count)| YsbCount {
+            window_start_ms: window_start_ms + later_ms,
+            campaign,
+            count,
+        };
         self.0.iter().map(row).collect()
     }
 }

@@ -215,6 +215,20 @@ fn the_head_stamp_is_that_of_the_oldest_unread_block() {
     assert_eq!(writer.cursors().head_stamp(0).came, 13, "the edge was empty, so its head is new");
 }
 
+#[test]
+fn where_nothing_unread_lies_is_empty() {
+    let (mut writer, mut reader) = edge::<u64, Rules>(&pool(), options(2, 2, 2, 8)).unwrap();
+    let cursors = Arc::clone(writer.cursors());
+    let whole = cursors.chunk_bytes();
+    assert_eq!(cursors.empty_bytes(), whole);
+    push(&mut writer, 0..4);
+    assert_eq!(cursors.empty_bytes(), whole / 2);
+    drain_text(&mut reader);
+    assert_eq!(cursors.empty_bytes(), whole);
+    drop((writer, reader));
+    assert_eq!(cursors.empty_bytes(), 0, "its chunks are given back");
+}
+
 /// Each reader of a shared edge sees everything; the slowest holds the blocks; values are dropped once.
 #[test]
 fn shared_edges_lend_and_wait_for_the_slowest() {

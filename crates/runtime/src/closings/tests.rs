@@ -90,7 +90,10 @@ fn what_closes_follows_from_the_horizon() {
     let mut delays = Vec::new();
     let seen = || Some(EventTime::from_micros(30));
     let now = ProcessingTime::from_nanos(5_000_001);
-    delivered.closings.deliver(seen, now, |delay_ns| delays.push(delay_ns / 1_000_000));
+    delivered.closings.deliver(seen, now, |delay_ns, since_end| {
+        assert_eq!(since_end, None, "nobody knows what ends at any instant");
+        delays.push(delay_ns / 1_000_000);
+    });
     // The first closes nothing, that of 40 us is on its way.
     assert_eq!(delays, [4, 3, 2]);
 }
@@ -103,7 +106,39 @@ fn closings_on_their_way_are_bounded() {
         source.note_watermark(EventTime::from_secs(10 * tens), ProcessingTime::ZERO);
     }
     let mut count = 0;
-    delivered.closings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_| count += 1);
+    delivered.closings.deliver(|| Some(EventTime::MAX), ProcessingTime::ZERO, |_, _| count += 1);
     assert_eq!(count, WAITING_MAX);
     assert!(!delivered.closings.may_deliver(EventTime::MAX));
+}
+
+/// Klink, section 6.1.2: from the end of the window, by the stamps of records, to the sink; of the first of several ends.
+#[test]
+fn results_are_as_old_as_what_they_close() {
+    let latencies_ms = |horizon: Horizon, watermarks: &[(i64, u64)], seen_s: i64, now_ms: u64| {
+        let delivered = Delivered::new(horizon, None);
+        let mut source = Ingestion::new(Arc::clone(&delivered));
+        for &(watermark_s, now_ms) in watermarks {
+            source.note_watermark(EventTime::from_secs(watermark_s), at_ms(now_ms));
+        }
+        let mut latencies = Vec::new();
+        let seen = || Some(EventTime::from_secs(seen_s));
+        delivered.closings.deliver(seen, at_ms(now_ms), |_, since_end_ns| {
+            latencies.push(since_end_ns.map(|ns| ns / 1_000_000));
+        });
+        latencies
+    };
+    assert_eq!(latencies_ms(windows(), &[(3, 3_000), (11, 11_500)], 11, 12_250), [Some(2_250)]);
+    assert_eq!(
+        latencies_ms(windows(), &[(3, 3_000), (11, 11_500), (39, 39_000)], 39, 40_000),
+        [Some(30_000), Some(20_000)]
+    );
+    // Stamps of another age than the clock's: before the epoch, ahead of it, and where a nanosecond is too fine.
+    assert_eq!(latencies_ms(windows(), &[(-31, 1), (-3, 2)], 0, 3), [None]);
+    assert_eq!(latencies_ms(windows(), &[(3, 1), (12, 2)], 12, 3), [None]);
+    let far_s = i64::MAX / 1_000_000 - 100;
+    assert_eq!(latencies_ms(windows(), &[(far_s, 1), (far_s + 20, 2)], far_s + 20, 3), [None]);
+}
+
+fn at_ms(ms: u64) -> ProcessingTime {
+    ProcessingTime::from_nanos(ms * 1_000_000)
 }

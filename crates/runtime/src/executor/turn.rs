@@ -56,6 +56,8 @@ pub(crate) struct Bench {
     pub(super) left: Left,
     /// Whether it has run anything since it slept.
     pub(super) has_run: bool,
+    /// Whether it has dropped tasks in its last turn, which takes as long as it takes, and is no choosing.
+    pub(crate) has_buried: bool,
 }
 
 /// How long a worker has had more to do than it could take while another slept, since it last slept itself.
@@ -88,6 +90,7 @@ impl Bench {
             last: 0,
             left: Left::default(),
             has_run: false,
+            has_buried: false,
         }
     }
 }
@@ -111,8 +114,11 @@ impl Turn<'_> {
     /// values; one that panics now can no longer change what became of its query, and must not take the worker with
     /// it.
     pub(super) fn end(self) {
-        let Turn { ranker, ended, unused, .. } = self;
+        let Turn { ranker, ended, unused, bench, .. } = self;
         drop(ranker);
+        if let Some(bench) = bench {
+            bench.has_buried = !ended.is_empty() || !unused.is_empty();
+        }
         ended.into_iter().for_each(discard);
         unused.into_iter().for_each(discard);
     }
@@ -139,7 +145,7 @@ impl Turn<'_> {
             (0..body.peers.len()).for_each(|place| self.call(body.peers[place]));
         }
         if freed {
-            (0..body.upstream.len()).for_each(|place| self.call(body.upstream[place]));
+            (0..body.upstream.len()).for_each(|place| self.call_idle(body.upstream[place]));
         }
         match outcome {
             Outcome::Ran(StepReport { records_in, records_out, watermark, ended: false }) => {
@@ -196,7 +202,17 @@ impl Turn<'_> {
             if is_worth_more && let Some(body) = baton.take() {
                 self.put(body);
             }
-        } else if let Some(body) = baton.call() {
+        } else {
+            self.call_idle(operator);
+        }
+    }
+
+    /// The same where nothing has come in: one that is ready has room, and is worth as much as before.
+    fn call_idle(&mut self, operator: OperatorId) {
+        let baton = &self.executor.batons[operator.0 as usize];
+        if !baton.is_ready()
+            && let Some(body) = baton.call()
+        {
             self.put(body);
         }
     }

@@ -2,7 +2,8 @@
 //! holds when the watermark comes that makes it put out its next result.
 //!
 //! Paper      Farhat et al., "Klink: Progress-Aware Scheduling for Streaming Data Systems" (SIGMOD 2021), section 3
-//! Class      0: while memory is short, what frees the most of it (see `klink/memory.rs`); 1: all the others; 2: those
+//! Class      0: has waited for longer than the starvation bound, the longest first
+//!            1: while memory is short, what frees the most of it (see `klink/memory.rs`); 2: all the others; 3: those
 //!            that came after the last evaluation
 //! Score      - slack of the query, as of the last evaluation: the least over its streams of w - t - cost (see
 //!            `klink/slack.rs`). Of one query: who has waited for more than a cycle, then what stands downstream; sources
@@ -11,9 +12,8 @@
 //!            come in: then the next cycle begins
 //! Eligible   pending > 0 and every output has room
 //! Quantum    max(time left in the cycle / c, one block)
-//! Starves    whose deadline is far, until it is near: once it is overdue its slack falls with time, like that of a query
-//!            without deadlines from its oldest record on. A join falls from when the first of its streams has swept: if
-//!            another stays behind, and is not silent, it has its turn until that one comes
+//! Starves    nobody, by class 0; before that bound, a minute, whose deadline is far, until it is near: once it is overdue its
+//!            slack falls with time, like that of a query without deadlines from its oldest record on
 //! Symbols    r: `cycle_ns`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has come; mu, chi - mu^2:
 //!            `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S: `pending` and `selectivity`
 //!
@@ -32,6 +32,9 @@
 //! * A query none of whose streams has a deadline (no windows, timers, no watermark yet) has its result due at once: w is when
 //!   the oldest of what it holds came in.
 //! * The cost of firing a window is part of c, which is measured over whole runs.
+//! * Class 0. Else two would wait for ever: what a query holds whose sources have nothing, for its next watermark has not come;
+//!   and all others beside a join one of whose streams has swept while the other stays behind and is not silent, for its slack
+//!   falls as fast as time goes.
 //! * An evaluation does not wait for the end of a cycle when a watermark sweeps or a query comes: ours.
 //! * Workers take operators one by one in the order of their ranks, so that several queries run at once, and several
 //!   operators of one; the paper gives a worker a query.
@@ -41,7 +44,8 @@
 //! `klink_lazy` is Algorithm 1 to the letter: whose slack is above zero runs only when nothing else can.
 //! `klink_literal_variance` is Eq. 6 to the letter; it asks for the variance within epochs, for which that between them stands
 //! in, as one delay of an epoch is seen. `klink_regression` is LR of Fig. 9c: w lies on the line through event time and
-//! processing time, and nowhere else. The two literal ones evaluate at the end of a cycle and for new queries only. The
+//! processing time, and nowhere else. The two literal ones evaluate at the end of a cycle and for new queries only, and have no class
+//! 0. The
 //! round robin of section 6.1.3 is `rr_quantum` (see `round_robin.rs`).
 
 mod memory;
@@ -57,6 +61,7 @@ use self::memory::{MemoryMode, Pipeline};
 use self::plan::QueryPlan;
 pub use self::settings::{CYCLE_NS, Estimate, KlinkSettings};
 use self::slack::slack_ns;
+use crate::policy::ageing::Patience;
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::policy::{Policy, Scale};
@@ -76,10 +81,10 @@ pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
 /// The name of the form that foresees watermarks by regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
-/// The classes of its ranks.
-const FREES_MEMORY: u8 = 0;
-const BY_SLACK: u8 = 1;
-const NOT_EVALUATED: u8 = 2;
+/// The classes of its ranks, behind that of the starving.
+const FREES_MEMORY: u8 = 1;
+const BY_SLACK: u8 = 2;
+const NOT_EVALUATED: u8 = 3;
 
 /// Ties of a query: a quarter for those who have waited long, a quarter for the other operators, half for sources.
 const PLACES: u32 = 1 << 14;
@@ -95,6 +100,7 @@ pub struct Klink {
     /// The cycle that the last evaluation began.
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
+    patience: Patience,
     /// What runs first while memory is short.
     frees_most: Option<Pipeline>,
     /// By [`QueryId`], as of the last evaluation.
@@ -144,14 +150,24 @@ impl Klink {
 
     /// `klink_lazy`: Algorithm 1 to the letter.
     pub fn lazy() -> Self {
-        let settings = KlinkSettings { is_lazy: true, evaluates_sweeps: false, ..KlinkSettings::default() };
+        let settings = KlinkSettings {
+            is_lazy: true,
+            evaluates_sweeps: false,
+            starvation_ns: u64::MAX,
+            ..KlinkSettings::default()
+        };
         Klink::named(LAZY_NAME, settings)
     }
 
     /// `klink_literal_variance`: Eq. 6 to the letter.
     pub fn literal_variance() -> Self {
         let estimate = Estimate::LiteralVariance;
-        let settings = KlinkSettings { estimate, evaluates_sweeps: false, ..KlinkSettings::default() };
+        let settings = KlinkSettings {
+            estimate,
+            evaluates_sweeps: false,
+            starvation_ns: u64::MAX,
+            ..KlinkSettings::default()
+        };
         Klink::named(LITERAL_VARIANCE_NAME, settings)
     }
 
@@ -167,6 +183,7 @@ impl Klink {
             settings,
             cycle: ProcessingTime::ZERO..ProcessingTime::ZERO,
             memory: MemoryMode::default(),
+            patience: Patience::default(),
             frees_most: None,
             queries: Vec::new(),
             operators: Downstream::default(),
@@ -288,6 +305,7 @@ impl Policy for Klink {
             | Fields::COST_AND_SELECTIVITY
             | Fields::TOPOLOGY
             | Fields::STREAMS
+            | Fields::MEMORY
     }
 
     fn scale(&self) -> Scale {
@@ -299,6 +317,7 @@ impl Policy for Klink {
     }
 
     fn prepare(&mut self, snapshot: &Snapshot) {
+        self.patience.begin_round(snapshot.now);
         let is_due = !self.cycle.contains(&snapshot.now)
             || self.has_newcomers(snapshot)
             || (self.settings.evaluates_sweeps && self.has_sweeps(snapshot));
@@ -310,6 +329,10 @@ impl Policy for Klink {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
+        let starving = self.patience.rank(snapshot.now, state, self.settings.starvation_ns, operator.0);
+        if starving.is_some() {
+            return starving;
+        }
         let standing = self.operators.of(operator).filter(|standing| standing.query == state.query);
         let plan = self.queries.get(state.query.0 as usize);
         let (Some(standing), Some(plan)) = (standing, plan) else {

@@ -69,6 +69,7 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         cpu_s: millis as f64 / 2e3,
         events: events.into(),
         output_delays: latencies.clone().into(),
+        result_latencies: latencies.clone().into(),
         latencies: latencies.into(),
     }
 }
@@ -91,13 +92,14 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         cpu_s,
         latency,
         output_delay,
+        result_latency,
         deadlines_met,
         markers_in_time,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
-    assert_eq!(output_delay, latency);
+    assert_eq!((output_delay, result_latency), (latency, latency));
     // The first query has a target: 100 ns of 100 and 200.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);

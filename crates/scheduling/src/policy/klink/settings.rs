@@ -14,6 +14,9 @@ pub struct KlinkSettings {
     pub is_lazy: bool,
     /// Whether a sweeping watermark that has come in begins a cycle. Ours.
     pub evaluates_sweeps: bool,
+    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. It waits since its oldest
+    /// input arrived or its last run ended, whichever is later. Ours: a minute, more than the windows of the paper last.
+    pub starvation_ns: u64,
     /// b: the share of its limit from which on memory is short. The paper never gives it; ours: 0.8. Infinite switches memory
     /// mode off.
     pub memory_share: f64,
@@ -44,6 +47,7 @@ impl Default for KlinkSettings {
             estimate: Estimate::ClosedForm,
             is_lazy: false,
             evaluates_sweeps: true,
+            starvation_ns: 60_000_000_000,
             memory_share: 0.8,
             memory_ns: 3_000_000_000,
         }
