@@ -419,7 +419,10 @@ impl Probe {
     }
 
     /// The context of the mark that was just taken off this port: that of what waits behind it, to within a block, or of the
-    /// last mark if nothing does. `of_step` where no edge is read.
+    /// last mark if nothing does. `of_step` where no edge is read. Never inlined: marks are rare, and loops over records stand
+    /// around it.
+    #[cold]
+    #[inline(never)]
     pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
             let is_last = edge.pending(reader) == 0;

@@ -457,7 +457,13 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         let why = "with --execution threads, where the operating system says who runs next";
         notes.push(format!("--policy has no effect {why}"));
     }
+    if args.quick {
+        notes.push("--quick has no effect on a workload: it is for experiments; take fewer --seconds".to_owned());
+    }
     let is_offered = args.workload().facts().has_aggressor;
+    if is_offered && is_given(&&"rate") && args.rate == Rate::Max {
+        notes.push("--rate max has no effect on tenants, whose load comes at a rate".to_owned());
+    }
     if is_offered && is_given(&&"nominal_rate") && args.rate == Rate::Max {
         notes.push("--nominal-rate has no effect on tenants, whose load comes at a rate".to_owned());
     }

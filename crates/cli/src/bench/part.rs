@@ -130,8 +130,7 @@ impl Ran {
         let measured = driven.measured_of(places);
         let offered_per_s = offered::per_s_behind(&self.offered, &self.args, measured.seconds, last);
         let taken = offered_per_s.map_or(1.0, |per_s| measured.throughput_per_s / per_s.max(1) as f64);
-        let target_s =
-            self.args.latency_target.map_or(f64::INFINITY, |target| target.as_micros() as f64 / 1e6);
+        let target_s = self.args.latency_target.map(|target| target.as_micros() as f64 / 1e6);
         GroupFigures {
             name: self.name,
             queries: places.len() as u64,
@@ -141,17 +140,20 @@ impl Ran {
             output_delay_us: measured.output_delay.map(Into::into),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
-            in_time: measured.markers_in_time.map(|share| in_time(share, taken, measured.seconds, target_s)),
+            in_time: target_s.and_then(|target_s| {
+                in_time(measured.markers_in_time, taken, measured.seconds, target_s)
+            }),
         }
     }
 }
 
 /// The share of what was offered that was out within the target, of the share of markers that were, the share that was taken of
-/// what was offered and how long that was measured.
-fn in_time(markers: f64, taken: f64, seconds: f64, target_s: f64) -> f64 {
+/// what was offered and how long that was measured. None if no marker has come through and nothing is known to be late.
+fn in_time(markers: Option<f64>, taken: f64, seconds: f64, target_s: f64) -> Option<f64> {
     // What has not been taken is late if it has waited for longer than the target already.
     let behind_s = seconds * (1.0 - taken);
-    if taken < KEPT_UP && target_s < behind_s { markers * taken } else { markers }
+    let is_behind = taken < KEPT_UP && target_s < behind_s;
+    if is_behind { Some(markers.unwrap_or(0.0) * taken) } else { markers }
 }
 
 #[cfg(test)]
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn what_was_not_taken_was_not_in_time() {
         let check = |markers: f64, taken: f64, target_s: f64, expected: f64| {
-            let found = in_time(markers, taken, 4.0, target_s);
+            let found = in_time(Some(markers), taken, 4.0, target_s).expect("there are markers");
             assert!((found - expected).abs() < 1e-9, "{markers} {taken} {target_s}: {found}");
         };
         check(1.0, 1.0, 0.8, 1.0);
@@ -204,6 +206,9 @@ mod tests {
         check(1.0, 0.25, 0.8, 0.25);
         check(0.5, 0.25, 0.8, 0.125);
         check(1.0, 0.25, 7_200.0, 1.0);
+        // Nothing has come through: late if it was due, else not known.
+        assert_eq!(in_time(None, 0.0, 4.0, 0.8), Some(0.0));
+        assert_eq!(in_time(None, 1.0, 4.0, 0.8), None);
     }
 
     /// A wrong result of one part is one of the run, and where one could not be compared the run was not.

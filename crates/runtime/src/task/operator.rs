@@ -127,11 +127,10 @@ where
         let mut taken = 0;
         // What a watermark puts out inherits from it, as results of windows do in Cameo's Algorithm 1 (line 16); what
         // records put out, from the first of them.
-        let mut context = *context;
-        let arrival = context.arrival;
+        let mut of_mark = *context;
         self.merge.begin();
-        while self.tail.settle(&context, &self.probe)? && !self.is_over && taken < quantum {
-            context.arrival = arrival;
+        while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && taken < quantum {
+            of_mark.arrival = context.arrival;
             let mut output = self.tail.exit.open(context.arrival);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
             if output.room() == 0 {
@@ -151,18 +150,19 @@ where
             let came = self.ports.next(port, room.min(quantum - taken), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
             if let Came::Mark(Mark::Watermark(_)) = came {
-                context.arrival.context = self.probe.context_of_mark(port, arrival.context);
+                of_mark.arrival.context = self.probe.context_of_mark(port, context.arrival.context);
             }
             if let Came::Mark(mark @ Mark::Watermark(_)) = came
                 && is_single
+                && of_mark.arrival == context.arrival
             {
-                // The common mark, and most do nothing: it goes through at once, since all before it is settled.
-                drop(output);
-                let mut open = self.tail.exit.open(context.arrival);
+                // The common mark, and most do nothing: it goes through what is open anyway, since all before it is
+                // settled. Moved before it is lent, so that the loop above keeps it in registers.
+                let mut open = output;
                 let flow = self.tail.chain.on_mark(mark, &mut open);
                 drop(open);
                 self.tail.exit.check()?;
-                self.tail.pass(mark, flow, &context)?;
+                self.tail.pass(mark, flow, context)?;
                 continue;
             }
             drop(output);
@@ -174,7 +174,7 @@ where
                         self.tail.mark(announce);
                     }
                     if MEASURED && fed > 0 {
-                        self.tail.settle(&context, &self.probe)?;
+                        self.tail.settle(&of_mark, &self.probe)?;
                         break;
                     }
                 }
@@ -196,7 +196,7 @@ where
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
-        let ended = self.tail.has_ended() && self.tail.settle(&context, &self.probe)?;
+        let ended = self.tail.has_ended() && self.tail.settle(&of_mark, &self.probe)?;
         Ok(StepReport {
             records_in: taken as u64,
             records_out: self.tail.exit.pushed() - pushed_before,
