@@ -5,7 +5,7 @@
 //!
 //! - [`mod@bench`]: runs the program, once for each side and round;
 //! - [`table`]: medians and spreads beside their targets, as Markdown;
-//! - [`speeds`], [`latency`], [`idle`], [`load`], [`queries`]: a section each, which is a table with its sides;
+//! - [`speeds`], [`latency`], [`modes`], [`idle`], [`load`], [`queries`]: a section each, which is a table with its sides;
 //! - [`machine`]: what the machine itself takes from whoever runs on it;
 //! - [`scheduling`]: of every run of the engine, the time that went into choosing tasks.
 
@@ -14,6 +14,7 @@ mod idle;
 mod latency;
 mod load;
 mod machine;
+mod modes;
 mod queries;
 mod scheduling;
 mod speeds;
@@ -39,7 +40,7 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 13] = [
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 14] = [
     ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
     ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
@@ -48,6 +49,7 @@ const SECTIONS: [(&str, fn() -> Box<dyn Section>); 13] = [
     ("queries", || Box::new(queries::Queries::default())),
     ("scaling", || Box::new(speeds::Speeds::of(speeds::SCALING))),
     ("ablation", || Box::new(speeds::Speeds::of(speeds::ABLATION))),
+    ("modes", || Box::new(modes::Modes::default())),
     ("disorder", || Box::new(speeds::Speeds::of(speeds::DISORDER))),
     ("early", || Box::new(speeds::Speeds::of(speeds::EARLY))),
     ("load-two", || Box::new(load::Load::of(load::TWO))),

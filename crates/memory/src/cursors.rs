@@ -227,9 +227,9 @@ impl Cursors {
     pub fn empty_bytes(&self) -> u64 {
         let written = self.written();
         let unread = written - self.read_min(written, Ordering::Relaxed);
-        let capacity = self.writer.capacity_records.load(Ordering::Relaxed).max(1);
-        let empty = capacity.saturating_sub(unread);
-        (u128::from(self.chunk_bytes()) * u128::from(empty) / u128::from(capacity)) as u64
+        let capacity = self.writer.capacity_records.load(Ordering::Relaxed);
+        let bytes_per_record = self.chunk_bytes as f64 / self.chunk_records as f64;
+        (capacity.saturating_sub(unread) as f64 * bytes_per_record) as u64
     }
 
     /// What was said of the oldest unread record of reader `index` when it came in, to within the span of one block. Of no

@@ -164,8 +164,8 @@ pub struct QueryReport {
     /// The same, to be merged with others.
     pub output_delays: Latencies,
     /// Result latencies: from the end of what such a watermark closes, by the stamps of records, until all sinks have seen it;
-    /// since they were last [taken](QueryHandle::take_result_latencies). They mean something where records are stamped by
-    /// the engine's clock, and are at most an hour.
+    /// since they were last [taken](QueryHandle::take_result_latencies). The end of a window's allowed lateness is one,
+    /// too. They mean something where records are stamped by the engine's clock, and are at most an hour.
     pub result_latencies: Latencies,
 }
 

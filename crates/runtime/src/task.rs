@@ -418,15 +418,19 @@ impl Probe {
         heads.min_by_key(|head| head.observed).unwrap_or(Context { observed: now, token: None })
     }
 
-    /// The context of the mark that was just taken off this port: that of what waits behind it, to within a block, or of the
-    /// last mark if nothing does. `of_step` where no edge is read. Never inlined: marks are rare, and loops over records stand
-    /// around it.
+    /// The context of the mark that was just taken off this port: that of the record which waits behind it, to within a block,
+    /// or its own if it is the last of all. `of_step`, which is no later, where only marks wait behind it, or no edge is
+    /// read. Never inlined: marks are rare, and loops over records stand around it.
     #[cold]
     #[inline(never)]
     pub(crate) fn context_of_mark(&self, port: usize, of_step: Context) -> Context {
         self.inputs.get(port).and_then(Inlet::edge).map_or(of_step, |(edge, reader)| {
-            let is_last = edge.pending(reader) == 0;
-            context_of(if is_last { edge.mark_stamp() } else { edge.head_stamp(reader) })
+            match (edge.pending(reader), edge.pending_marks(reader)) {
+                (0, 0) => context_of(edge.mark_stamp()),
+                // Of several marks the stamp of the last is kept.
+                (0, _) => of_step,
+                _ => context_of(edge.head_stamp(reader)),
+            }
         })
     }
 

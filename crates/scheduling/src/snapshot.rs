@@ -241,8 +241,9 @@ pub struct Snapshot {
     /// Every stream of a query that lives, in no order.
     pub streams: Vec<StreamState>,
     /// Bytes that are taken of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved, but for what lies ready to be used
-    /// again, and for the parts of edges in which nothing waits. Edges have room of their own from the start, which no policy
-    /// can free.
+    /// again, and, with [`Fields::MEMORY`], for the parts of edges in which nothing waits: edges have room of their own from
+    /// the start, which no policy can free. The blocks that copies of an operator share count as used, and so does an edge
+    /// whose writer has ended.
     pub memory_used_bytes: u64,
     /// Bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
@@ -274,7 +275,7 @@ impl Snapshot {
 
 /// The groups of snapshot fields that a policy reads; only those are gathered. A set, joined with `|`.
 ///
-/// Instants, counts of workers, records per block and the limit of memory are always there, and so are what was set for a query
+/// Instants, counts of workers, records per block and bytes of memory are always there, and so are what was set for a query
 /// and what an executor needs itself of an operator: its query, what kind it is, whether it runs, `pending` and
 /// `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -299,7 +300,7 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
-    /// [`Snapshot::memory_used_bytes`].
+    /// Of [`Snapshot::memory_used_bytes`], that empty parts of edges are left out.
     pub const MEMORY: Fields = Fields(256);
 
     /// Whether all of `other` are in here.

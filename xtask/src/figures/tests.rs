@@ -15,6 +15,7 @@ fn no_name_means_every_section() {
         "queries",
         "scaling",
         "ablation",
+        "modes",
         "disorder",
         "early",
         "load-two",
@@ -30,7 +31,7 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, ablation, disorder, early, load-two, load-taxis, machine";
+const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn what_is_wrong_is_told() {
@@ -59,7 +60,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     json!({
         "throughput_per_s": per_s,
         "query_throughput_per_s": if is_loop { json!(null) } else { json!([0.9 * per_s / queries, 1.1 * per_s / queries]) },
-        "latency_us": { "p50": 50.0, "p99": 2_000.0 },
+        "latency_us": { "mean": if options.contains("threads") { 70.0 } else { 60.0 }, "p50": 50.0, "p99": 2_000.0 },
         "cpu_s": 0.01 * after("--workers").unwrap(),
         "seconds": 2.0,
         "scheduling_share": if is_loop { json!(null) } else { json!(0.03) },
@@ -175,6 +176,22 @@ fn the_table_of_latencies() {
 | 1,000 events/s, two workers | 3.00 % | 3.00..3.00 % | - |
 ",
     );
+}
+
+/// Workers are to be no slower than threads, whose median is the target.
+#[test]
+fn the_table_of_modes() {
+    let (page, runs) = measured(&["modes", "--rounds", "1"]);
+    let expected = "\
+| YSB, two workers, mean latency | median | least..most | target |
+|---|---|---|---|
+| 1000 events/s, workers | 60.0 us | 60.0..60.0 us | at most 70.0 us |
+| 1000 events/s, a thread per operator | 70.0 us | 70.0..70.0 us | - |
+";
+    assert!(page.starts_with(expected), "{page}");
+    let options =
+        "ysb --workers 2 --parallel serial --isolate --rate 147000000 --execution threads --seconds 2";
+    assert_eq!((runs.len(), runs[19].as_str()), (20, options));
 }
 
 #[test]

@@ -458,7 +458,9 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
         notes.push(format!("--policy has no effect {why}"));
     }
     if args.quick {
-        notes.push("--quick has no effect on a workload: it is for experiments; take fewer --seconds".to_owned());
+        notes.push(
+            "--quick has no effect on a workload: it is for experiments; take fewer --seconds".to_owned(),
+        );
     }
     let is_offered = args.workload().facts().has_aggressor;
     if is_offered && is_given(&&"rate") && args.rate == Rate::Max {

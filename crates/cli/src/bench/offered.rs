@@ -57,8 +57,8 @@ impl Offered {
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
                 let pace = Pace::Rate { rate_per_s: query.rate_per_s, start };
-                let is_deployed_alone = args.deploy_within > Span::ZERO;
-                let windows_from = if is_deployed_alone { (start_us / 1_000).cast_signed() } else { 0 };
+                let are_deployed_apart = args.deploy_within > Span::ZERO;
+                let windows_from = if are_deployed_apart { (start_us / 1_000).cast_signed() } else { 0 };
                 let windows_from = Span::from_millis(windows_from);
                 Offered { after: *after, windows_from, ..Offered::at(args, pace, load) }
             }
@@ -374,5 +374,22 @@ mod tests {
             }
             check(&format!("--workers 1 --parallel epochs {options}"), &[40], is_in_order);
         }
+    }
+
+    /// Of queries that are deployed 0, 1.5 and 10 ms behind an instant: where their windows begin, in ms.
+    #[test]
+    fn windows_of_queries_that_are_deployed_apart_begin_apart() {
+        let check = |options: &str, expected: [i64; 3]| {
+            let words = ["bench", "ysb", "--queries", "3"].into_iter().chain(options.split_whitespace());
+            let Bed { args } = Bed::parse_from(words);
+            let instants = [0, 1_500, 10_000].map(Duration::from_micros);
+            let offered = Offered::of_deployed(&args, ProcessingTime::from_nanos(7_900_000), &instants);
+            let from: Vec<i64> =
+                offered.iter().map(|offered| offered.windows_from().as_micros() / 1_000).collect();
+            assert_eq!(from, expected, "{options}");
+        };
+        check("--rate 5 --deploy-within 1s", [7, 9, 17]);
+        check("--rate 5", [0, 0, 0]);
+        check("--deploy-within 1s", [0, 0, 0]);
     }
 }

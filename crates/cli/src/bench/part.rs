@@ -140,9 +140,8 @@ impl Ran {
             output_delay_us: measured.output_delay.map(Into::into),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
-            in_time: target_s.and_then(|target_s| {
-                in_time(measured.markers_in_time, taken, measured.seconds, target_s)
-            }),
+            in_time: target_s
+                .and_then(|target_s| in_time(measured.markers_in_time, taken, measured.seconds, target_s)),
         }
     }
 }

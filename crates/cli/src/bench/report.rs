@@ -48,8 +48,8 @@ pub struct Figures {
     pub output_delay_us: Option<Latency>,
     /// Within which the mean output delay was to be, if the rate was found by that.
     pub target_delay_us: Option<i64>,
-    /// From the end of what such a watermark closes, by the stamps of records; `null` if records came as fast as they were taken,
-    /// for then stamps have nothing to do with the clock.
+    /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
+    /// may be such an end, and if records came as fast as they were taken, for then stamps have nothing to do with the clock.
     pub result_latency_us: Option<Latency>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
@@ -254,9 +254,11 @@ impl Figures {
         if let Some(path) = &self.diverted {
             text += &format!("  bad lines   in {}\n", path.display());
         }
-        for (name, delays, what) in
-            [("latency     ", self.latency_us, "markers"), ("delay       ", self.output_delay_us, "closings")]
-        {
+        for (name, delays, what) in [
+            ("latency     ", self.latency_us, "markers"),
+            ("delay       ", self.output_delay_us, "closings"),
+            ("results out ", self.result_latency_us, "closings, from the end of the window"),
+        ] {
             if let Some(Latency { mean, p50, p99, max, count, .. }) = delays {
                 let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
                 text += &format!("  {name}mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n");

@@ -151,8 +151,28 @@ fn at_a_rate_output_delay_is_measured() {
     assert!((5..=11).contains(&count), "{figures}");
     let quantiles = ["p50", "p90", "p99", "p999", "max"].map(|name| delay[name].as_f64().unwrap());
     assert!(0.0 < quantiles[0] && quantiles.is_sorted(), "{figures}");
+    // From the end of the window by the stamps, of which the watermark comes a moment later.
+    let since_end = &figures["result_latency_us"];
+    // They are taken one after the other, and a window may end between.
+    assert!(since_end["count"].as_u64().unwrap().abs_diff(count) <= 1, "{figures}");
+    assert!(since_end["mean"].as_f64().is_some_and(|mean| mean < 1e6), "{figures}");
     let figures = folder.json("bench ysb --seconds 0.1 --warmup 0 --rate 20000 --window 1m");
-    assert_eq!(figures["output_delay_us"], Value::Null, "{figures}");
+    assert_eq!((&figures["output_delay_us"], &figures["result_latency_us"]), (&Value::Null, &Value::Null));
+    let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms");
+    assert_eq!(drained["result_latency_us"], Value::Null, "{drained}");
+}
+
+/// Windows of queries that come at different times end at different times, and the reference knows.
+#[test]
+fn queries_that_are_deployed_at_random_are_right() {
+    let folder = Folder::new("deployed");
+    let options =
+        "--queries 4 --deploy-within 300ms --rate 20000 --window 50ms --selectivity-steps 200ms:0.6";
+    let figures = folder.json(&format!("bench ysb --seconds 0.3 --warmup 0.1 {options}"));
+    assert_right(&figures);
+    assert_eq!(figures["check"], "oracle-equal", "{figures}");
+    let sliding = folder.json(&format!("bench ysb --seconds 0.2 --warmup 0.1 {options} --slide 20ms"));
+    assert_right(&sliding);
 }
 
 /// A rate that keeps the mean delay within a second is found at once, one within a microsecond never.

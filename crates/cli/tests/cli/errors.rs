@@ -274,6 +274,11 @@ fn options_without_effect_are_told() {
         ran.stderr.contains("note: --nominal-rate has no effect on generated input that comes at a --rate\n")
     );
 
+    let ran = folder.run(&format!("bench ysb {run} --quick"));
+    assert!(ran.stderr.starts_with("note: --quick has no effect on a workload:"), "{}", ran.stderr);
+    let ran = folder.run(&format!("bench tenants {run} --rate max"));
+    assert_eq!(ran.stderr, "note: --rate max has no effect on tenants, whose load comes at a rate\n");
+
     folder.write("trips.csv", HEADER);
     let ran = folder.run("bench nyt --input trips.csv --seconds 3");
     assert_eq!(ran.stderr, "note: --seconds has no effect on recorded input, which is read to its end\n");

@@ -44,9 +44,8 @@
 //! `klink_lazy` is Algorithm 1 to the letter: whose slack is above zero runs only when nothing else can.
 //! `klink_literal_variance` is Eq. 6 to the letter; it asks for the variance within epochs, for which that between them stands
 //! in, as one delay of an epoch is seen. `klink_regression` is LR of Fig. 9c: w lies on the line through event time and
-//! processing time, and nowhere else. The two literal ones evaluate at the end of a cycle and for new queries only, and have no class
-//! 0. The
-//! round robin of section 6.1.3 is `rr_quantum` (see `round_robin.rs`).
+//! processing time, and nowhere else. The two literal ones evaluate at the end of a cycle and for new queries only, and their
+//! waits have no bound. The round robin of section 6.1.3 is `rr_quantum` (see `round_robin.rs`).
 
 mod memory;
 mod plan;
@@ -300,12 +299,12 @@ impl Policy for Klink {
     }
 
     fn reads(&self) -> Fields {
-        Fields::OLDEST_PENDING
+        let always = Fields::OLDEST_PENDING
             | Fields::LAST_RUN
             | Fields::COST_AND_SELECTIVITY
             | Fields::TOPOLOGY
-            | Fields::STREAMS
-            | Fields::MEMORY
+            | Fields::STREAMS;
+        if self.settings.memory_share.is_finite() { always | Fields::MEMORY } else { always }
     }
 
     fn scale(&self) -> Scale {

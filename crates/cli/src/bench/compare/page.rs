@@ -71,7 +71,7 @@ fn table(comparison: &Comparison) -> String {
         text += &format!("<th>{}</th>", escaped(axis));
     }
     text += "<th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, mean</th>\
-             <th>p99</th><th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
+             <th>p99</th><th>result latency, mean</th><th>p99</th><th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
     for at in comparison.places() {
         for label in comparison.labels() {
             let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at).count();
@@ -94,6 +94,8 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.mean))),
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
+                micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
+                micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),

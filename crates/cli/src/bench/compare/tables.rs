@@ -6,7 +6,7 @@ use crate::bench::report::Latency;
 /// The header of the figures, and of each the value.
 const FIGURES: &str = "label,at,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
-                       output_delay_p99_us,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
+                       output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
 /// One row a run.
 pub fn figures(runs: &[Run]) -> String {
@@ -33,6 +33,8 @@ pub fn figures(runs: &[Run]) -> String {
             of(latency, |latency| latency.p999),
             of(delay, |delay| delay.mean),
             of(delay, |delay| delay.p99),
+            of(figures.result_latency_us, |latency| latency.mean),
+            of(figures.result_latency_us, |latency| latency.p99),
             number(figures.deadlines_met),
             number(Some(figures.cpu_s)),
             figures.rss_peak_bytes.to_string(),

@@ -258,7 +258,6 @@ fn of_those_that_free_as_much_the_least_slack_goes_first() {
     check("*1 100/10/1 | 9", "*1 100/10/1 | 8", "2:DCBA");
 }
 
-/// Algorithm 1: the minimum starts at 0, so that nobody is chosen who has time. Others run when nothing else can.
 /// What waits behind a source that has nothing, beside a join one of whose streams has swept: after a minute it is run.
 #[test]
 fn nobody_waits_for_longer_than_a_minute() {
@@ -275,6 +274,7 @@ fn nobody_waits_for_longer_than_a_minute() {
     }
 }
 
+/// Algorithm 1: the minimum starts at 0, so that nobody is chosen who has time. Others run when nothing else can.
 #[test]
 fn the_lazy_form_chooses_nobody_who_has_time() {
     check_order(&mut Klink::lazy(), &snapshot(5.0, &["1 | 10", "1/2e9 | 7", "1 | !5", "1/3e9 | 7"]), "2:DCB");
