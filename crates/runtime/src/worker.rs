@@ -49,10 +49,7 @@ impl Worker {
         let (done, now) = match self.claim.take() {
             Some((mut claim, mut started)) => {
                 self.steps = self.steps.wrapping_add(1);
-                if self.bench.has_buried {
-                    // What was dropped is neither choosing nor this task's.
-                    started = clock.now();
-                } else if self.steps.is_multiple_of(SCHEDULING_SAMPLE) {
+                if self.steps.is_multiple_of(SCHEDULING_SAMPLE) && !self.bench.has_buried {
                     let chosen = clock.now();
                     self.executor.note_scheduling(chosen.nanos_since(started) * u64::from(SCHEDULING_SAMPLE));
                     started = chosen;

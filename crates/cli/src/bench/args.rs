@@ -76,6 +76,9 @@ pub struct BenchArgs {
     /// Who looks on.
     #[arg(skip)]
     pub observer: Option<Observer>,
+    /// Of the jobs of tenants, how many are latency-sensitive, if not a third.
+    #[arg(skip)]
+    pub sensitive_jobs: Option<u64>,
     /// Where calls to the policy are kept.
     #[arg(skip)]
     pub calls: Option<Trace>,

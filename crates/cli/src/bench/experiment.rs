@@ -14,6 +14,7 @@ use anyhow::Result;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
+use self::tenants::Panel;
 use super::args::BenchArgs;
 use super::compare::{Claim, Comparison, Run};
 use super::modes::{ExecutionOption, MemoryOption};
@@ -55,6 +56,8 @@ const ALL: &[Target] = &[
     Target::Experiment(Experiment::EnjimaFig9a),
     Target::Experiment(Experiment::EnjimaFig9b),
     Target::Experiment(Experiment::CameoFig8),
+    Target::Experiment(Experiment::CameoFig8b),
+    Target::Experiment(Experiment::CameoFig8c),
 ];
 
 impl ValueEnum for Target {
@@ -85,6 +88,12 @@ pub enum Experiment {
     /// Cameo, Fig. 8a: jobs that are to be in time, beside bulk jobs that are offered more and more.
     #[value(name = "cameo-fig8")]
     CameoFig8,
+    /// Cameo, Fig. 8b: the same beside more and more bulk jobs.
+    #[value(name = "cameo-fig8b")]
+    CameoFig8b,
+    /// Cameo, Fig. 8c: the same with fewer and fewer workers.
+    #[value(name = "cameo-fig8c")]
+    CameoFig8c,
 }
 
 /// The four modes of Enjima's ablation, and the one with queues that hand over batches.
@@ -129,17 +138,27 @@ impl Experiment {
         match self {
             Experiment::EnjimaFig5b | Experiment::EnjimaFig9b => Workload::Ysb,
             Experiment::EnjimaFig9a => Workload::Lrb,
-            Experiment::CameoFig8 => Workload::Tenants,
+            Experiment::CameoFig8 | Experiment::CameoFig8b | Experiment::CameoFig8c => Workload::Tenants,
+        }
+    }
+
+    /// Which part of Cameo's Figure 8 it is, if it is one.
+    const fn panel(self) -> Option<Panel> {
+        match self {
+            Experiment::CameoFig8 => Some(Panel::Load),
+            Experiment::CameoFig8b => Some(Panel::Jobs),
+            Experiment::CameoFig8c => Some(Panel::Workers),
+            Experiment::EnjimaFig5b | Experiment::EnjimaFig9a | Experiment::EnjimaFig9b => None,
         }
     }
 
     /// How long each run is measured, in seconds.
     pub const fn seconds(self, is_quick: bool) -> f64 {
-        match (self, is_quick) {
-            (Experiment::CameoFig8, true) => tenants::QUICK_S,
-            (Experiment::CameoFig8, false) => tenants::RUN_S,
-            (_, true) => QUICK_S,
-            (_, false) => RUN_S,
+        match (self.panel(), is_quick) {
+            (Some(_), true) => tenants::QUICK_S,
+            (Some(_), false) => tenants::RUN_S,
+            (None, true) => QUICK_S,
+            (None, false) => RUN_S,
         }
     }
 
@@ -171,7 +190,9 @@ impl Experiment {
                 places: if is_quick { &[1.0, 100.0] } else { &[1.0, 5.0, 10.0, 20.0, 40.0, 60.0, 100.0] },
                 labels: MODES.iter().map(|(label, ..)| *label).collect(),
             },
-            Experiment::CameoFig8 => tenants::plan(is_quick),
+            Experiment::CameoFig8 => Panel::Load.plan(is_quick),
+            Experiment::CameoFig8b => Panel::Jobs.plan(is_quick),
+            Experiment::CameoFig8c => Panel::Workers.plan(is_quick),
         }
     }
 
@@ -183,10 +204,7 @@ impl Experiment {
             parallel: Some(ParallelOption::Serial),
             ..args.clone()
         };
-        match self {
-            Experiment::CameoFig8 => tenants::resolved(args, interrupt),
-            _ => Ok(args),
-        }
+        if self.panel().is_some() { tenants::resolved(args, interrupt) } else { Ok(args) }
     }
 
     /// The options of a run.
@@ -206,7 +224,9 @@ impl Experiment {
                     (run.execution, run.memory) = (*execution, *memory);
                 }
             }
-            Experiment::CameoFig8 => tenants::choose(&mut run, label, at),
+            Experiment::CameoFig8 => Panel::Load.choose(&mut run, label, at),
+            Experiment::CameoFig8b => Panel::Jobs.choose(&mut run, label, at),
+            Experiment::CameoFig8c => Panel::Workers.choose(&mut run, label, at),
         }
         run
     }
@@ -249,7 +269,9 @@ impl Experiment {
                     "Enjima's mean latency is the lowest, by three orders of magnitude at rates below 30 M/s",
                 ),
             ],
-            Experiment::CameoFig8 => tenants::claims(found),
+            Experiment::CameoFig8 => Panel::Load.claims(found),
+            Experiment::CameoFig8b => Panel::Jobs.claims(found),
+            Experiment::CameoFig8c => Panel::Workers.claims(found),
         }
     }
 }
@@ -384,7 +406,7 @@ mod tests {
                 let policies = || POLICIES.iter().chain(&tenants::POLICIES);
                 let is_policy = |label: &&str| policies().any(|(known, _)| known == label);
                 assert!(labels.iter().all(|label| is_mode(label) || is_policy(label)));
-                assert!(labels.contains(&"Enjima") || experiment == &Experiment::CameoFig8);
+                assert!(labels.contains(&"Enjima") || experiment.panel().is_some());
             }
         }
         let known = thalweg_scheduling::policy::names();

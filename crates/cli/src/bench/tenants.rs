@@ -76,7 +76,15 @@ fn part(args: &BenchArgs, group: Group) -> BenchArgs {
 }
 
 fn queries_of(args: &BenchArgs, group: Group) -> u64 {
-    (0..args.queries()).filter(|&place| Group::of_job(place) == group).count() as u64
+    (0..args.queries()).filter(|&place| group_of(args, place) == group).count() as u64
+}
+
+/// Which group a job belongs to: of each three one is latency-sensitive, unless it is said how many are of all, which then
+/// lie evenly among the others.
+fn group_of(args: &BenchArgs, place: u64) -> Group {
+    let Some(sensitive) = args.sensitive_jobs else { return Group::of_job(place) };
+    let before = |place: u64| place * sensitive / args.queries();
+    if before(place) < before(place + 1) { Group::Sensitive } else { Group::Bulk }
 }
 
 /// What is wrong with what bulk is to be offered.
@@ -141,7 +149,7 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let engine = args.engine()?.build().map_err(|error| failure::of_plan(&error))?;
     let generator = Arc::new(AdGenerator::new(args.seed));
     let (now, instants) = (SystemClock::default().now(), load::deployments(args));
-    let group_of = |place: usize| Group::of_job(place as u64);
+    let group_of = |place: usize| group_of(args, place as u64);
     let mut queries = Vec::new();
     for (part, group) in parts(args).iter().zip(GROUPS) {
         let own: Vec<_> = (0..instants.len()).filter(|&place| group_of(place) == group).collect();
@@ -152,4 +160,35 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
     let turn = |place| GROUPS.iter().position(|&group| group == group_of(place)).unwrap_or(0);
     let turns: Vec<usize> = (0..instants.len()).map(turn).collect();
     run_by_turns(args, &engine, queries, &turns, interrupt)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Bed {
+        #[command(flatten)]
+        args: BenchArgs,
+    }
+
+    /// `s` for a job that is latency-sensitive, `b` for bulk.
+    fn check(queries: &str, sensitive_jobs: Option<u64>, expected: &str) {
+        let Bed { args } = Bed::parse_from(["bench", "tenants", "--queries", queries]);
+        let args = BenchArgs { sensitive_jobs, ..args };
+        let shown = |place| if group_of(&args, place) == Group::Sensitive { 's' } else { 'b' };
+        assert_eq!((0..args.queries()).map(shown).collect::<String>(), expected);
+        let of = |group| queries_of(&args, group);
+        assert_eq!(of(Group::Sensitive) + of(Group::Bulk), args.queries());
+    }
+
+    #[test]
+    fn groups_lie_evenly_among_each_other() {
+        check("6", None, "sbbsbb");
+        check("6", Some(4), "bssbss");
+        check("9", Some(4), "bbsbsbsbs");
+        check("6", Some(6), "ssssss");
+    }
 }
