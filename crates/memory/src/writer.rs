@@ -97,6 +97,9 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             writer.restart_stamp.store(stamp);
         }
         self.flush_held();
+        if self.calm_blocks >= SURPLUS_AFTER_BLOCKS {
+            self.shrink();
+        }
         let block_records = self.shared.cursors.block_records() as usize;
         // Of a full block, or behind a mark that is held back, nothing more may be filled.
         let end = if self.block.is_some() && self.held.is_none() { block_records } else { self.filled };
@@ -287,7 +290,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         self.crossing_blocks = if crosses { self.crossing_blocks.wrapping_add(1).max(1) } else { 0 };
         let block = if crosses { self.free.pop_front() } else { self.free.pop_back() };
         let block = block.expect("a record is pushed without room: check room() first");
-        self.grow_or_shrink();
+        self.grow_or_calm();
         self.written = written;
         let sequence = written / self.cursors().block_records();
         block.begin_life(sequence, stamp);
@@ -297,8 +300,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
         block
     }
 
-    /// Asks for a chunk when the last free one is begun, or more make it faster; gives one back when a burst is over.
-    fn grow_or_shrink(&mut self) {
+    /// Asks for a chunk when the last free one is begun, or more make it faster; else counts how long a burst has been over.
+    fn grow_or_calm(&mut self) {
         let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_crossing = self.crossing_blocks >= CROSSING_AFTER_BLOCKS;
         if self.free.len() < chunk_blocks || is_crossing && self.may_grow_for_speed() {
@@ -313,11 +316,8 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             return;
         }
         let in_use = self.chunks.len() * chunk_blocks - self.free.len();
-        self.calm_blocks = if in_use <= chunk_blocks && !is_crossing { self.calm_blocks + 1 } else { 0 };
-        if self.calm_blocks >= SURPLUS_AFTER_BLOCKS && self.chunks.len() > CHUNKS_RESERVED as usize {
-            self.calm_blocks = 0;
-            self.give_back_surplus(chunk_blocks);
-        }
+        let is_calm = in_use <= chunk_blocks && !is_crossing;
+        self.calm_blocks = if is_calm { self.calm_blocks.saturating_add(1) } else { 0 };
     }
 
     /// Whether a chunk more is worth its bytes though nothing waits for it. Not asked for with every block.
@@ -328,7 +328,15 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             && budget.used_bytes() < budget.limit_bytes() / CROSSING_BUDGET_SHARE
     }
 
-    fn give_back_surplus(&mut self, chunk_blocks: usize) {
+    /// Gives a chunk back when a burst has been over for long. Only before somebody is told how much room there is: what was told
+    /// is kept until the edge is closed again.
+    #[cold]
+    fn shrink(&mut self) {
+        self.calm_blocks = 0;
+        if self.chunks.len() <= CHUNKS_RESERVED as usize {
+            return;
+        }
+        let chunk_blocks = self.shared.layout.shape.chunk_blocks as usize;
         let is_free =
             |chunk: &Chunk<T>| self.free.iter().filter(|&&block| chunk.owns(block)).count() == chunk_blocks;
         if let Some(index) = self.chunks.iter().position(is_free) {

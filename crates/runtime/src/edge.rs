@@ -320,8 +320,10 @@ impl<T, W: Track<T>, O: Output<T>> Output<T> for Watched<'_, W, O> {
         }
         // Before the records are gone.
         let limit = self.run_of(input, count);
-        self.passed += limit as u64;
-        self.output.push_all(&mut Prefix { input, limit });
+        let mut prefix = Prefix { input, limit };
+        self.output.push_all(&mut prefix);
+        debug_assert_eq!(prefix.limit, 0, "what there is room for is taken (O1)");
+        self.passed += (limit - prefix.limit) as u64;
     }
 }
 

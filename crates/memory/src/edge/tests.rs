@@ -184,6 +184,32 @@ fn growth_is_asked_for_bounded_and_given_back() {
     drop((writer, reader));
 }
 
+/// However long the calm before, and so whenever a chunk is to be given back: what an open edge has room for fits.
+#[test]
+fn room_that_was_told_is_kept() {
+    for calm_blocks in 0..160 {
+        let pool = pool();
+        let (mut writer, mut reader) = edge::<u64, Rules>(&pool, options(2, 4, 4, 8)).unwrap();
+        for _ in 0..2 {
+            let room = writer.room() as u64;
+            push(&mut writer, 0..room);
+            assert!(pool.grow_step().is_some());
+        }
+        assert_eq!(writer.room(), 8, "a third chunk is begun, and a fourth was not asked for");
+        drain_text(&mut reader);
+        for value in 0..2 * calm_blocks {
+            push(&mut writer, value..value + 1);
+            drain_text(&mut reader);
+        }
+        let mut out = writer.open(Stamp::at(0));
+        let room = out.room() as u64;
+        (0..room).for_each(|value| out.push(value));
+        drop(out);
+        let expected: Vec<String> = (0..room).map(|value| value.to_string()).collect();
+        assert_eq!(drain_text(&mut reader), expected.join(" "), "after {calm_blocks} blocks");
+    }
+}
+
 /// A refused request leaves backpressure, not a broken edge; the writer asks again later.
 #[test]
 fn growth_that_the_budget_refuses_is_asked_for_again() {
