@@ -279,6 +279,18 @@ pub enum Format {
     Json,
 }
 
+#[cfg(test)]
+impl BenchArgs {
+    /// As the words behind `bench` have them.
+    pub fn parsed(words: &str) -> Self {
+        use clap::{Args, Command, FromArgMatches};
+
+        let command = BenchArgs::augment_args(Command::new("bench"));
+        let words = ["bench"].into_iter().chain(words.split_whitespace());
+        BenchArgs::from_arg_matches(&command.get_matches_from(words)).expect("tests know the options")
+    }
+}
+
 impl BenchArgs {
     /// The workload; of an experiment the one that it runs.
     pub fn workload(&self) -> Workload {

@@ -71,19 +71,12 @@ pub fn deployments(args: &BenchArgs) -> Vec<Duration> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use thalweg::Span;
 
     use super::*;
 
-    #[derive(Parser)]
-    struct Bed {
-        #[command(flatten)]
-        args: BenchArgs,
-    }
-
     fn args(options: &str) -> BenchArgs {
-        Bed::parse_from(["bench"].into_iter().chain(options.split_whitespace())).args
+        BenchArgs::parsed(options)
     }
 
     #[test]

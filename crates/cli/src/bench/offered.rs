@@ -257,16 +257,9 @@ pub fn stamp(rate_per_s: u64, start_us: i64, index: u64) -> EventTime {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
     use thalweg::{Output, ProcessingTime, Record, Source};
 
     use super::*;
-
-    #[derive(Parser)]
-    struct Bed {
-        #[command(flatten)]
-        args: BenchArgs,
-    }
 
     /// Its values are their indexes.
     struct Indexes;
@@ -299,8 +292,7 @@ mod tests {
     /// that is in order.
     #[track_caller]
     fn check(options: &str, polls: &[usize], is_in_order: bool) {
-        let words = ["bench", "ysb"].into_iter().chain(options.split_whitespace());
-        let Bed { args } = Bed::parse_from(words);
+        let args = BenchArgs::parsed(&format!("ysb {options}"));
         let offered = Offered::of_queries(&args).swap_remove(0);
         let mut sources = offered.splits(&args, &Arc::new(Indexes)).unwrap();
         assert_eq!(sources.len(), polls.len(), "{options}");
@@ -380,8 +372,7 @@ mod tests {
     #[test]
     fn windows_of_queries_that_are_deployed_apart_begin_apart() {
         let check = |options: &str, expected: [i64; 3]| {
-            let words = ["bench", "ysb", "--queries", "3"].into_iter().chain(options.split_whitespace());
-            let Bed { args } = Bed::parse_from(words);
+            let args = BenchArgs::parsed(&format!("ysb --queries 3 {options}"));
             let instants = [0, 1_500, 10_000].map(Duration::from_micros);
             let offered = Offered::of_deployed(&args, ProcessingTime::from_nanos(7_900_000), &instants);
             let from: Vec<i64> =

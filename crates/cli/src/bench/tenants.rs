@@ -164,20 +164,11 @@ pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-
-    #[derive(Parser)]
-    struct Bed {
-        #[command(flatten)]
-        args: BenchArgs,
-    }
 
     /// `s` for a job that is latency-sensitive, `b` for bulk.
     fn check(queries: &str, sensitive_jobs: Option<u64>, expected: &str) {
-        let Bed { args } = Bed::parse_from(["bench", "tenants", "--queries", queries]);
-        let args = BenchArgs { sensitive_jobs, ..args };
+        let args = BenchArgs { sensitive_jobs, ..BenchArgs::parsed(&format!("tenants --queries {queries}")) };
         let shown = |place| if group_of(&args, place) == Group::Sensitive { 's' } else { 'b' };
         assert_eq!((0..args.queries()).map(shown).collect::<String>(), expected);
         let of = |group| queries_of(&args, group);

@@ -126,21 +126,18 @@ impl Panel {
                 "beyond it {label} is worse by up to {times} times, in the median and the 99th percentile"
             )
         };
+        let rising = |orleans: &str, fifo: &str| {
+            vec![
+                alike(found, least),
+                worse(beyond("Orleans", orleans), found, most, "Orleans"),
+                worse(beyond("FIFO", fifo), found, most, "FIFO"),
+                stable(found, least, most),
+                throughput(found, most),
+            ]
+        };
         match self {
-            Panel::Load => vec![
-                alike(found, least),
-                worse(beyond("Orleans", "1.6 and 1.5"), found, most, "Orleans"),
-                worse(beyond("FIFO", "2 and 1.8"), found, most, "FIFO"),
-                stable(found, least, most),
-                throughput(found, most),
-            ],
-            Panel::Jobs => vec![
-                alike(found, least),
-                worse(beyond("Orleans", "2.2 and 2.8"), found, most, "Orleans"),
-                worse(beyond("FIFO", "4.6 and 13.6"), found, most, "FIFO"),
-                stable(found, least, most),
-                throughput(found, most),
-            ],
+            Panel::Load => rising("1.6 and 1.5", "2 and 1.8"),
+            Panel::Jobs => rising("2.2 and 2.8", "4.6 and 13.6"),
             Panel::Workers => vec![
                 restrictive(found, least),
                 worse("with few workers Orleans is penalised heavily".to_owned(), found, least, "Orleans"),
