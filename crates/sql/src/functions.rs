@@ -13,6 +13,22 @@
 //! * K3. It does not panic, whatever the values: integers wrap, as in Java, decimals that do not fit are NULL, and what has
 //!   no result at all (a division by zero, a cast of text that is no number) is an [`EvaluationError`].
 
+pub mod arithmetic;
+#[cfg(test)]
+mod bed;
+pub mod cast;
+pub mod collections;
+pub mod compare;
+pub mod conditional;
+pub mod decimal;
+pub mod each;
+#[cfg(test)]
+mod extremes;
+pub mod math;
+pub mod over;
+pub mod text;
+pub mod time;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -164,4 +180,9 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
     argument
         .to_array(rows)
         .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
+}
+
+/// All functions that there are.
+pub fn all() -> impl Iterator<Item = &'static Function> {
+    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS].into_iter().flatten()
 }

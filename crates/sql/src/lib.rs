@@ -1,5 +1,17 @@
 //! The SQL front door: a subset of Flink's dialect, from text to a running query.
 #![forbid(unsafe_code)]
 
+pub mod aggregates;
+pub mod batch;
+pub mod bind;
+pub mod catalog;
+pub mod error;
+pub mod exec;
+pub mod expression;
+pub mod formats;
 pub mod functions;
+pub mod keys;
+pub mod plan;
+pub mod scan;
+pub mod text;
 pub mod types;

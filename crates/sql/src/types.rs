@@ -400,7 +400,7 @@ mod tests {
         check(Char(3), Varchar(5), Some(Varchar(5)));
         check(Null, Date, Some(Date));
         check(Timestamp(3), Timestamp(6), Some(Timestamp(6)));
-        check(STRING, Int, None);
+        check(SqlType::STRING, Int, None);
         check(Boolean, Int, None);
         check(Date, Int, None);
     }

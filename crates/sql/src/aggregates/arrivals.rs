@@ -1,0 +1,192 @@
+//! Values in the order in which they came.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Serialize, de::DeserializeOwned};
+
+/// A sequence of values, to which values are appended, and from which they may be taken.
+pub(super) trait Sequence<V: 'static>:
+    Default + Serialize + DeserializeOwned + Send + 'static
+{
+    /// Whether values can be taken.
+    const RETRACTS: bool;
+
+    /// Appends a value.
+    fn push(&mut self, value: V);
+
+    /// Takes the oldest such value; if there is none, the next one that another sequence brings. Whether there was one.
+    fn take(&mut self, value: V) -> bool;
+
+    /// Appends all values of another one.
+    fn append(&mut self, other: &Self);
+
+    /// How many values there are.
+    fn len(&self) -> usize;
+
+    /// All values in order.
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &V>;
+}
+
+impl<V> Sequence<V> for Vec<V>
+where
+    V: Clone + Serialize + DeserializeOwned + Send + 'static,
+{
+    const RETRACTS: bool = false;
+
+    fn push(&mut self, value: V) {
+        self.push(value);
+    }
+
+    fn take(&mut self, _value: V) -> bool {
+        panic!("only what can retract is asked to");
+    }
+
+    fn append(&mut self, other: &Self) {
+        self.extend_from_slice(other);
+    }
+
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.as_slice().iter()
+    }
+}
+
+/// A sequence from which values can be taken, in a time that grows with the logarithm of its length.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(bound = "V: Ord + Clone + Serialize + DeserializeOwned", from = "Saved<V>", into = "Saved<V>")]
+pub(super) struct Arrivals<V: Ord + Clone> {
+    /// Values by the number of their arrival.
+    values: BTreeMap<u64, V>,
+    /// Each value with these numbers.
+    places: BTreeSet<(V, u64)>,
+    next: u64,
+    /// Values that were taken before they came.
+    owed: Vec<V>,
+}
+
+/// What is written down of arrivals: values, and those that were taken before they came.
+#[derive(serde::Serialize, serde::Deserialize)]
+struct Saved<V>(Vec<V>, Vec<V>);
+
+impl<V: Ord + Clone> Default for Arrivals<V> {
+    fn default() -> Self {
+        Arrivals { values: BTreeMap::new(), places: BTreeSet::new(), next: 0, owed: Vec::new() }
+    }
+}
+
+impl<V: Ord + Clone> Arrivals<V> {
+    fn arrive(&mut self, value: V) {
+        self.values.insert(self.next, value.clone());
+        self.places.insert((value, self.next));
+        self.next += 1;
+    }
+
+    /// Takes the oldest such value, or gives it back.
+    fn try_take(&mut self, value: V) -> Option<V> {
+        let least = (value, 0);
+        let found = self.places.range(&least..).next().filter(|place| place.0 == least.0).cloned();
+        match found {
+            Some(place) => {
+                self.places.remove(&place);
+                self.values.remove(&place.1);
+                None
+            }
+            None => Some(least.0),
+        }
+    }
+}
+
+impl<V> Sequence<V> for Arrivals<V>
+where
+    V: Ord + Clone + Serialize + DeserializeOwned + Send + 'static,
+{
+    const RETRACTS: bool = true;
+
+    fn push(&mut self, value: V) {
+        self.arrive(value);
+    }
+
+    fn take(&mut self, value: V) -> bool {
+        let missing = self.try_take(value);
+        let is_there = missing.is_none();
+        self.owed.extend(missing);
+        is_there
+    }
+
+    fn append(&mut self, other: &Self) {
+        other.values.values().for_each(|value| self.arrive(value.clone()));
+        let owed = std::mem::take(&mut self.owed);
+        for value in owed.into_iter().chain(other.owed.iter().cloned()) {
+            self.take(value);
+        }
+    }
+
+    fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    fn iter(&self) -> impl DoubleEndedIterator<Item = &V> {
+        self.values.values()
+    }
+}
+
+impl<V: Ord + Clone> From<Saved<V>> for Arrivals<V> {
+    fn from(Saved(values, owed): Saved<V>) -> Self {
+        let mut arrivals = Arrivals { owed, ..Arrivals::default() };
+        values.into_iter().for_each(|value| arrivals.arrive(value));
+        arrivals
+    }
+}
+
+impl<V: Ord + Clone> From<Arrivals<V>> for Saved<V> {
+    fn from(arrivals: Arrivals<V>) -> Self {
+        Saved(arrivals.values.into_values().collect(), arrivals.owed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each step appends (`+1`) or takes (`-1`) a value; what is left comes in the order of arrival.
+    #[test]
+    fn the_oldest_of_equals_is_taken() {
+        let check = |steps: &[i32], expected: &[i32]| {
+            let mut arrivals = Arrivals::default();
+            for &step in steps {
+                if step > 0 {
+                    arrivals.push(step);
+                } else {
+                    arrivals.take(-step);
+                }
+            }
+            assert_eq!(arrivals.iter().copied().collect::<Vec<_>>(), expected, "{steps:?}");
+            let saved = Arrivals::from(Saved::from(arrivals.clone()));
+            assert!(saved.iter().eq(arrivals.iter()), "{steps:?}");
+        };
+        check(&[], &[]);
+        check(&[1, 2, 1], &[1, 2, 1]);
+        check(&[1, 2, 1, -1], &[2, 1]);
+        check(&[1, 2, 1, -1, 3, -1], &[2, 3]);
+        check(&[1, -1], &[]);
+        check(&[1, -2], &[1]);
+    }
+
+    /// What is taken before it comes is taken from what is merged, in either direction.
+    #[test]
+    fn what_is_owed_is_paid_by_a_merge() {
+        let (mut left, mut right) = (Arrivals::default(), Arrivals::default());
+        left.take(1);
+        left.push(2);
+        right.push(1);
+        right.push(1);
+        right.take(2);
+        right.take(3);
+        left.append(&right);
+        assert_eq!(left.iter().copied().collect::<Vec<_>>(), [1]);
+        assert_eq!(left.owed, [3]);
+    }
+}

@@ -1,0 +1,72 @@
+//! COUNT(*): how many rows a group has. COUNT(x, ..): those that are NULL in none of the arguments.
+//!
+//! Source: Flink, `Count1AggFunction`, `CountAggFunction`.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, Int64Array};
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::selection::{counted, for_each};
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+
+/// A number for each group.
+#[derive(Default)]
+pub(super) struct Count {
+    counts: Vec<i64>,
+}
+
+impl Accumulator for Count {
+    fn resize(&mut self, groups: usize) {
+        self.counts.resize(groups.max(self.counts.len()), 0);
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        let counts = &mut self.counts[..];
+        for_each(groups, counted(arguments, keep).as_ref(), |_, group| counts[group] += 1);
+    }
+
+    fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        let counts = &mut self.counts[..];
+        for_each(groups, counted(arguments, keep).as_ref(), |_, group| counts[group] -= 1);
+    }
+
+    fn can_retract(&self) -> bool {
+        true
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        for (count, &group) in same_kind::<Count>(other).counts.iter().zip(into) {
+            self.counts[group as usize] += count;
+        }
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        Ok(Arc::new(Int64Array::from(self.counts[range].to_vec())))
+    }
+
+    fn clear(&mut self) {
+        self.counts.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.counts.capacity() * size_of::<i64>()
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.counts)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.counts = state.take()?;
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

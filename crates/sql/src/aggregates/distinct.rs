@@ -1,0 +1,309 @@
+//! DISTINCT: an aggregate that sees each value of a group once, however often it comes.
+//!
+//! Each pair of a group and a value has a count. A row is handed on when the count of its pair rises above 0, and taken back
+//! when it falls to 0 again. NULL is a value here: it is for the aggregate inside to pass over it. All NaNs are one value,
+//! and -0.0 and 0.0 are two, as `java.lang.Double.equals` has it.
+//!
+//! ```text
+//!  values ──► value numbers ──► counts of (group, value number) ──► rows that are first, or last ──► the aggregate inside
+//! ```
+//!
+//! Whole numbers are their own value numbers; all other values are numbered by a [`KeyIndex`], which is made anew when most
+//! of its values are gone.
+//!
+//! Source: Flink, `DistinctInfo` and `DistinctAggCodeGen`.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, BooleanBufferBuilder};
+use arrow::compute::filter;
+use arrow::datatypes::{DataType, Float32Type, Float64Type};
+use hashbrown::HashTable;
+use hashbrown::hash_table::Entry;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+use crate::keys::{KeyIndex, hash_of, is_whole, whole_column, whole_numbers};
+use crate::types::SqlType;
+
+/// How many pairs are handed from one accumulator to another at a time.
+const PAIRS_PER_STEP: usize = 1_024;
+
+/// How many values may be gone before their numbers are given out anew.
+const GONE_VALUES_MIN: usize = 1_024;
+
+/// An aggregate, and what it has seen.
+pub(super) struct Distinct {
+    inner: Box<dyn Accumulator>,
+    numbering: Numbering,
+    pairs: HashTable<Pair>,
+    /// What is looked at, of the types that the call was bound to.
+    over: Arc<[SqlType]>,
+    hash_seed: u64,
+}
+
+/// How values become numbers.
+enum Numbering {
+    /// They are numbers.
+    Itself(DataType),
+    /// By the order in which they came.
+    Index(Box<KeyIndex>),
+}
+
+/// How often a value occurs in a group: never 0 times.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
+struct Pair {
+    is_null: bool,
+    /// The value, or its number; 0 if it is NULL.
+    value: i64,
+    group: u32,
+    count: i64,
+}
+
+impl Pair {
+    #[inline]
+    fn hash(&self, seed: u64) -> u64 {
+        // The group's hash is the value's seed: no value can be chosen such that another group makes up for it.
+        hash_of(self.value, hash_of(i64::from(self.group), seed)) ^ u64::from(self.is_null)
+    }
+
+    #[inline]
+    fn is_of(&self, other: &Pair) -> bool {
+        self.value == other.value && self.group == other.group && self.is_null == other.is_null
+    }
+}
+
+/// The values of a batch, as numbers.
+struct Values {
+    numbers: arrow::buffer::ScalarBuffer<i64>,
+    nulls: Option<arrow::buffer::NullBuffer>,
+}
+
+impl Distinct {
+    pub(super) fn new(inner: Box<dyn Accumulator>, over: &Arc<[SqlType]>, hash_seed: u64) -> Self {
+        let numbering = match &over[..] {
+            [one] if is_whole(&one.arrow()) => Numbering::Itself(one.arrow()),
+            _ => Numbering::Index(Box::new(KeyIndex::new(over, hash_seed))),
+        };
+        Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed }
+    }
+
+    fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Values {
+        match &mut self.numbering {
+            Numbering::Itself(_) => {
+                let nulls = arguments[0].nulls().filter(|nulls| nulls.null_count() > 0).cloned();
+                Values { numbers: whole_numbers(&arguments[0]), nulls }
+            }
+            Numbering::Index(index) => {
+                let arguments: Vec<ArrayRef> = arguments.iter().map(one_nan).collect();
+                let mut numbers = Vec::new();
+                index.index(&arguments, rows, &mut numbers);
+                Values { numbers: numbers.into_iter().map(i64::from).collect(), nulls: None }
+            }
+        }
+    }
+
+    /// Adds to the counts of the values of rows, and tells the aggregate inside which have come or gone.
+    fn add(&mut self, groups: &[u32], arguments: &[ArrayRef], numbers: impl Fn(usize) -> i64) {
+        let rows = groups.len();
+        let values = self.number(&arguments[..self.over.len()], rows);
+        let (mut come, mut gone) = (BooleanBufferBuilder::new(rows), BooleanBufferBuilder::new(rows));
+        let (mut has_come, mut has_gone) = (false, false);
+        for (row, &group) in groups.iter().enumerate() {
+            let is_null = values.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            let value = if is_null { 0 } else { values.numbers[row] };
+            let number = numbers(row);
+            let before = self.add_one(Pair { is_null, value, group, count: number });
+            let (comes, goes) = (before <= 0 && before + number > 0, before > 0 && before + number <= 0);
+            come.append(comes);
+            gone.append(goes);
+            has_come |= comes;
+            has_gone |= goes;
+        }
+        if has_come {
+            self.inner.update(groups, arguments, Some(&BooleanArray::new(come.finish(), None)));
+        }
+        if has_gone {
+            self.inner.retract(groups, arguments, Some(&BooleanArray::new(gone.finish(), None)));
+        }
+    }
+
+    /// Adds the count of a pair to what there is of it, which is the answer.
+    #[inline]
+    fn add_one(&mut self, pair: Pair) -> i64 {
+        let seed = self.hash_seed;
+        match self.pairs.entry(pair.hash(seed), |other| other.is_of(&pair), |other| other.hash(seed)) {
+            Entry::Vacant(place) => {
+                if pair.count != 0 {
+                    place.insert(pair);
+                }
+                0
+            }
+            Entry::Occupied(mut place) => {
+                let before = place.get().count;
+                if before + pair.count == 0 {
+                    place.remove();
+                } else {
+                    place.get_mut().count += pair.count;
+                }
+                before
+            }
+        }
+    }
+
+    fn shift(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>, number: i64) {
+        let Some(keep) = keep else { return self.add(groups, arguments, |_| number) };
+        // Values that are left out must not be numbered: nobody would ever forget them.
+        let rows = super::selection::kept(keep);
+        let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
+        let keep = BooleanArray::new(rows, None);
+        let kept =
+            |argument: &ArrayRef| filter(argument, &keep).expect("a condition has a value for each row");
+        let arguments: Vec<ArrayRef> = arguments.iter().map(kept).collect();
+        self.add(&groups, &arguments, |_| number);
+    }
+
+    /// All pairs, by value in the order of arrival.
+    fn sorted(&self) -> Vec<Pair> {
+        let mut pairs: Vec<Pair> = self.pairs.iter().copied().collect();
+        pairs.sort_unstable();
+        pairs
+    }
+
+    /// The values of pairs as columns.
+    fn columns(&self, pairs: &[Pair]) -> Result<Vec<ArrayRef>, EvaluationError> {
+        match &self.numbering {
+            Numbering::Itself(of) => {
+                let nulls = pairs.iter().map(|pair| !pair.is_null).collect();
+                Ok(vec![whole_column(of, pairs.iter().map(|pair| pair.value).collect(), Some(nulls))])
+            }
+            Numbering::Index(index) => {
+                let numbers: Vec<u32> = pairs.iter().map(|pair| pair.value as u32).collect();
+                index.columns_of(&numbers)
+            }
+        }
+    }
+
+    /// Numbers values anew if most of those that have a number are gone.
+    fn forget(&mut self) {
+        let Numbering::Index(index) = &self.numbering else { return };
+        if index.len() < GONE_VALUES_MIN + 2 * self.pairs.len() {
+            return;
+        }
+        let mut pairs = self.sorted();
+        let mut fresh = KeyIndex::new(&self.over, self.hash_seed);
+        let mut numbers = Vec::new();
+        for pairs in pairs.chunks_mut(PAIRS_PER_STEP) {
+            // Too much text for a column: then they stay as they are.
+            let Ok(columns) = self.columns(pairs) else { return };
+            fresh.index(&columns, pairs.len(), &mut numbers);
+            pairs.iter_mut().zip(&numbers).for_each(|(pair, &number)| pair.value = i64::from(number));
+        }
+        self.numbering = Numbering::Index(Box::new(fresh));
+        self.set(pairs);
+    }
+
+    fn set(&mut self, pairs: Vec<Pair>) {
+        let seed = self.hash_seed;
+        self.pairs = HashTable::with_capacity(pairs.len());
+        for pair in pairs {
+            self.pairs.insert_unique(pair.hash(seed), pair, |other| other.hash(seed));
+        }
+    }
+}
+
+/// A column in which all NaNs are the same.
+fn one_nan(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        DataType::Float32 => {
+            let column = column.as_primitive::<Float32Type>();
+            Arc::new(column.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }))
+        }
+        DataType::Float64 => {
+            let column = column.as_primitive::<Float64Type>();
+            Arc::new(column.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }))
+        }
+        _ => column.clone(),
+    }
+}
+
+impl Accumulator for Distinct {
+    fn resize(&mut self, groups: usize) {
+        self.inner.resize(groups);
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        self.shift(groups, arguments, keep, 1);
+    }
+
+    fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        assert!(self.can_retract(), "only what can retract is asked to");
+        self.shift(groups, arguments, keep, -1);
+        self.forget();
+    }
+
+    fn can_retract(&self) -> bool {
+        self.inner.can_retract()
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        let other = same_kind::<Distinct>(other);
+        for pairs in other.sorted().chunks(PAIRS_PER_STEP) {
+            let columns = other.columns(pairs)?;
+            let groups: Vec<u32> = pairs.iter().map(|pair| into[pair.group as usize]).collect();
+            self.add(&groups, &columns, |row| pairs[row].count);
+        }
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        self.inner.results(range)
+    }
+
+    fn clear(&mut self) {
+        self.inner.clear();
+        self.pairs.clear();
+        if let Numbering::Index(index) = &mut self.numbering {
+            index.clear();
+        }
+    }
+
+    fn bytes(&self) -> usize {
+        let numbering = match &self.numbering {
+            Numbering::Itself(_) => 0,
+            Numbering::Index(index) => index.bytes(),
+        };
+        self.inner.bytes() + self.pairs.allocation_size() + numbering
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.inner.save(state)?;
+        if let Numbering::Index(index) = &self.numbering {
+            index.save(state)?;
+        }
+        state.put(&self.sorted())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.inner.load(state)?;
+        if let Numbering::Index(index) = &mut self.numbering {
+            index.load(state)?;
+        }
+        let pairs: Vec<Pair> = state.take()?;
+        if let Numbering::Index(index) = &self.numbering {
+            let is_known = |pair: &Pair| usize::try_from(pair.value).is_ok_and(|value| value < index.len());
+            if !pairs.iter().all(is_known) {
+                return Err(state.wrong("a distinct value has a number that no value has"));
+            }
+        }
+        self.set(pairs);
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

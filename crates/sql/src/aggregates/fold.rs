@@ -1,0 +1,106 @@
+//! Accumulators whose state is a few numbers for each group: sums, means, variances, least and greatest numbers.
+
+use std::any::Any;
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::ArrowNativeType;
+use serde::{Serialize, de::DeserializeOwned};
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::selection::{counted, fold_values};
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+
+/// How values become a state of fixed size, and states a column of results.
+pub(super) trait Fold: Send + Sync + 'static {
+    /// What the argument is read as.
+    type Value: ArrowNativeType;
+    /// What is kept of each group; its default is that of no value.
+    type State: Copy + Default + Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// Whether [`remove`](Self::remove) undoes [`add`](Self::add).
+    const RETRACTS: bool;
+
+    /// The values of the argument; any where it is NULL.
+    fn read(&self, argument: &ArrayRef) -> ScalarBuffer<Self::Value>;
+
+    /// Takes in a value.
+    fn add(state: &mut Self::State, value: Self::Value);
+
+    /// Takes back a value.
+    fn remove(state: &mut Self::State, value: Self::Value);
+
+    /// Takes in what another state has.
+    fn merge(state: &mut Self::State, other: &Self::State);
+
+    /// The results of such states.
+    fn results(&self, states: &[Self::State]) -> ArrayRef;
+}
+
+/// The states of all groups.
+pub(super) struct Folded<F: Fold> {
+    fold: F,
+    states: Vec<F::State>,
+}
+
+impl<F: Fold> Folded<F> {
+    pub(super) fn new(fold: F) -> Self {
+        Folded { fold, states: Vec::new() }
+    }
+}
+
+impl<F: Fold> Accumulator for Folded<F> {
+    fn resize(&mut self, groups: usize) {
+        self.states.resize(groups.max(self.states.len()), F::State::default());
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        let values = self.fold.read(&arguments[0]);
+        let counted = counted(&arguments[..1], keep);
+        fold_values(&mut self.states, groups, &values, counted.as_ref(), F::add);
+    }
+
+    fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        assert!(F::RETRACTS, "only what can retract is asked to");
+        let values = self.fold.read(&arguments[0]);
+        let counted = counted(&arguments[..1], keep);
+        fold_values(&mut self.states, groups, &values, counted.as_ref(), F::remove);
+    }
+
+    fn can_retract(&self) -> bool {
+        F::RETRACTS
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        for (state, &group) in same_kind::<Folded<F>>(other).states.iter().zip(into) {
+            F::merge(&mut self.states[group as usize], state);
+        }
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        Ok(self.fold.results(&self.states[range]))
+    }
+
+    fn clear(&mut self) {
+        self.states.clear();
+    }
+
+    fn bytes(&self) -> usize {
+        self.states.capacity() * size_of::<F::State>()
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.states)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.states = state.take()?;
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,91 @@
+//! JSON_ARRAYAGG(value): a JSON array of all values of a group, in the order in which they came; `[]` of none. NULLs are left
+//! out (ABSENT ON NULL, the default), or are `null` (`$JSON_ARRAYAGG_NULL_ON_NULL`, which planners write for NULL ON NULL).
+//!
+//! Source: Flink, `JsonArrayAggFunction`, `SqlJsonUtils`.
+//!
+//! Differs from Flink: values are text, whole numbers, decimals or booleans; others are refused.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::datatypes::{DataType, Decimal128Type};
+
+use super::arrivals::Sequence;
+use super::lists::{Item, Rendering, joined, texts};
+use super::values::Bytes;
+use crate::functions::EvaluationError;
+use crate::keys::{is_whole, whole_numbers};
+use crate::types::SqlType;
+
+/// A JSON array of all values.
+pub(super) struct JsonArray {
+    pub skips_nulls: bool,
+}
+
+impl JsonArray {
+    /// Whether values of a type can be written.
+    pub(super) fn takes(of: &SqlType) -> bool {
+        of.is_text() || of.is_integer() || matches!(of, SqlType::Boolean | SqlType::Decimal { .. })
+    }
+}
+
+impl Rendering<Bytes> for JsonArray {
+    fn skips_nulls(&self) -> bool {
+        self.skips_nulls
+    }
+
+    fn prepare(&self, argument: &ArrayRef) -> ArrayRef {
+        let column: StringArray = match argument.data_type() {
+            DataType::Utf8 => argument.as_string::<i32>().iter().map(|text| text.map(quoted)).collect(),
+            DataType::Boolean => {
+                argument.as_boolean().iter().map(|value| value.map(|value| value.to_string())).collect()
+            }
+            of if is_whole(of) => {
+                let numbers = whole_numbers(argument);
+                (0..argument.len())
+                    .map(|row| argument.is_valid(row).then(|| numbers[row].to_string()))
+                    .collect()
+            }
+            _ => {
+                let decimals = argument.as_primitive::<Decimal128Type>();
+                (0..argument.len())
+                    .map(|row| argument.is_valid(row).then(|| decimals.value_as_string(row)))
+                    .collect()
+            }
+        };
+        Arc::new(column)
+    }
+
+    fn results<S: Sequence<Item<Bytes>>>(
+        &self,
+        _domain: &Bytes,
+        lists: &[S],
+    ) -> Result<ArrayRef, EvaluationError> {
+        texts(lists.iter().map(|list| Some([b"[", &joined(list, b",")[..], b"]"].concat())))
+    }
+}
+
+/// Text as JSON has it. What lies beyond ASCII stays as it is.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len() + 2);
+    quoted.push('"');
+    for letter in text.chars() {
+        match letter {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            '\r' => quoted.push_str("\\r"),
+            '\t' => quoted.push_str("\\t"),
+            '\u{8}' => quoted.push_str("\\b"),
+            '\u{c}' => quoted.push_str("\\f"),
+            control if control < ' ' => {
+                // Writing to text does not fail.
+                let _ = write!(quoted, "\\u{:04X}", u32::from(control));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}

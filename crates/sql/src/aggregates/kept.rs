@@ -1,0 +1,125 @@
+//! One value for each group, of rows that are only ever taken in: FIRST_VALUE and LAST_VALUE, and MIN and MAX of text.
+//!
+//! All of them pass over NULL. Text is compared by its bytes. (If rows are taken back: `lists.rs` and `tally.rs`.)
+//!
+//! Source: Flink, `FirstValueAggFunction`, `LastValueAggFunction`, `MinAggFunction`, `MaxAggFunction`.
+
+use std::any::Any;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+use arrow::array::{ArrayRef, BooleanArray};
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::selection::{counted, for_each};
+use super::values::Domain;
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+
+/// Which value is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Choice {
+    First,
+    Last,
+    Least,
+    Greatest,
+}
+
+impl Choice {
+    /// Whether a value takes the place of the one that is kept.
+    fn replaces(self, comparison: impl FnOnce() -> Ordering) -> bool {
+        match self {
+            Choice::First => false,
+            Choice::Last => true,
+            Choice::Least => comparison() == Ordering::Less,
+            Choice::Greatest => comparison() == Ordering::Greater,
+        }
+    }
+}
+
+/// The value that is kept of each group.
+pub(super) struct Kept<D: Domain> {
+    domain: D,
+    choice: Choice,
+    kept: Vec<Option<D::Value>>,
+    /// Bytes that values hold beyond themselves.
+    held_bytes: usize,
+}
+
+impl<D: Domain> Kept<D> {
+    pub(super) fn new(domain: D, choice: Choice) -> Self {
+        Kept { domain, choice, kept: Vec::new(), held_bytes: 0 }
+    }
+}
+
+fn held<D: Domain>(slot: &Option<D::Value>) -> usize {
+    slot.as_ref().map_or(0, D::held_bytes)
+}
+
+impl<D: Domain> Accumulator for Kept<D> {
+    fn resize(&mut self, groups: usize) {
+        self.kept.resize(groups.max(self.kept.len()), None);
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        let column = self.domain.read(&arguments[0]);
+        for_each(groups, counted(&arguments[..1], keep).as_ref(), |row, group| {
+            let slot = &mut self.kept[group];
+            if slot.as_ref().is_none_or(|kept| self.choice.replaces(|| D::compare(&column, row, kept))) {
+                let before = held::<D>(slot);
+                D::assign(slot, &column, row);
+                self.held_bytes = self.held_bytes + held::<D>(slot) - before;
+            }
+        });
+    }
+
+    fn retract(&mut self, _groups: &[u32], _arguments: &[ArrayRef], _keep: Option<&BooleanArray>) {
+        panic!("only what can retract is asked to");
+    }
+
+    fn can_retract(&self) -> bool {
+        false
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        for (value, &group) in same_kind::<Self>(other).kept.iter().zip(into) {
+            let Some(value) = value else { continue };
+            let slot = &mut self.kept[group as usize];
+            if slot.as_ref().is_none_or(|kept| self.choice.replaces(|| value.cmp(kept))) {
+                let before = held::<D>(slot);
+                *slot = Some(value.clone());
+                self.held_bytes = self.held_bytes + held::<D>(slot) - before;
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        self.domain.write(self.kept[range].iter().map(Option::as_ref))
+    }
+
+    fn clear(&mut self) {
+        self.kept.clear();
+        self.held_bytes = 0;
+    }
+
+    fn bytes(&self) -> usize {
+        self.kept.capacity() * size_of::<Option<D::Value>>() + self.held_bytes
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        D::save_format(state)?;
+        state.put(&self.kept)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        D::check_format(state)?;
+        self.kept = state.take()?;
+        self.held_bytes = self.kept.iter().map(held::<D>).sum();
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,251 @@
+//! All values of each group, in the order in which they came: ARRAY_AGG, LISTAGG, JSON_ARRAYAGG, SINGLE_VALUE; and
+//! FIRST_VALUE and LAST_VALUE where rows are taken back.
+//!
+//! Where equal values came several times, the oldest one is taken back. One that is taken back before it came is taken from
+//! what is merged later.
+//!
+//! Source: Flink, `ArrayAggFunction`, `ListAggFunction`, `ListAggWsWithRetractAggFunction`, `SingleValueAggFunction`,
+//! `FirstValueWithRetractAggFunction`, `LastValueWithRetractAggFunction`.
+//!
+//! Differs from Flink: SINGLE_VALUE of several rows fails when its result is asked for, not at the second row.
+
+use std::any::Any;
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, BooleanArray, ListArray};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::DataType;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::arrivals::Sequence;
+use super::selection::{counted, for_each, kept};
+use super::values::{Bytes, Domain};
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+use crate::keys::{bytes_column, offset};
+
+/// A value that may be NULL.
+pub(super) type Item<D> = Option<<D as Domain>::Value>;
+
+/// What is made of lists.
+pub(super) trait Rendering<D: Domain>: Send + Sync + 'static {
+    /// Whether lists have no NULLs.
+    fn skips_nulls(&self) -> bool;
+
+    /// What becomes of the argument before its values are kept.
+    fn prepare(&self, argument: &ArrayRef) -> ArrayRef {
+        argument.clone()
+    }
+
+    /// The results of such lists.
+    fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError>;
+}
+
+/// The first value, or else the last.
+pub(super) struct End {
+    pub is_last: bool,
+}
+
+impl<D: Domain> Rendering<D> for End {
+    fn skips_nulls(&self) -> bool {
+        true
+    }
+
+    fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError> {
+        domain.write(lists.iter().map(|list| {
+            let end = if self.is_last { list.iter().next_back() } else { list.iter().next() };
+            end.and_then(Option::as_ref)
+        }))
+    }
+}
+
+/// The value of the only row.
+pub(super) struct Single;
+
+impl<D: Domain> Rendering<D> for Single {
+    fn skips_nulls(&self) -> bool {
+        false
+    }
+
+    fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError> {
+        if let Some(list) = lists.iter().find(|list| list.len() > 1) {
+            let message =
+                format!("{} rows where one value is needed: let the sub-query return one", list.len());
+            return Err(EvaluationError { code: "NOT_ONE_ROW", message });
+        }
+        domain.write(lists.iter().map(|list| list.iter().next().and_then(Option::as_ref)))
+    }
+}
+
+/// An ARRAY of all values; NULL of none.
+pub(super) struct Listed {
+    /// The type of the result.
+    pub of: DataType,
+    pub skips_nulls: bool,
+}
+
+impl<D: Domain> Rendering<D> for Listed {
+    fn skips_nulls(&self) -> bool {
+        self.skips_nulls
+    }
+
+    fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError> {
+        let DataType::List(item) = &self.of else { unreachable!("the result is an array") };
+        offset(lists.iter().map(S::len).sum())?;
+        let items = domain.write(lists.iter().flat_map(|list| list.iter().map(Option::as_ref)))?;
+        let offsets = OffsetBuffer::from_lengths(lists.iter().map(S::len));
+        let nulls = NullBuffer::from_iter(lists.iter().map(|list| list.len() > 0));
+        match ListArray::try_new(item.clone(), offsets, items, Some(nulls)) {
+            Ok(column) => Ok(Arc::new(column)),
+            Err(error) => Err(EvaluationError { code: "EVALUATION", message: error.to_string() }),
+        }
+    }
+}
+
+/// Text of all values with a separator between; NULL of none.
+pub(super) struct Joined {
+    pub separator: String,
+}
+
+impl Rendering<Bytes> for Joined {
+    fn skips_nulls(&self) -> bool {
+        true
+    }
+
+    fn results<S: Sequence<Item<Bytes>>>(
+        &self,
+        _domain: &Bytes,
+        lists: &[S],
+    ) -> Result<ArrayRef, EvaluationError> {
+        texts(lists.iter().map(|list| (list.len() > 0).then(|| joined(list, self.separator.as_bytes()))))
+    }
+}
+
+/// The values of a list with something between them; NULL is the `null` of JSON.
+pub(super) fn joined<S: Sequence<Item<Bytes>>>(list: &S, between: &[u8]) -> Vec<u8> {
+    let mut text = Vec::new();
+    for (place, value) in list.iter().enumerate() {
+        if place > 0 {
+            text.extend_from_slice(between);
+        }
+        text.extend_from_slice(value.as_deref().unwrap_or(b"null"));
+    }
+    text
+}
+
+/// A column of text.
+pub(super) fn texts(texts: impl Iterator<Item = Option<Vec<u8>>>) -> Result<ArrayRef, EvaluationError> {
+    let texts: Vec<_> = texts.collect();
+    bytes_column(&DataType::Utf8, texts.iter().map(Option::as_deref))
+}
+
+/// The lists of all groups.
+pub(super) struct Lists<D: Domain, R, S> {
+    domain: D,
+    rendering: R,
+    lists: Vec<S>,
+    /// Bytes of all values, as if each were held once.
+    held_bytes: usize,
+    kind: PhantomData<fn() -> D>,
+}
+
+impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
+    pub(super) fn new(domain: D, rendering: R) -> Self {
+        Lists { domain, rendering, lists: Vec::new(), held_bytes: 0, kind: PhantomData }
+    }
+
+    /// Visits the list and the value of each row that counts.
+    fn visit(
+        &mut self,
+        groups: &[u32],
+        arguments: &[ArrayRef],
+        keep: Option<&BooleanArray>,
+        mut visit: impl FnMut(&mut S, Item<D>, &mut usize),
+    ) {
+        let argument = self.rendering.prepare(&arguments[0]);
+        let column = self.domain.read(&argument);
+        let nulls = arrow::array::Array::logical_nulls(&argument).filter(|nulls| nulls.null_count() > 0);
+        let counted = if self.rendering.skips_nulls() {
+            counted(std::slice::from_ref(&argument), keep)
+        } else {
+            keep.map(kept)
+        };
+        for_each(groups, counted.as_ref(), |row, group| {
+            let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
+            let item = (!is_null).then(|| D::value(&column, row));
+            visit(&mut self.lists[group], item, &mut self.held_bytes);
+        });
+    }
+}
+
+/// Bytes of a value in a list: of a sequence that can be taken from, it is there twice.
+fn item_bytes<D: Domain, S: Sequence<Item<D>>>(item: &Item<D>) -> usize {
+    let bytes = size_of::<Item<D>>() + item.as_ref().map_or(0, D::held_bytes);
+    if S::RETRACTS { 2 * (bytes + 2 * size_of::<u64>()) } else { bytes }
+}
+
+impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, R, S> {
+    fn resize(&mut self, groups: usize) {
+        self.lists.resize_with(groups.max(self.lists.len()), S::default);
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        self.visit(groups, arguments, keep, |list, item, held_bytes| {
+            *held_bytes += item_bytes::<D, S>(&item);
+            list.push(item);
+        });
+    }
+
+    fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        self.visit(groups, arguments, keep, |list, item, held_bytes| {
+            let bytes = item_bytes::<D, S>(&item);
+            // What was not there is owed, which takes room, too.
+            *held_bytes =
+                if list.take(item) { held_bytes.saturating_sub(bytes) } else { *held_bytes + bytes };
+        });
+    }
+
+    fn can_retract(&self) -> bool {
+        S::RETRACTS
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        let other = same_kind::<Self>(other);
+        for (list, &group) in other.lists.iter().zip(into) {
+            self.lists[group as usize].append(list);
+        }
+        self.held_bytes += other.held_bytes;
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        self.rendering.results(&self.domain, &self.lists[range])
+    }
+
+    fn clear(&mut self) {
+        self.lists.clear();
+        self.held_bytes = 0;
+    }
+
+    fn bytes(&self) -> usize {
+        self.lists.capacity() * size_of::<S>() + self.held_bytes
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        D::save_format(state)?;
+        state.put(&self.lists)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        D::check_format(state)?;
+        self.lists = state.take()?;
+        self.held_bytes = self.lists.iter().flat_map(S::iter).map(item_bytes::<D, S>).sum();
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,52 @@
+//! Which rows of a batch count, and loops over these: without a look at any mask if all do.
+
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::buffer::BooleanBuffer;
+
+/// The rows that are kept and NULL in none of the columns; none if that is all of them.
+pub(super) fn counted(columns: &[ArrayRef], keep: Option<&BooleanArray>) -> Option<BooleanBuffer> {
+    let kept = keep.map(kept);
+    let nulls = columns.iter().filter_map(|column| column.logical_nulls());
+    let nulls = nulls.filter(|nulls| nulls.null_count() > 0).map(|nulls| nulls.into_inner());
+    kept.into_iter().chain(nulls).reduce(|left, right| &left & &right)
+}
+
+/// The rows for which a condition is true, and not NULL.
+pub(super) fn kept(keep: &BooleanArray) -> BooleanBuffer {
+    match keep.nulls() {
+        None => keep.values().clone(),
+        Some(nulls) => keep.values() & nulls.inner(),
+    }
+}
+
+/// Takes the value of each row that counts into the state of its group.
+#[inline(always)]
+pub(super) fn fold_values<S, V: Copy>(
+    states: &mut [S],
+    groups: &[u32],
+    values: &[V],
+    counted: Option<&BooleanBuffer>,
+    step: impl Fn(&mut S, V),
+) {
+    match counted {
+        None => {
+            for (&group, &value) in groups.iter().zip(values) {
+                step(&mut states[group as usize], value);
+            }
+        }
+        Some(counted) => {
+            for row in counted.set_indices() {
+                step(&mut states[groups[row] as usize], values[row]);
+            }
+        }
+    }
+}
+
+/// Calls for each row that counts, in order, with its place and its group.
+#[inline(always)]
+pub(super) fn for_each(groups: &[u32], counted: Option<&BooleanBuffer>, mut visit: impl FnMut(usize, usize)) {
+    match counted {
+        None => groups.iter().enumerate().for_each(|(row, &group)| visit(row, group as usize)),
+        Some(counted) => counted.set_indices().for_each(|row| visit(row, groups[row] as usize)),
+    }
+}

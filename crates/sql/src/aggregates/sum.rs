@@ -1,0 +1,232 @@
+//! SUM and AVG: a sum and a count for each group, and how a result is made of them.
+//!
+//! | argument | SUM | AVG |
+//! |---|---|---|
+//! | TINYINT to BIGINT | of the argument's type, wraps | sum as BIGINT, which wraps, divided toward zero; of the argument's type |
+//! | FLOAT, DOUBLE | of the argument's type | of the argument's type |
+//! | DECIMAL(p, s) | DECIMAL(38, s), NULL if it does not fit | DECIMAL(38, max(6, s)), see `average.rs` |
+//!
+//! NULL if there is no value; `$SUM0`, into which planners may turn a sum, is 0 then.
+//!
+//! Source: Flink, `SumAggFunction`, `SumWithRetractAggFunction`, `Sum0AggFunction`, `AvgAggFunction`,
+//! `LogicalTypeMerging.findSumAggType` and `findAvgAggType`.
+//!
+//! Differs from Flink: floats are added with what each addition loses kept beside (see [`FloatSum`]), and FLOATs as DOUBLEs,
+//! so that the order of rows and of merges makes no difference but in the last bits; Flink adds plainly. Sums of decimals
+//! are exact: only the result may be too large, where Flink's sum is NULL once it was too large on the way, and begins
+//! anew with the next value.
+
+use arrow::array::{Array, ArrayRef};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{DataType, i256};
+use serde::{Deserialize, Serialize};
+
+use super::average::decimal_average;
+use super::fold::Fold;
+use super::values::{Number, number_column};
+
+/// What is made of a sum and a count.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Rule {
+    /// The sum, NULL of no value.
+    Sum,
+    /// The sum, 0 of no value.
+    SumOrZero,
+    /// The mean, NULL of no value.
+    Average,
+}
+
+/// Of whole numbers. A sum of 64 bits that wraps, cut to fewer bits, is what a sum of fewer bits that wraps would be: so all
+/// integers are summed alike.
+pub(super) struct IntegerSum {
+    /// The type of the result.
+    pub of: DataType,
+    pub rule: Rule,
+}
+
+/// A sum, and how many values it is of.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct IntegerState {
+    sum: i64,
+    count: i64,
+}
+
+impl Fold for IntegerSum {
+    type Value = i64;
+    type State = IntegerState;
+    const RETRACTS: bool = true;
+
+    fn read(&self, argument: &ArrayRef) -> ScalarBuffer<i64> {
+        i64::read(argument)
+    }
+
+    #[inline(always)]
+    fn add(state: &mut IntegerState, value: i64) {
+        state.sum = state.sum.wrapping_add(value);
+        state.count += 1;
+    }
+
+    #[inline(always)]
+    fn remove(state: &mut IntegerState, value: i64) {
+        state.sum = state.sum.wrapping_sub(value);
+        state.count -= 1;
+    }
+
+    fn merge(state: &mut IntegerState, other: &IntegerState) {
+        state.sum = state.sum.wrapping_add(other.sum);
+        state.count += other.count;
+    }
+
+    fn results(&self, states: &[IntegerState]) -> ArrayRef {
+        let result = |state: &IntegerState| match self.rule {
+            Rule::SumOrZero => Some(state.sum),
+            _ if state.count == 0 => None,
+            Rule::Sum => Some(state.sum),
+            Rule::Average => Some(state.sum.wrapping_div(state.count)),
+        };
+        number_column(&self.of, states.iter().map(result))
+    }
+}
+
+/// Of FLOATs and DOUBLEs.
+///
+/// Source: Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen", ZAMM 54, 1974, algorithm IV.
+pub(super) struct FloatSum {
+    /// The type of the result.
+    pub of: DataType,
+    pub rule: Rule,
+}
+
+/// The sum as plain additions give it, all that these have lost, and how many values there are.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct FloatState {
+    sum: f64,
+    lost: f64,
+    count: i64,
+}
+
+impl FloatState {
+    #[inline(always)]
+    fn add(&mut self, value: f64) {
+        let next = self.sum + value;
+        self.lost +=
+            if self.sum.abs() >= value.abs() { (self.sum - next) + value } else { (value - next) + self.sum };
+        self.sum = next;
+    }
+
+    /// What was lost of infinities and NaN is none of these, or no number.
+    fn total(&self) -> f64 {
+        if self.lost.is_finite() { self.sum + self.lost } else { self.sum }
+    }
+}
+
+impl Fold for FloatSum {
+    type Value = f64;
+    type State = FloatState;
+    const RETRACTS: bool = true;
+
+    fn read(&self, argument: &ArrayRef) -> ScalarBuffer<f64> {
+        f64::read(argument)
+    }
+
+    #[inline(always)]
+    fn add(state: &mut FloatState, value: f64) {
+        state.add(value);
+        state.count += 1;
+    }
+
+    #[inline(always)]
+    fn remove(state: &mut FloatState, value: f64) {
+        state.add(-value);
+        state.count -= 1;
+    }
+
+    fn merge(state: &mut FloatState, other: &FloatState) {
+        state.add(other.sum);
+        state.lost += other.lost;
+        state.count += other.count;
+    }
+
+    fn results(&self, states: &[FloatState]) -> ArrayRef {
+        let result = |state: &FloatState| match self.rule {
+            Rule::SumOrZero => Some(state.total()),
+            _ if state.count == 0 => None,
+            Rule::Sum => Some(state.total()),
+            Rule::Average => Some(state.total() / state.count as f64),
+        };
+        number_column(&self.of, states.iter().map(result))
+    }
+}
+
+/// Of decimals of one scale.
+pub(super) struct DecimalSum {
+    /// The type of the result.
+    pub of: DataType,
+    /// The scale of the argument.
+    pub scale: u8,
+    pub rule: Rule,
+}
+
+/// The parts of a sum of 256 bits, which cannot be too large, and how many values it is of.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct DecimalState {
+    low: u128,
+    high: i128,
+    count: i64,
+}
+
+impl DecimalState {
+    fn sum(&self) -> i256 {
+        i256::from_parts(self.low, self.high)
+    }
+
+    #[inline(always)]
+    fn set(&mut self, sum: i256) {
+        (self.low, self.high) = sum.to_parts();
+    }
+}
+
+impl Fold for DecimalSum {
+    type Value = i128;
+    type State = DecimalState;
+    const RETRACTS: bool = true;
+
+    fn read(&self, argument: &ArrayRef) -> ScalarBuffer<i128> {
+        debug_assert!(
+            matches!(argument.data_type(), DataType::Decimal128(_, scale) if *scale == self.scale as i8)
+        );
+        i128::read(argument)
+    }
+
+    #[inline(always)]
+    fn add(state: &mut DecimalState, value: i128) {
+        state.set(state.sum().wrapping_add(i256::from_i128(value)));
+        state.count += 1;
+    }
+
+    #[inline(always)]
+    fn remove(state: &mut DecimalState, value: i128) {
+        state.set(state.sum().wrapping_sub(i256::from_i128(value)));
+        state.count -= 1;
+    }
+
+    fn merge(state: &mut DecimalState, other: &DecimalState) {
+        state.set(state.sum().wrapping_add(other.sum()));
+        state.count += other.count;
+    }
+
+    fn results(&self, states: &[DecimalState]) -> ArrayRef {
+        let result = |state: &DecimalState| match self.rule {
+            Rule::SumOrZero => fitting(state.sum()),
+            _ if state.count == 0 => None,
+            Rule::Sum => fitting(state.sum()),
+            Rule::Average => decimal_average(fitting(state.sum())?, self.scale, state.count),
+        };
+        number_column(&self.of, states.iter().map(result))
+    }
+}
+
+/// A number of at most 38 digits.
+pub(super) fn fitting(number: i256) -> Option<i128> {
+    number.to_i128().filter(|number| number.unsigned_abs() < 10u128.pow(38))
+}

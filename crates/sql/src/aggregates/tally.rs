@@ -1,0 +1,194 @@
+//! How often each value occurs in each group: MIN and MAX where rows are taken back, and COLLECT.
+//!
+//! A value that was taken back more often than it was taken in has a count below zero until it comes. NULLs are passed over.
+//!
+//! Source: Flink, `MinWithRetractAggFunction`, `MaxWithRetractAggFunction`, `CollectAggFunction`.
+//!
+//! Differs from Flink: floats compare as `java.lang.Double.compare` has it here (-0.0 below 0.0, NaN above all), which is not
+//! what MIN and MAX do that need not take back. A multiset lists its values in order, Flink's in none. It is a
+//! MAP<T, INT>, as there is no type MULTISET.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int32Array, MapArray, StructArray};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::DataType;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::selection::{counted, for_each};
+use super::values::Domain;
+use super::{Accumulator, same_kind};
+use crate::functions::EvaluationError;
+use crate::keys::offset;
+
+/// The values of a group, each with its count, which is not 0.
+pub(super) type Counts<D> = BTreeMap<<D as Domain>::Value, i64>;
+
+/// What is made of counts.
+pub(super) trait Summary<D: Domain>: Send + Sync + 'static {
+    /// The results of groups of such counts.
+    fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError>;
+
+    /// How often the value of each row counts, if not once; rows whose number is not above 0 are passed over.
+    fn weights(&self, _arguments: &[ArrayRef]) -> Option<Box<dyn Fn(usize) -> i64>> {
+        None
+    }
+}
+
+/// The greatest value, or else the least.
+pub(super) struct Outermost {
+    pub is_greatest: bool,
+}
+
+impl<D: Domain> Summary<D> for Outermost {
+    fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError> {
+        domain.write(groups.iter().map(|counts| {
+            let mut there = counts.iter().filter(|&(_, &count)| count > 0);
+            let outermost = if self.is_greatest { there.next_back() } else { there.next() };
+            outermost.map(|(value, _)| value)
+        }))
+    }
+}
+
+/// All values with their counts.
+pub(super) struct Multiset {
+    /// The type of the result.
+    pub of: DataType,
+}
+
+impl<D: Domain> Summary<D> for Multiset {
+    fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError> {
+        let values = domain.write(groups.iter().flat_map(|counts| counts.keys().map(Some)))?;
+        let counts: Int32Array =
+            groups.iter().flat_map(|counts| counts.values().map(|&count| Some(count as i32))).collect();
+        offset(values.len())?;
+        let DataType::Map(entries, is_ordered) = &self.of else { unreachable!("a multiset is a map") };
+        let DataType::Struct(fields) = entries.data_type() else { unreachable!("a map has entries") };
+        let made =
+            StructArray::try_new(fields.clone(), vec![values, Arc::new(counts)], None).and_then(|pairs| {
+                let offsets = OffsetBuffer::from_lengths(groups.iter().map(BTreeMap::len));
+                MapArray::try_new(entries.clone(), offsets, pairs, None, *is_ordered)
+            });
+        match made {
+            Ok(column) => Ok(Arc::new(column)),
+            Err(error) => Err(EvaluationError { code: "EVALUATION", message: error.to_string() }),
+        }
+    }
+}
+
+/// The counts of all groups.
+pub(super) struct Tally<D: Domain, S> {
+    domain: D,
+    summary: S,
+    groups: Vec<Counts<D>>,
+    /// Bytes of all values and counts.
+    held_bytes: usize,
+}
+
+impl<D: Domain, S: Summary<D>> Tally<D, S> {
+    pub(super) fn new(domain: D, summary: S) -> Self {
+        Tally { domain, summary, groups: Vec::new(), held_bytes: 0 }
+    }
+
+    fn count(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>, sign: i64) {
+        let column = self.domain.read(&arguments[0]);
+        let weights = self.summary.weights(arguments);
+        for_each(groups, counted(&arguments[..1], keep).as_ref(), |row, group| {
+            let weight = weights.as_ref().map_or(1, |weights| weights(row));
+            if weight > 0 {
+                add::<D>(
+                    &mut self.groups[group],
+                    D::value(&column, row),
+                    sign * weight,
+                    &mut self.held_bytes,
+                );
+            }
+        });
+    }
+}
+
+/// Adds to the count of a value, which is forgotten at 0.
+fn add<D: Domain>(counts: &mut Counts<D>, value: D::Value, number: i64, held_bytes: &mut usize) {
+    match counts.entry(value) {
+        Entry::Vacant(entry) => {
+            if number != 0 {
+                *held_bytes += entry_bytes::<D>(entry.key());
+                entry.insert(number);
+            }
+        }
+        Entry::Occupied(mut entry) => {
+            let count = entry.get().wrapping_add(number);
+            if count == 0 {
+                let (value, _) = entry.remove_entry();
+                *held_bytes = held_bytes.saturating_sub(entry_bytes::<D>(&value));
+            } else {
+                *entry.get_mut() = count;
+            }
+        }
+    }
+}
+
+/// Bytes of a value and its count, in nodes that are two thirds full.
+fn entry_bytes<D: Domain>(value: &D::Value) -> usize {
+    size_of::<(D::Value, i64)>() * 3 / 2 + D::held_bytes(value)
+}
+
+impl<D: Domain, S: Summary<D>> Accumulator for Tally<D, S> {
+    fn resize(&mut self, groups: usize) {
+        self.groups.resize_with(groups.max(self.groups.len()), BTreeMap::new);
+    }
+
+    fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        self.count(groups, arguments, keep, 1);
+    }
+
+    fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
+        self.count(groups, arguments, keep, -1);
+    }
+
+    fn can_retract(&self) -> bool {
+        true
+    }
+
+    fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
+        for (counts, &group) in same_kind::<Self>(other).groups.iter().zip(into) {
+            for (value, &count) in counts {
+                add::<D>(&mut self.groups[group as usize], value.clone(), count, &mut self.held_bytes);
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        self.summary.results(&self.domain, &self.groups[range])
+    }
+
+    fn clear(&mut self) {
+        self.groups.clear();
+        self.held_bytes = 0;
+    }
+
+    fn bytes(&self) -> usize {
+        self.groups.capacity() * size_of::<Counts<D>>() + self.held_bytes
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        D::save_format(state)?;
+        state.put(&self.groups)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        D::check_format(state)?;
+        self.groups = state.take()?;
+        self.held_bytes = self.groups.iter().flat_map(BTreeMap::keys).map(entry_bytes::<D>).sum();
+        Ok(())
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}

@@ -1,0 +1,323 @@
+//! Values outside of columns: how those of a type are read, kept, ordered and written back.
+//!
+//! | type | kept as | ordered |
+//! |---|---|---|
+//! | BOOLEAN, integers, dates, times, timestamps, intervals | `i64` | as numbers |
+//! | DECIMAL | `i128` | as numbers, all being of one scale |
+//! | FLOAT, DOUBLE | [`TotalF64`], every NaN the same | as `java.lang.Double.compare` has it: -0.0 below 0.0, NaN above all |
+//! | text, bytes | bytes | by their bytes, as Flink orders text |
+//! | ARRAY, MAP, ROW | the bytes of arrow's row form | somehow |
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, new_null_array};
+use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::datatypes::{ArrowNativeType, DataType, Decimal128Type, Float32Type, Float64Type};
+use arrow::row::{RowConverter, Rows, SortField};
+use serde::{Serialize, de::DeserializeOwned};
+use thalweg_model::{StateError, StateReader, StateWriter, TotalF64};
+
+use crate::functions::EvaluationError;
+use crate::keys::{
+    ByteSlices, ROW_FORMAT, bytes_column, check_row_format, is_whole, whole_column, whole_numbers,
+};
+
+/// How the values of one type are kept outside of columns.
+pub(super) trait Domain: Clone + Send + Sync + 'static {
+    /// One value.
+    type Value: Clone + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
+    /// A column that values are read from.
+    type Column;
+
+    /// Reads a column of the type.
+    fn read(&self, column: &ArrayRef) -> Self::Column;
+
+    /// The value of a row that is not NULL.
+    fn value(column: &Self::Column, row: usize) -> Self::Value;
+
+    /// Puts the value of a row into a slot, whose memory may serve again.
+    fn assign(slot: &mut Option<Self::Value>, column: &Self::Column, row: usize) {
+        *slot = Some(Self::value(column, row));
+    }
+
+    /// How the value of a row compares with another.
+    fn compare(column: &Self::Column, row: usize, with: &Self::Value) -> Ordering {
+        Self::value(column, row).cmp(with)
+    }
+
+    /// A column of the type.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if it is too large.
+    fn write<'a>(
+        &self,
+        values: impl Iterator<Item = Option<&'a Self::Value>>,
+    ) -> Result<ArrayRef, EvaluationError>;
+
+    /// Bytes that a value holds beyond itself.
+    fn held_bytes(_value: &Self::Value) -> usize {
+        0
+    }
+
+    /// Writes down what must be the same for values to be read back.
+    fn save_format(_state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    /// Whether values that follow can be read back.
+    fn check_format(_state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// Which domain the values of a type are of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kind {
+    Whole,
+    Decimal,
+    Float,
+    Bytes,
+    Nested,
+}
+
+impl Kind {
+    pub(super) fn of(of: &DataType) -> Kind {
+        match of {
+            of if is_whole(of) => Kind::Whole,
+            DataType::Decimal128(_, _) => Kind::Decimal,
+            DataType::Float32 | DataType::Float64 => Kind::Float,
+            DataType::Utf8 | DataType::Binary => Kind::Bytes,
+            _ => Kind::Nested,
+        }
+    }
+}
+
+/// What numbers of several types are read as.
+pub(super) trait Number: ArrowNativeType + Serialize + DeserializeOwned {
+    /// The same with an order.
+    type Ordered: Copy + Ord + Serialize + DeserializeOwned + Send + Sync + 'static;
+
+    /// The numbers of a column; any where it is NULL.
+    fn read(column: &ArrayRef) -> ScalarBuffer<Self>;
+
+    /// A column of type `of`.
+    fn write(of: &DataType, numbers: Vec<Self>, nulls: Option<NullBuffer>) -> ArrayRef;
+
+    fn ordered(self) -> Self::Ordered;
+
+    fn unordered(ordered: Self::Ordered) -> Self;
+}
+
+impl Number for i64 {
+    type Ordered = i64;
+
+    fn read(column: &ArrayRef) -> ScalarBuffer<i64> {
+        whole_numbers(column)
+    }
+
+    fn write(of: &DataType, numbers: Vec<i64>, nulls: Option<NullBuffer>) -> ArrayRef {
+        whole_column(of, numbers, nulls)
+    }
+
+    fn ordered(self) -> i64 {
+        self
+    }
+
+    fn unordered(ordered: i64) -> i64 {
+        ordered
+    }
+}
+
+impl Number for i128 {
+    type Ordered = i128;
+
+    fn read(column: &ArrayRef) -> ScalarBuffer<i128> {
+        column.as_primitive::<Decimal128Type>().values().clone()
+    }
+
+    fn write(of: &DataType, numbers: Vec<i128>, nulls: Option<NullBuffer>) -> ArrayRef {
+        Arc::new(Decimal128Array::new(numbers.into(), nulls).with_data_type(of.clone()))
+    }
+
+    fn ordered(self) -> i128 {
+        self
+    }
+
+    fn unordered(ordered: i128) -> i128 {
+        ordered
+    }
+}
+
+impl Number for f64 {
+    type Ordered = TotalF64;
+
+    fn read(column: &ArrayRef) -> ScalarBuffer<f64> {
+        match column.as_primitive_opt::<Float32Type>() {
+            Some(column) => column.values().iter().map(|&value| f64::from(value)).collect(),
+            None => column.as_primitive::<Float64Type>().values().clone(),
+        }
+    }
+
+    fn write(of: &DataType, numbers: Vec<f64>, nulls: Option<NullBuffer>) -> ArrayRef {
+        match of {
+            DataType::Float32 => {
+                let numbers: Vec<f32> = numbers.into_iter().map(|number| number as f32).collect();
+                Arc::new(Float32Array::new(numbers.into(), nulls))
+            }
+            _ => Arc::new(Float64Array::new(numbers.into(), nulls)),
+        }
+    }
+
+    fn ordered(self) -> TotalF64 {
+        // Java tells no NaN from another.
+        TotalF64(if self.is_nan() { f64::NAN } else { self })
+    }
+
+    fn unordered(ordered: TotalF64) -> f64 {
+        ordered.0
+    }
+}
+
+/// A column of numbers, some of which may be missing.
+pub(super) fn number_column<N: Number>(of: &DataType, numbers: impl Iterator<Item = Option<N>>) -> ArrayRef {
+    let (is_there, numbers): (Vec<bool>, Vec<N>) =
+        numbers.map(|number| (number.is_some(), number.unwrap_or_default())).unzip();
+    let nulls = Some(NullBuffer::from(is_there)).filter(|nulls| nulls.null_count() > 0);
+    N::write(of, numbers, nulls)
+}
+
+/// Numbers, read as `N`.
+#[derive(Clone)]
+pub(super) struct Numbers<N> {
+    of: DataType,
+    read_as: std::marker::PhantomData<N>,
+}
+
+impl<N> Numbers<N> {
+    pub(super) fn new(of: DataType) -> Self {
+        Numbers { of, read_as: std::marker::PhantomData }
+    }
+}
+
+impl<N: Number> Domain for Numbers<N> {
+    type Value = N::Ordered;
+    type Column = ScalarBuffer<N>;
+
+    fn read(&self, column: &ArrayRef) -> ScalarBuffer<N> {
+        N::read(column)
+    }
+
+    fn value(column: &ScalarBuffer<N>, row: usize) -> N::Ordered {
+        column[row].ordered()
+    }
+
+    fn write<'a>(
+        &self,
+        values: impl Iterator<Item = Option<&'a N::Ordered>>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        Ok(number_column(&self.of, values.map(|value| value.copied().map(N::unordered))))
+    }
+}
+
+/// Text and bytes.
+#[derive(Clone)]
+pub(super) struct Bytes {
+    of: DataType,
+}
+
+impl Bytes {
+    pub(super) fn new(of: DataType) -> Self {
+        Bytes { of }
+    }
+}
+
+impl Domain for Bytes {
+    type Value = Vec<u8>;
+    type Column = ByteSlices;
+
+    fn read(&self, column: &ArrayRef) -> ByteSlices {
+        ByteSlices::of(column)
+    }
+
+    fn value(column: &ByteSlices, row: usize) -> Vec<u8> {
+        column.get(row).to_vec()
+    }
+
+    fn assign(slot: &mut Option<Vec<u8>>, column: &ByteSlices, row: usize) {
+        let kept = slot.get_or_insert_default();
+        kept.clear();
+        kept.extend_from_slice(column.get(row));
+    }
+
+    fn compare(column: &ByteSlices, row: usize, with: &Vec<u8>) -> Ordering {
+        column.get(row).cmp(with)
+    }
+
+    fn write<'a>(
+        &self,
+        values: impl Iterator<Item = Option<&'a Vec<u8>>>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        bytes_column(&self.of, values.map(|value| value.map(Vec::as_slice)))
+    }
+
+    fn held_bytes(value: &Vec<u8>) -> usize {
+        value.capacity()
+    }
+}
+
+/// Values that have parts.
+#[derive(Clone)]
+pub(super) struct Nested {
+    converter: Arc<RowConverter>,
+    null: Arc<[u8]>,
+}
+
+impl Nested {
+    pub(super) fn new(of: DataType) -> Self {
+        let null = new_null_array(&of, 1);
+        let converter =
+            RowConverter::new(vec![SortField::new(of)]).expect("every type of SQL has a form as row");
+        let null = converter.convert_columns(&[null]).expect("the column is of the converter's type");
+        let null = null.row(0).data().into();
+        Nested { converter: Arc::new(converter), null }
+    }
+}
+
+impl Domain for Nested {
+    type Value = Vec<u8>;
+    type Column = Rows;
+
+    fn read(&self, column: &ArrayRef) -> Rows {
+        let rows = self.converter.convert_columns(std::slice::from_ref(column));
+        rows.expect("arguments are of the types that the call was bound to")
+    }
+
+    fn value(column: &Rows, row: usize) -> Vec<u8> {
+        column.row(row).data().to_vec()
+    }
+
+    fn write<'a>(
+        &self,
+        values: impl Iterator<Item = Option<&'a Vec<u8>>>,
+    ) -> Result<ArrayRef, EvaluationError> {
+        let parser = self.converter.parser();
+        let rows = values.map(|value| parser.parse(value.map_or(&self.null, |value| value)));
+        let columns = self.converter.convert_rows(rows);
+        let columns =
+            columns.map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })?;
+        Ok(columns.into_iter().next().expect("a converter of one column makes one column"))
+    }
+
+    fn held_bytes(value: &Vec<u8>) -> usize {
+        value.capacity()
+    }
+
+    fn save_format(state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&ROW_FORMAT)
+    }
+
+    fn check_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
+        check_row_format(state)
+    }
+}

@@ -1,0 +1,131 @@
+//! VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV: by the count, the mean and the sum of squared distances from
+//! it, none of which cancels out where values are large and close together.
+//!
+//! The result is of the type that AVG has: of integers it is cut toward zero, of decimals rounded. It is NULL of no value;
+//! the forms for a sample are NULL of one, too.
+//!
+//! Source: Welford, "Note on a Method for Calculating Corrected Sums of Squares and Products", Technometrics 4, 1962; merging
+//! after Chan, Golub, LeVeque, "Updating Formulae and a Pairwise Algorithm for Computing Sample Variances", 1979. Flink's
+//! are the same (`WelfordM2AggFunction`, `AggregateReduceFunctionsRule.reduceStddev`).
+//!
+//! Differs from Flink: where taking back rows makes the sum of squares fall below nothing, which rounding does to values
+//! that have become equal, it is 0, Flink's result NULL. A square root is one, where Flink's is a power of 0.5. What is no
+//! number is NULL as a decimal, where Flink fails. As in Flink, of rows that are taken back before they came only the
+//! number is remembered.
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::datatypes::{DataType, Decimal128Type};
+use serde::{Deserialize, Serialize};
+
+use super::average::decimal_of_double;
+use super::fold::Fold;
+use super::values::{Kind, Number, number_column};
+
+/// Variances, and standard deviations.
+pub(super) struct Variance {
+    /// The type of the result.
+    pub of: DataType,
+    /// Whether values are a sample: then one fewer is divided by.
+    pub is_sample: bool,
+    /// Whether the result is the root of the variance.
+    pub is_deviation: bool,
+}
+
+/// How many values there are, their mean, and the sum of their squared distances from it.
+#[derive(Clone, Copy, Default, Serialize, Deserialize)]
+pub(super) struct VarianceState {
+    count: i64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Fold for Variance {
+    type Value = f64;
+    type State = VarianceState;
+    const RETRACTS: bool = true;
+
+    fn read(&self, argument: &ArrayRef) -> ScalarBuffer<f64> {
+        match Kind::of(argument.data_type()) {
+            Kind::Whole => i64::read(argument).iter().map(|&value| value as f64).collect(),
+            Kind::Decimal => decimals_as_doubles(argument),
+            _ => f64::read(argument),
+        }
+    }
+
+    #[inline(always)]
+    fn add(state: &mut VarianceState, value: f64) {
+        state.count += 1;
+        if state.count <= 0 {
+            return;
+        }
+        let before = value - state.mean;
+        state.mean += before / state.count as f64;
+        state.squares += before * (value - state.mean);
+    }
+
+    #[inline(always)]
+    fn remove(state: &mut VarianceState, value: f64) {
+        state.count -= 1;
+        if state.count <= 0 {
+            (state.mean, state.squares) = (0.0, 0.0);
+            return;
+        }
+        let after = value - state.mean;
+        state.mean -= after / state.count as f64;
+        // One value has no distance from its mean; below nothing there is only what rounding lost.
+        let squares = state.squares - after * (value - state.mean);
+        state.squares = if state.count == 1 || squares < 0.0 { 0.0 } else { squares };
+    }
+
+    fn merge(state: &mut VarianceState, other: &VarianceState) {
+        let count = state.count + other.count;
+        match (state.count > 0, other.count > 0) {
+            (true, true) => {
+                let apart = other.mean - state.mean;
+                let share = other.count as f64 / count as f64;
+                state.mean += share * apart;
+                state.squares += other.squares + state.count as f64 * share * apart * apart;
+            }
+            (false, true) => (state.mean, state.squares) = (other.mean, other.squares),
+            _ => {}
+        }
+        state.count = count;
+        if count <= 0 {
+            (state.mean, state.squares) = (0.0, 0.0);
+        }
+    }
+
+    fn results(&self, states: &[VarianceState]) -> ArrayRef {
+        let results = states.iter().map(|state| {
+            let divisor = if self.is_sample { state.count - 1 } else { state.count };
+            let variance = (divisor > 0).then(|| state.squares / divisor as f64)?;
+            Some(if self.is_deviation { variance.sqrt() } else { variance })
+        });
+        match self.of {
+            DataType::Decimal128(_, scale) => {
+                let decimal = |result: f64| decimal_of_double(result, scale.unsigned_abs());
+                number_column(&self.of, results.map(|result| result.and_then(decimal)))
+            }
+            DataType::Float32 | DataType::Float64 => number_column(&self.of, results),
+            DataType::Int64 => {
+                number_column(&self.of, results.map(|result| result.map(|result| result as i64)))
+            }
+            // As Java narrows: to 32 bits, as near as can be, and then to the lowest bits of these.
+            _ => number_column(&self.of, results.map(|result| result.map(|result| i64::from(result as i32)))),
+        }
+    }
+}
+
+/// As `DecimalDataUtils.doubleValue` has it.
+fn decimals_as_doubles(argument: &ArrayRef) -> ScalarBuffer<f64> {
+    let column = argument.as_primitive::<Decimal128Type>();
+    let (precision, scale) = (column.precision(), column.scale());
+    if precision <= 18 {
+        let divisor = 10f64.powi(i32::from(scale));
+        return column.values().iter().map(|&value| value as f64 / divisor).collect();
+    }
+    // The nearest double of many digits: the one that the text has.
+    let double = |&value: &i128| format!("{value}e-{scale}").parse().unwrap_or(f64::NAN);
+    column.values().iter().map(double).collect()
+}

@@ -1,0 +1,211 @@
+//! From syntax trees to plans: names are resolved by DataFusion's planner, types and streams are settled here.
+//!
+//! ```text
+//!   syntax tree --plain--> SqlToRel (names) --> rules (sub-queries as joins) --> expression (types), query (streams) --> Plan
+//! ```
+//!
+//! Why in two steps: DataFusion resolves names, scopes, aggregates and sub-queries as any SQL has them, and that is a large
+//! part that is well kept. Its types are not Flink's (a literal is a BIGINT, a sum widens, decimals are cut, text compares
+//! with numbers), and it knows no windows, watermarks or bounds of state. So functions are stand-ins while it works
+//! ([`names`]), and what a query means is decided by us, in one pass over its plan.
+
+mod expression;
+mod names;
+mod query;
+mod relations;
+mod tables;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{DataFusionError, SchemaError};
+use datafusion_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
+use datafusion_optimizer::{Optimizer, OptimizerContext};
+use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
+use sqlparser::ast;
+
+use crate::catalog::{Catalog, Entry};
+use crate::error::{Code, Place, SqlError};
+use crate::functions::Context;
+use crate::plan::Plan;
+use crate::text::plain;
+
+use names::Names;
+pub use tables::declare;
+
+/// What queries are bound in.
+pub struct Binder<'a> {
+    /// Tables and views.
+    pub catalog: &'a Catalog,
+    /// What functions may know.
+    pub context: &'a Context,
+    /// How long state of operators without a window is kept since it was last written, in milliseconds; none if it is
+    /// not set, and then such operators are refused.
+    pub state_ttl_ms: Option<i64>,
+}
+
+impl Binder<'_> {
+    /// The plan of a query.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first thing that is wrong with it.
+    pub fn query(&self, query: &ast::Query) -> Result<Plan, SqlError> {
+        let logical = self.resolve(query)?;
+        query::lower(self, &logical)
+    }
+
+    /// The planner's tree of a query, its names resolved.
+    fn resolve(&self, query: &ast::Query) -> Result<LogicalPlan, SqlError> {
+        let open: RefCell<Vec<String>> = RefCell::default();
+        let views: RefCell<BTreeMap<String, LogicalPlan>> = RefCell::default();
+        self.resolve_within(query, &open, &views)
+    }
+
+    fn resolve_within(
+        &self,
+        query: &ast::Query,
+        open: &RefCell<Vec<String>>,
+        views: &RefCell<BTreeMap<String, LogicalPlan>>,
+    ) -> Result<LogicalPlan, SqlError> {
+        let mut query = query.clone();
+        plain::make_plain(&mut query)?;
+        let view = |name: &str| -> Result<LogicalPlan, SqlError> {
+            if let Some(plan) = views.borrow().get(name) {
+                return Ok(plan.clone());
+            }
+            if open.borrow().iter().any(|open| open == name) {
+                return Err(SqlError::new(Code::Invalid, format!("the view `{name}` refers to itself")));
+            }
+            let Entry::View(view) = self.catalog.get(name)? else {
+                return Err(SqlError::new(Code::Invalid, format!("`{name}` is no view")));
+            };
+            open.borrow_mut().push(name.to_owned());
+            let plan = self.resolve_within(&view.query, open, views);
+            open.borrow_mut().pop();
+            let plan = renamed(plan?, name, &view.columns)?;
+            views.borrow_mut().insert(name.to_owned(), plan.clone());
+            Ok(plan)
+        };
+        let names = Names::new(self.catalog, self.context, &view);
+        let planner = SqlToRel::new_with_options(&names, parser_options());
+        let statement = ast::Statement::Query(Box::new(query));
+        let logical = planner.sql_statement_to_plan(statement).map_err(sql_error)?;
+        let optimizer = Optimizer::with_rules(vec![std::sync::Arc::new(DecorrelatePredicateSubquery::new())]);
+        let mut options = ConfigOptions::default();
+        options.optimizer.max_passes = 1;
+        options.optimizer.skip_failed_rules = false;
+        let context = OptimizerContext::new_with_config_options(std::sync::Arc::new(options));
+        optimizer.optimize(logical, &context, |_, _| {}).map_err(sql_error)
+    }
+}
+
+fn parser_options() -> ParserOptions {
+    ParserOptions::new()
+        .with_parse_float_as_decimal(true)
+        .with_enable_ident_normalization(false)
+        .with_support_varchar_with_length(true)
+        .with_map_string_types_to_utf8view(false)
+        .with_collect_spans(true)
+        // Flink: NULL is the least value.
+        .with_default_null_ordering(NullOrdering::NullsMin)
+}
+
+/// A view's columns under the names that it gives them.
+fn renamed(plan: LogicalPlan, name: &str, columns: &[String]) -> Result<LogicalPlan, SqlError> {
+    if columns.is_empty() {
+        return Ok(plan);
+    }
+    let found = plan.schema().fields().len();
+    if found != columns.len() {
+        let message = format!("the view `{name}` names {} columns, and its query has {found}", columns.len());
+        return Err(SqlError::new(Code::Invalid, message));
+    }
+    let outputs: Vec<_> = plan
+        .schema()
+        .columns()
+        .into_iter()
+        .zip(columns)
+        .map(|(column, name)| datafusion_expr::Expr::Column(column).alias(name))
+        .collect();
+    LogicalPlanBuilder::from(plan).project(outputs).and_then(LogicalPlanBuilder::build).map_err(sql_error)
+}
+
+/// What DataFusion's planner found wrong, in our words.
+fn sql_error(error: DataFusionError) -> SqlError {
+    match error {
+        DataFusionError::Diagnostic(diagnostic, inner) => {
+            let place = diagnostic.span.filter(|span| span.start.line > 0).map(|span| {
+                let is_one_line = span.end.line == span.start.line;
+                let width = if is_one_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+                Place {
+                    line: span.start.line as usize,
+                    column: span.start.column as usize,
+                    width: (width as usize).max(1),
+                }
+            });
+            sql_error(*inner).at(place)
+        }
+        DataFusionError::External(error) => match error.downcast::<SqlError>() {
+            Ok(error) => *error,
+            Err(error) => SqlError::new(Code::Invalid, error.to_string()),
+        },
+        DataFusionError::Context(_, inner) => sql_error(*inner),
+        DataFusionError::Shared(inner) => match std::sync::Arc::try_unwrap(inner) {
+            Ok(inner) => sql_error(inner),
+            Err(shared) => SqlError::new(Code::Invalid, shared.to_string()),
+        },
+        DataFusionError::Collection(mut errors) if !errors.is_empty() => sql_error(errors.remove(0)),
+        DataFusionError::SchemaError(error, _) => schema_error(&error),
+        DataFusionError::NotImplemented(message) => {
+            SqlError::new(Code::Unsupported, first_line(&message, "is not supported"))
+        }
+        DataFusionError::Plan(message) => plan_error(&message),
+        other => SqlError::new(Code::Invalid, first_line(&other.strip_backtrace(), "is not possible")),
+    }
+}
+
+fn schema_error(error: &SchemaError) -> SqlError {
+    match error {
+        SchemaError::FieldNotFound { field, valid_fields } => {
+            let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
+            relations::unknown_column(&field.name, known.into_iter())
+        }
+        SchemaError::AmbiguousReference { field } => {
+            let message = format!("`{}` may be a column of several tables", field.name);
+            SqlError::new(Code::UnknownColumn, message).help(format!("write which: t.`{}`", field.name))
+        }
+        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::new(Code::Invalid, format!("there are two columns `{name}`")).help("name one of them by AS")
+        }
+    }
+}
+
+fn plan_error(message: &str) -> SqlError {
+    if let Some(rest) = message.strip_prefix("Invalid function '") {
+        let name = rest.split('\'').next().unwrap_or_default().to_uppercase();
+        let error = SqlError::new(Code::UnknownFunction, format!("there is no function {name}"));
+        let known = crate::functions::all()
+            .map(|function| function.name)
+            .chain(crate::aggregates::aggregates().iter().map(|function| function.name));
+        let known: Vec<&str> = known.collect();
+        return match crate::error::nearest(&name, known) {
+            Some(near) => error.help(format!("did you mean {near}?")),
+            None => error.help("the manual lists the functions that there are"),
+        };
+    }
+    SqlError::new(Code::Invalid, first_line(message, "is not possible"))
+}
+
+/// The first sentence of a message that is not ours, as ours begin.
+fn first_line(message: &str, unless: &str) -> String {
+    let line = message.lines().next().unwrap_or(unless).trim_end_matches('.');
+    let mut characters = line.chars();
+    match (characters.next(), characters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && !second.is_uppercase() => {
+            first.to_lowercase().collect::<String>() + &line[first.len_utf8()..]
+        }
+        _ => line.to_owned(),
+    }
+}

@@ -1,0 +1,475 @@
+//! Expressions get their types: those that the planner resolved become [`Typed`] ones, with Flink's types and functions.
+//!
+//! What is settled here and not before: which type a literal has, to what its sides are cast before they are compared, and
+//! whether functions take such arguments. Literals that are called with literals are computed at once, unless that fails:
+//! then it fails where, and if, a row needs it.
+//!
+//! Sources: Flink's documentation, "Data Types" (implicit casts) and "System (Built-in) Functions";
+//! `LogicalTypeMerging` for common types.
+
+use arrow::array::RecordBatch;
+use arrow::array::RecordBatchOptions;
+use arrow::datatypes::{FieldRef, Schema};
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, TryCast};
+use datafusion_expr::{Expr, Operator};
+use std::sync::Arc;
+
+use crate::error::{Code, Place, SqlError};
+use crate::expression::{Expression, State, Typed};
+use crate::functions::arithmetic::{self, ArithmeticOp};
+use crate::functions::compare::{self, ComparisonOp};
+use crate::functions::{self, Argument, BindError, Bound, Context, cast};
+use crate::plan::Column;
+use crate::text::interval::{MILLIS, MONTHS};
+use crate::types::{SqlType, common_type};
+
+/// Operators that are read as calls.
+pub(super) const ARITHMETIC: [(&str, ArithmeticOp); 5] = [
+    ("+", ArithmeticOp::Add),
+    ("-", ArithmeticOp::Subtract),
+    ("*", ArithmeticOp::Multiply),
+    ("/", ArithmeticOp::Divide),
+    ("%", ArithmeticOp::Modulo),
+];
+
+/// What columns an expression may read, and by which names the planner speaks of them.
+pub(super) struct Scope<'a> {
+    /// The planner's names, in the order of the columns.
+    pub(super) schema: &'a DFSchema,
+    /// The columns.
+    pub(super) columns: &'a [Column],
+}
+
+/// Where an expression stands: the first column in it that has a place.
+pub(super) fn place_of(expression: &Expr) -> Option<Place> {
+    let mut place = None;
+    // Visiting fails for nothing here.
+    let _ = expression.apply(|inner| {
+        if let Expr::Column(column) = inner
+            && let Some(span) = column.spans.first()
+            && span.start.line > 0
+        {
+            let width = if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+            place = Some(Place {
+                line: span.start.line as usize,
+                column: span.start.column as usize,
+                width: (width as usize).max(1),
+            });
+            return Ok(TreeNodeRecursion::Stop);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    });
+    place
+}
+
+/// Binds expressions in one query.
+pub(super) struct Expressions<'a> {
+    pub(super) context: &'a Context,
+}
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+impl Expressions<'_> {
+    /// The expression with its types.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] and others, at the place of the first column in it.
+    pub(super) fn bind(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        self.bind_inner(expression, scope).map_err(|error| error.at(place_of(expression)))
+    }
+
+    /// A condition: a boolean.
+    ///
+    /// # Errors
+    /// As for [`bind`](Self::bind).
+    pub(super) fn bind_condition(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        let bound = self.bind(expression, scope)?;
+        match bound.of {
+            SqlType::Boolean | SqlType::Null => Ok(bound),
+            other => {
+                let message = format!("a condition is a BOOLEAN, and this is {other}");
+                Err(SqlError::new(Code::TypeMismatch, message).at(place_of(expression)))
+            }
+        }
+    }
+
+    fn bind_inner(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        match expression {
+            Expr::Alias(alias) => self.bind(&alias.expr, scope),
+            Expr::Column(column) => {
+                let place = scope.schema.index_of_column(column).map_err(|_| {
+                    SqlError::new(Code::UnknownColumn, format!("there is no column `{}`", column.name))
+                })?;
+                let found = &scope.columns[place];
+                Ok(Typed::column(place, found.of.clone(), found.is_nullable))
+            }
+            Expr::Literal(value, _) => literal(value),
+            Expr::BinaryExpr(BinaryExpr { left, op, right }) => self.bind_binary(left, *op, right, scope),
+            Expr::Not(inner) => self.not(self.bind_condition(inner, scope)?),
+            Expr::IsNull(inner) => self.is(inner, State::Null, scope),
+            Expr::IsNotNull(inner) => self.is(inner, State::NotNull, scope),
+            Expr::IsTrue(inner) => self.is_boolean(inner, State::True, scope),
+            Expr::IsNotTrue(inner) => self.is_boolean(inner, State::NotTrue, scope),
+            Expr::IsFalse(inner) => self.is_boolean(inner, State::False, scope),
+            Expr::IsNotFalse(inner) => self.is_boolean(inner, State::NotFalse, scope),
+            Expr::IsUnknown(inner) => self.is_boolean(inner, State::Null, scope),
+            Expr::IsNotUnknown(inner) => self.is_boolean(inner, State::NotNull, scope),
+            Expr::Negative(inner) => {
+                let inner = self.bind(inner, scope)?;
+                let bound = arithmetic::bind_negate(&argument(&inner)).map_err(|error| refused("-", error))?;
+                self.call("-", bound, vec![inner], false, true)
+            }
+            Expr::Between(Between { expr, negated, low, high }) => {
+                let value = self.bind(expr, scope)?;
+                let (low, high) = (self.bind(low, scope)?, self.bind(high, scope)?);
+                let above = self.compare(ComparisonOp::GtEq, value.clone(), low)?;
+                let below = self.compare(ComparisonOp::LtEq, value, high)?;
+                let within = boolean(Expression::And(vec![above, below]));
+                if *negated { self.not(within) } else { Ok(within) }
+            }
+            Expr::Like(like) => self.like("LIKE", like, scope),
+            Expr::SimilarTo(like) => self.like("SIMILAR", like, scope),
+            Expr::InList(InList { expr, list, negated }) => {
+                let value = self.bind(expr, scope)?;
+                let equal = |item: &Expr| {
+                    let item = self.bind(item, scope)?;
+                    self.compare(ComparisonOp::Eq, value.clone(), item)
+                };
+                let any = boolean(Expression::Or(list.iter().map(equal).collect::<Result<_>>()?));
+                if *negated { self.not(any) } else { Ok(any) }
+            }
+            Expr::Case(case) => self.case(case, scope),
+            Expr::Cast(Cast { expr, field }) => self.cast(expr, field, false, scope),
+            Expr::TryCast(TryCast { expr, field }) => self.cast(expr, field, true, scope),
+            Expr::ScalarFunction(function) => self.function(function, scope),
+            Expr::AggregateFunction(function) => {
+                let message = format!("{} stands where there are no groups", function.func.name().to_uppercase());
+                Err(SqlError::new(Code::Invalid, message))
+            }
+            Expr::WindowFunction(function) => {
+                let message = format!("{} OVER stands where it cannot be computed", function.fun.name().to_uppercase());
+                Err(SqlError::new(Code::Unsupported, message).help("compute it in a sub-query"))
+            }
+            Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_) => {
+                let message = "a sub-query stands where it is not supported";
+                Err(SqlError::new(Code::Unsupported, message).help("write EXISTS or IN as a condition of WHERE, or a join"))
+            }
+            Expr::OuterReferenceColumn(_, column) => {
+                let message = format!("`{column}` belongs to an outer query, which is not supported here");
+                Err(SqlError::new(Code::Unsupported, message).help("write a join"))
+            }
+            other => Err(SqlError::new(Code::Unsupported, format!("{other} is not supported"))),
+        }
+    }
+
+    fn bind_binary(&self, left: &Expr, op: Operator, right: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        let comparison = match op {
+            Operator::And | Operator::Or => {
+                let mut terms = Vec::new();
+                flatten(left, op, &mut terms);
+                flatten(right, op, &mut terms);
+                let terms = terms.into_iter().map(|term| self.bind_condition(term, scope)).collect::<Result<_>>()?;
+                let combine = if op == Operator::And { Expression::And } else { Expression::Or };
+                return Ok(boolean(combine(terms)));
+            }
+            Operator::Eq => ComparisonOp::Eq,
+            Operator::NotEq => ComparisonOp::NotEq,
+            Operator::Lt => ComparisonOp::Lt,
+            Operator::LtEq => ComparisonOp::LtEq,
+            Operator::Gt => ComparisonOp::Gt,
+            Operator::GtEq => ComparisonOp::GtEq,
+            Operator::IsDistinctFrom => ComparisonOp::IsDistinctFrom,
+            Operator::IsNotDistinctFrom => ComparisonOp::IsNotDistinctFrom,
+            other => return Err(SqlError::new(Code::Unsupported, format!("the operator {other} is not supported"))),
+        };
+        self.compare(comparison, self.bind(left, scope)?, self.bind(right, scope)?)
+    }
+
+    /// A comparison of two values.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] if they cannot be compared.
+    pub(super) fn compare(&self, op: ComparisonOp, left: Typed, right: Typed) -> Result<Typed> {
+        let bound = compare::bind_comparison(op, &argument(&left), &argument(&right), self.context)
+            .map_err(|error| refused(symbol(op), error))?;
+        self.call(symbol(op), bound, vec![left, right], true, true)
+    }
+
+    fn not(&self, inner: Typed) -> Result<Typed> {
+        let is_nullable = inner.is_nullable;
+        Ok(Typed { is_nullable, ..boolean(Expression::Not(Box::new(inner))) })
+    }
+
+    fn is(&self, inner: &Expr, state: State, scope: &Scope<'_>) -> Result<Typed> {
+        let inner = self.bind(inner, scope)?;
+        Ok(Typed { is_nullable: false, ..boolean(Expression::Is(Box::new(inner), state)) })
+    }
+
+    fn is_boolean(&self, inner: &Expr, state: State, scope: &Scope<'_>) -> Result<Typed> {
+        let inner = self.bind_condition(inner, scope)?;
+        Ok(Typed { is_nullable: false, ..boolean(Expression::Is(Box::new(inner), state)) })
+    }
+
+    fn like(&self, name: &str, like: &Like, scope: &Scope<'_>) -> Result<Typed> {
+        let mut arguments = vec![self.bind(&like.expr, scope)?, self.bind(&like.pattern, scope)?];
+        if let Some(escape) = like.escape_char {
+            arguments.push(Typed::literal(ScalarValue::Utf8(Some(escape.to_string())), SqlType::Char(1)));
+        }
+        let found = self.named_function(name, arguments)?;
+        if like.negated { self.not(found) } else { Ok(found) }
+    }
+
+    fn case(&self, case: &Case, scope: &Scope<'_>) -> Result<Typed> {
+        let operand = case.expr.as_ref().map(|operand| self.bind(operand, scope)).transpose()?;
+        let mut branches = Vec::new();
+        for (when, then) in &case.when_then_expr {
+            let condition = match &operand {
+                Some(operand) => self.compare(ComparisonOp::Eq, operand.clone(), self.bind(when, scope)?)?,
+                None => self.bind_condition(when, scope)?,
+            };
+            branches.push((condition, self.bind(then, scope)?));
+        }
+        let otherwise = match &case.else_expr {
+            Some(otherwise) => self.bind(otherwise, scope)?,
+            None => Typed::literal(ScalarValue::Null, SqlType::Null),
+        };
+        let values = || branches.iter().map(|(_, value)| value).chain([&otherwise]);
+        let of = values().try_fold(SqlType::Null, |so_far, value| {
+            common_type(&so_far, &value.of).ok_or_else(|| {
+                let message = format!("the values of CASE are {so_far} and {}, which have no common type", value.of);
+                SqlError::new(Code::TypeMismatch, message).help("cast them to one type")
+            })
+        })?;
+        let is_nullable = values().any(|value| value.is_nullable);
+        let branches = branches
+            .into_iter()
+            .map(|(condition, value)| Ok((condition, self.widen(value, &of)?)))
+            .collect::<Result<_>>()?;
+        let otherwise = Box::new(self.widen(otherwise, &of)?);
+        Ok(Typed { expression: Expression::Case { branches, otherwise }, of, is_nullable })
+    }
+
+    fn cast(&self, inner: &Expr, field: &FieldRef, is_try: bool, scope: &Scope<'_>) -> Result<Typed> {
+        let to = SqlType::of_field(field).ok_or_else(|| {
+            SqlError::new(Code::Unsupported, format!("there is no type {} here", field.data_type()))
+        })?;
+        self.cast_to(self.bind(inner, scope)?, &to, is_try)
+    }
+
+    /// A value cast to a type, as CAST or TRY_CAST do.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] if there is no such cast.
+    pub(super) fn cast_to(&self, value: Typed, to: &SqlType, is_try: bool) -> Result<Typed> {
+        if value.of == *to {
+            return Ok(value);
+        }
+        let bound = cast::bind_cast(&value.of, value.is_nullable, to, is_try, self.context)
+            .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
+        // Some casts have a result for every value.
+        let is_total = is_try || cast::implicit(&value.of, to);
+        let name = format!("{}CAST AS {to}", if is_try { "TRY_" } else { "" });
+        let name = name.replace("TRY_CAST AS ", "CAST AS ");
+        self.call(&name, bound, vec![value], is_total, true)
+    }
+
+    /// A value widened to a type that it is cast to without being asked.
+    ///
+    /// # Errors
+    /// [`Code::TypeMismatch`] if it is not.
+    pub(super) fn widen(&self, value: Typed, to: &SqlType) -> Result<Typed> {
+        if value.of == *to || (value.of.is_text() && to.is_text()) || (value.of.is_bytes() && to.is_bytes()) {
+            // Lengths are not enforced by Flink unless it is told to.
+            return Ok(Typed { of: to.clone(), ..value });
+        }
+        if value.of != SqlType::Null && !cast::implicit(&value.of, to) {
+            let message = format!("{} is not cast to {to} without being asked", value.of);
+            return Err(SqlError::new(Code::TypeMismatch, message).help(format!("write CAST(.. AS {to})")));
+        }
+        self.cast_to(value, to, false)
+    }
+
+    fn function(&self, function: &ScalarFunction, scope: &Scope<'_>) -> Result<Typed> {
+        let name = function.func.name();
+        let arguments: Vec<Typed> =
+            function.args.iter().map(|argument| self.bind(argument, scope)).collect::<Result<_>>()?;
+        let number = || match arguments.first().and_then(Typed::as_literal) {
+            Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
+            Some(ScalarValue::Int64(number)) => *number,
+            _ => None,
+        };
+        match name {
+            MILLIS => {
+                return Ok(Typed::literal(ScalarValue::DurationMillisecond(number()), SqlType::DayTime));
+            }
+            MONTHS => {
+                let months = number().and_then(|months| i32::try_from(months).ok());
+                let months = months.ok_or_else(|| SqlError::new(Code::Invalid, "the span has too many months"))?;
+                return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months)), SqlType::YearMonth));
+            }
+            _ => {}
+        }
+        if let Some((symbol, op)) = ARITHMETIC.iter().find(|(symbol, _)| *symbol == name) {
+            let [left, right] = &arguments[..] else {
+                return Err(SqlError::new(Code::Invalid, format!("{symbol} has two sides")));
+            };
+            let bound = arithmetic::bind_arithmetic(*op, &argument(left), &argument(right))
+                .map_err(|error| refused(symbol, error))?;
+            let is_division = matches!(op, ArithmeticOp::Divide | ArithmeticOp::Modulo);
+            return self.call(symbol, bound, arguments, !is_division, true);
+        }
+        self.named_function(&name.to_uppercase(), arguments)
+    }
+
+    /// A call of the function of a name, in upper case.
+    fn named_function(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
+        let function = functions::all().find(|function| function.name == name).ok_or_else(|| {
+            SqlError::new(Code::UnknownFunction, format!("there is no function {name}"))
+        })?;
+        let given: Vec<Argument> = arguments.iter().map(argument).collect();
+        let bound = (function.bind)(&given, self.context).map_err(|error| {
+            SqlError::new(Code::TypeMismatch, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
+        })?;
+        self.call(name, bound, arguments, false, function.is_deterministic)
+    }
+
+    /// A kernel with its arguments cast to what it takes; computed at once if they are literals.
+    fn call(&self, name: &str, bound: Bound, arguments: Vec<Typed>, is_total: bool, is_deterministic: bool) -> Result<Typed> {
+        let Bound { arguments: wanted, result, is_nullable, kernel } = bound;
+        let arguments: Vec<Typed> = arguments
+            .into_iter()
+            .zip(&wanted)
+            .map(|(value, to)| {
+                let is_same = value.of.arrow() == to.arrow();
+                if is_same { Ok(value) } else { self.cast_to(value, to, false) }
+            })
+            .collect::<Result<_>>()?;
+        let is_literal = is_deterministic && arguments.iter().all(|argument| argument.as_literal().is_some());
+        let expression = Expression::Call { name: name.to_owned(), kernel, arguments, is_total, is_deterministic };
+        let call = Typed { expression, of: result, is_nullable };
+        Ok(if is_literal { folded(&call).unwrap_or(call) } else { call })
+    }
+}
+
+/// What an expression of literals gives, if it gives something.
+fn folded(call: &Typed) -> Option<Typed> {
+    let options = RecordBatchOptions::new().with_row_count(Some(1));
+    let one_row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).ok()?;
+    let value = call.evaluate_column(&one_row).ok()?;
+    let value = ScalarValue::try_from_array(&value, 0).ok()?;
+    Some(Typed::literal(value, call.of.clone()))
+}
+
+/// A boolean that may be NULL.
+fn boolean(expression: Expression) -> Typed {
+    let is_nullable = match &expression {
+        Expression::And(terms) | Expression::Or(terms) => terms.iter().any(|term| term.is_nullable),
+        _ => true,
+    };
+    Typed { expression, of: SqlType::Boolean, is_nullable }
+}
+
+fn flatten<'a>(expression: &'a Expr, op: Operator, terms: &mut Vec<&'a Expr>) {
+    let mut rest = vec![expression];
+    while let Some(expression) = rest.pop() {
+        match expression {
+            Expr::BinaryExpr(BinaryExpr { left, op: inner, right }) if *inner == op => rest.extend([&**right, &**left]),
+            other => terms.push(other),
+        }
+    }
+}
+
+/// What functions are told of a value.
+pub(super) fn argument(value: &Typed) -> Argument {
+    Argument { of: value.of.clone(), is_nullable: value.is_nullable, literal: value.as_literal().cloned() }
+}
+
+fn refused(name: &str, BindError(reason): BindError) -> SqlError {
+    SqlError::new(Code::TypeMismatch, format!("{name}: {reason}"))
+}
+
+fn symbol(op: ComparisonOp) -> &'static str {
+    match op {
+        ComparisonOp::Eq => "=",
+        ComparisonOp::NotEq => "<>",
+        ComparisonOp::Lt => "<",
+        ComparisonOp::LtEq => "<=",
+        ComparisonOp::Gt => ">",
+        ComparisonOp::GtEq => ">=",
+        ComparisonOp::IsDistinctFrom => "IS DISTINCT FROM",
+        ComparisonOp::IsNotDistinctFrom => "IS NOT DISTINCT FROM",
+    }
+}
+
+/// A literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
+fn literal(value: &ScalarValue) -> Result<Typed> {
+    let typed = |value, of| Ok(Typed::literal(value, of));
+    match value {
+        ScalarValue::Null => typed(ScalarValue::Null, SqlType::Null),
+        ScalarValue::Int64(Some(number)) => match i32::try_from(*number) {
+            Ok(number) => typed(ScalarValue::Int32(Some(number)), SqlType::Int),
+            Err(_) => typed(ScalarValue::Int64(Some(*number)), SqlType::BigInt),
+        },
+        ScalarValue::UInt64(Some(number)) => {
+            let of = SqlType::Decimal { precision: 20, scale: 0 };
+            typed(ScalarValue::Decimal128(Some(i128::from(*number)), 20, 0), of)
+        }
+        ScalarValue::Utf8(Some(text)) => {
+            let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);
+            typed(ScalarValue::Utf8(Some(text.clone())), SqlType::Char(length))
+        }
+        ScalarValue::Decimal128(Some(number), precision, scale) if *scale >= 0 => {
+            // `0.5` has a digit before the point.
+            let precision = (*precision).max(*scale as u8 + 1).min(38);
+            let of = SqlType::Decimal { precision, scale: *scale as u8 };
+            typed(ScalarValue::Decimal128(Some(*number), precision, *scale), of)
+        }
+        other => match SqlType::of_arrow(&other.data_type()) {
+            Some(of) => typed(other.clone(), of),
+            None => Err(SqlError::new(Code::Unsupported, format!("a literal of {} is not supported", other.data_type()))),
+        },
+    }
+}
+
+/// What type a function has, as far as can be told before types are settled: none if the types that are known do not fit.
+pub(super) fn guess_function(
+    name: &str,
+    fields: &[FieldRef],
+    literals: &[Option<ScalarValue>],
+    context: &Context,
+) -> Option<(SqlType, bool)> {
+    let arguments = fields.iter().zip(literals).map(|(field, given)| match given.as_ref().map(literal) {
+        Some(Ok(given)) => Some(argument(&given)),
+        _ => Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None }),
+    });
+    let arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
+    match name {
+        MILLIS => return Some((SqlType::DayTime, false)),
+        MONTHS => return Some((SqlType::YearMonth, false)),
+        "grouping" | "grouping_id" => return Some((SqlType::BigInt, false)),
+        _ => {}
+    }
+    let bound = match (ARITHMETIC.iter().find(|(symbol, _)| *symbol == name), &arguments[..]) {
+        (Some((_, op)), [left, right]) => arithmetic::bind_arithmetic(*op, left, right).ok()?,
+        _ => {
+            let name = name.to_uppercase();
+            let function = functions::all().find(|function| function.name == name)?;
+            (function.bind)(&arguments, context).ok()?
+        }
+    };
+    Some((bound.result, bound.is_nullable))
+}
+
+/// The same of an aggregate.
+pub(super) fn guess_aggregate(name: &str, fields: &[FieldRef], context: &Context) -> Option<(SqlType, bool)> {
+    let argument = |field: &FieldRef| {
+        Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })
+    };
+    let arguments: Vec<Argument> = fields.iter().map(argument).collect::<Option<_>>()?;
+    let name = name.to_uppercase();
+    let function = crate::aggregates::aggregates().iter().find(|function| function.name == name)?;
+    let bound = (function.bind)(&arguments, context).ok()?;
+    Some((bound.result, bound.is_nullable))
+}

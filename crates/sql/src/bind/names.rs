@@ -1,0 +1,500 @@
+//! What DataFusion's planner asks when it resolves names: tables, functions, types.
+//!
+//! The planner resolves names, scopes, sub-queries, aggregates and windows; types and what functions mean are settled
+//! afterwards, by [`super::expression`]. So functions are stand-ins here: they have names and, as far as can be told, types,
+//! so that the planner's own checks have something to go by.
+
+use std::any::Any;
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion_common::config::ConfigOptions;
+use datafusion_common::{Column, DFSchema, DataFusionError, Result, ScalarValue, TableReference, plan_err};
+use datafusion_expr::expr::{AggregateFunction, ScalarFunction};
+use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
+use datafusion_expr::planner::{
+    ContextProvider, ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner, TypePlanner,
+};
+use datafusion_expr::{
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, HigherOrderUDF, LogicalPlan, PartitionEvaluator,
+    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature, Volatility,
+    WindowUDF, WindowUDFImpl,
+};
+use sqlparser::ast::{BinaryOperator, DataType as AstType, ExactNumberInfo, ObjectNamePart, TimezoneInfo};
+
+use super::expression::{ARITHMETIC, guess_aggregate, guess_function};
+use super::relations::WindowFunctions;
+use crate::catalog::{Catalog, Entry, Table};
+use crate::error::SqlError;
+use crate::functions::{self, Context};
+use crate::text::dialect::TABLE_ARGUMENT;
+use crate::text::interval::{MILLIS, MONTHS};
+use crate::types::{LENGTH_MAX, SqlType};
+
+/// Functions of OVER windows that are no aggregates.
+pub(super) const RANKS: [&str; 8] =
+    ["row_number", "rank", "dense_rank", "lag", "lead", "percent_rank", "cume_dist", "ntile"];
+
+/// Answers the planner's questions for one query.
+pub(super) struct Names<'a> {
+    catalog: &'a Catalog,
+    options: ConfigOptions,
+    scalars: HashMap<String, Arc<ScalarUDF>>,
+    aggregates: HashMap<String, Arc<AggregateUDF>>,
+    ranks: HashMap<String, Arc<WindowUDF>>,
+    expression_planners: Vec<Arc<dyn ExprPlanner>>,
+    relation_planners: Vec<Arc<dyn RelationPlanner>>,
+    /// Views that were planned, by name, and those that are being planned, so that none refers to itself.
+    views: &'a dyn Fn(&str) -> Result<LogicalPlan, SqlError>,
+    open_views: RefCell<Vec<String>>,
+}
+
+impl<'a> Names<'a> {
+    pub(super) fn new(
+        catalog: &'a Catalog,
+        context: &Context,
+        views: &'a dyn Fn(&str) -> Result<LogicalPlan, SqlError>,
+    ) -> Self {
+        let stand_in = |name: &str| {
+            let udf = ScalarUDF::new_from_impl(StandIn::new(name, context));
+            (name.to_owned(), Arc::new(udf))
+        };
+        let known = functions::all().map(|function| function.name.to_lowercase());
+        let others = ARITHMETIC.iter().map(|(name, _)| (*name).to_owned());
+        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id"].map(str::to_owned);
+        let scalars: HashMap<_, _> = known.chain(others).chain(inner).map(|name| stand_in(&name)).collect();
+        let stand_in_aggregate = |name: String| {
+            let udf = AggregateUDF::new_from_impl(StandInAggregate(StandIn::new(&name, context)));
+            (name, Arc::new(udf))
+        };
+        let aggregates = crate::aggregates::aggregates().iter().map(|function| stand_in_aggregate(function.name.to_lowercase()));
+        let rank = |name: &str| (name.to_owned(), Arc::new(WindowUDF::new_from_impl(StandInRank::new(name))));
+        let mut options = ConfigOptions::default();
+        options.sql_parser.enable_subquery_sort_elimination = false;
+        Names {
+            catalog,
+            options,
+            expression_planners: vec![Arc::new(Operators(scalars.clone()))],
+            scalars,
+            aggregates: aggregates.collect(),
+            ranks: RANKS.iter().map(|name| rank(name)).collect(),
+            relation_planners: vec![Arc::new(WindowFunctions)],
+            views,
+            open_views: RefCell::default(),
+        }
+    }
+
+    /// The stand-in of a function.
+    pub(super) fn scalar(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.scalars.get(name).map(Arc::clone)
+    }
+}
+
+/// A table of the catalog, as the planner sees it.
+#[derive(Debug)]
+pub(super) struct Source {
+    pub(super) table: Arc<Table>,
+    schema: SchemaRef,
+}
+
+impl Source {
+    pub(super) fn new(table: Arc<Table>) -> Self {
+        let field = |column: &crate::catalog::TableColumn| column.of.field(&column.name, column.is_nullable);
+        let fields: Vec<FieldRef> = table.columns.iter().map(field).collect();
+        Source { schema: Arc::new(Schema::new(fields)), table }
+    }
+}
+
+impl TableSource for Source {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+}
+
+/// A view, which the planner puts in place of its name.
+struct ViewSource {
+    plan: LogicalPlan,
+    schema: SchemaRef,
+}
+
+impl TableSource for ViewSource {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn get_logical_plan(&self) -> Option<Cow<'_, LogicalPlan>> {
+        Some(Cow::Borrowed(&self.plan))
+    }
+}
+
+fn external(error: SqlError) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}
+
+impl ContextProvider for Names<'_> {
+    fn get_table_source(&self, name: TableReference) -> Result<Arc<dyn TableSource>> {
+        let before = [name.catalog(), name.schema()].into_iter().flatten();
+        let expected = &crate::catalog::CATALOG;
+        let known = &expected[expected.len() - before.clone().count()..];
+        if !before.clone().eq(known.iter().copied()) {
+            let message = format!("there is no catalog or database `{}`", before.collect::<Vec<_>>().join("."));
+            return Err(external(SqlError::new(crate::error::Code::UnknownTable, message)));
+        }
+        let name = name.table();
+        match self.catalog.get(name).map_err(external)? {
+            Entry::Table(table) => Ok(Arc::new(Source::new(Arc::clone(table)))),
+            Entry::View(_) => {
+                if self.open_views.borrow().iter().any(|open| open == name) {
+                    let message = format!("the view `{name}` refers to itself");
+                    return Err(external(SqlError::new(crate::error::Code::Invalid, message)));
+                }
+                self.open_views.borrow_mut().push(name.to_owned());
+                let plan = (self.views)(name);
+                self.open_views.borrow_mut().pop();
+                let plan = plan.map_err(external)?;
+                let schema = Arc::clone(plan.schema().inner());
+                Ok(Arc::new(ViewSource { plan, schema }))
+            }
+        }
+    }
+
+    fn get_expr_planners(&self) -> &[Arc<dyn ExprPlanner>] {
+        &self.expression_planners
+    }
+
+    fn get_relation_planners(&self) -> &[Arc<dyn RelationPlanner>] {
+        &self.relation_planners
+    }
+
+    fn get_type_planner(&self) -> Option<Arc<dyn TypePlanner>> {
+        Some(Arc::new(Types))
+    }
+
+    fn get_function_meta(&self, name: &str) -> Option<Arc<ScalarUDF>> {
+        self.scalar(name)
+    }
+
+    fn get_higher_order_meta(&self, _name: &str) -> Option<Arc<HigherOrderUDF>> {
+        None
+    }
+
+    fn get_aggregate_meta(&self, name: &str) -> Option<Arc<AggregateUDF>> {
+        self.aggregates.get(name).map(Arc::clone)
+    }
+
+    fn get_window_meta(&self, name: &str) -> Option<Arc<WindowUDF>> {
+        self.ranks.get(name).map(Arc::clone)
+    }
+
+    fn get_variable_type(&self, _variable_names: &[String]) -> Option<DataType> {
+        None
+    }
+
+    fn options(&self) -> &ConfigOptions {
+        &self.options
+    }
+
+    fn udf_names(&self) -> Vec<String> {
+        self.scalars.keys().cloned().collect()
+    }
+
+    fn higher_order_function_names(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn udaf_names(&self) -> Vec<String> {
+        self.aggregates.keys().cloned().collect()
+    }
+
+    fn udwf_names(&self) -> Vec<String> {
+        self.ranks.keys().cloned().collect()
+    }
+}
+
+/// Stands for a scalar function while names are resolved.
+#[derive(Clone)]
+pub(super) struct StandIn {
+    name: String,
+    signature: Signature,
+    context: Context,
+}
+
+impl StandIn {
+    fn new(name: &str, context: &Context) -> Self {
+        let any = TypeSignature::OneOf(vec![TypeSignature::Nullary, TypeSignature::VariadicAny]);
+        // Nothing is computed before types are settled.
+        let signature = Signature::new(any, Volatility::Volatile);
+        StandIn { name: name.to_owned(), signature, context: context.clone() }
+    }
+}
+
+impl fmt::Debug for StandIn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+impl PartialEq for StandIn {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for StandIn {}
+
+impl Hash for StandIn {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.name.hash(state);
+    }
+}
+
+fn never<T>(name: &str) -> Result<T> {
+    plan_err!("{name} is computed by kernels of its own")
+}
+
+impl ScalarUDFImpl for StandIn {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Null)
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        let literals: Vec<Option<ScalarValue>> = args.scalar_arguments.iter().map(|value| value.cloned()).collect();
+        let guess = guess_function(&self.name, args.arg_fields, &literals, &self.context);
+        Ok(guess.map_or_else(
+            || Arc::new(Field::new(&self.name, DataType::Null, true)),
+            |(of, is_nullable)| of.field(&self.name, is_nullable),
+        ))
+    }
+
+    fn invoke_with_args(&self, _args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        never(&self.name)
+    }
+}
+
+/// Stands for an aggregate function while names are resolved.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct StandInAggregate(StandIn);
+
+impl fmt::Debug for StandInAggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.name)
+    }
+}
+
+impl AggregateUDFImpl for StandInAggregate {
+    fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.0.signature
+    }
+
+    fn return_type(&self, _arg_types: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Null)
+    }
+
+    fn return_field(&self, arg_fields: &[FieldRef]) -> Result<FieldRef> {
+        let guess = guess_aggregate(&self.0.name, arg_fields, &self.0.context);
+        Ok(guess.map_or_else(
+            || Arc::new(Field::new(&self.0.name, DataType::Null, true)),
+            |(of, is_nullable)| of.field(&self.0.name, is_nullable),
+        ))
+    }
+
+    fn accumulator(&self, _acc_args: AccumulatorArgs<'_>) -> Result<Box<dyn Accumulator>> {
+        never(&self.0.name)
+    }
+}
+
+/// Stands for ROW_NUMBER and its like while names are resolved.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+struct StandInRank {
+    name: String,
+    signature: Signature,
+}
+
+impl StandInRank {
+    fn new(name: &str) -> Self {
+        let any = TypeSignature::OneOf(vec![TypeSignature::Nullary, TypeSignature::VariadicAny]);
+        StandInRank { name: name.to_owned(), signature: Signature::new(any, Volatility::Immutable) }
+    }
+}
+
+impl WindowUDFImpl for StandInRank {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn partition_evaluator(&self, _args: PartitionEvaluatorArgs<'_>) -> Result<Box<dyn PartitionEvaluator>> {
+        never(&self.name)
+    }
+
+    fn field(&self, args: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
+        let of = match self.name.as_str() {
+            "lag" | "lead" => match args.input_fields().first() {
+                Some(field) => field.data_type().clone(),
+                None => DataType::Null,
+            },
+            "percent_rank" | "cume_dist" => DataType::Float64,
+            _ => DataType::Int64,
+        };
+        Ok(Arc::new(Field::new(args.name(), of, true)))
+    }
+}
+
+/// Operators as calls: arithmetic and `||` mean what Flink's do, so the planner must not choose.
+#[derive(Debug)]
+struct Operators(HashMap<String, Arc<ScalarUDF>>);
+
+impl ExprPlanner for Operators {
+    fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+        let name = match expr.op {
+            BinaryOperator::Plus => "+",
+            BinaryOperator::Minus => "-",
+            BinaryOperator::Multiply => "*",
+            BinaryOperator::Divide => "/",
+            BinaryOperator::Modulo => "%",
+            BinaryOperator::StringConcat => "concat",
+            _ => return Ok(PlannerResult::Original(expr)),
+        };
+        match self.0.get(name) {
+            Some(function) => {
+                let call = ScalarFunction::new_udf(Arc::clone(function), vec![expr.left, expr.right]);
+                Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+            }
+            None => Ok(PlannerResult::Original(expr)),
+        }
+    }
+
+    fn plan_compound_identifier(
+        &self,
+        field: &Field,
+        qualifier: Option<&TableReference>,
+        nested_names: &[String],
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let Some(function) = self.0.get("field") else { return Ok(PlannerResult::Original(Vec::new())) };
+        let column = Expr::Column(Column::new(qualifier.cloned(), field.name()));
+        let nested = nested_names.iter().fold(column, |inner, name| {
+            let name = Expr::Literal(ScalarValue::Utf8(Some(name.clone())), None);
+            Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![inner, name]))
+        });
+        Ok(PlannerResult::Planned(nested))
+    }
+
+    fn plan_aggregate(&self, expr: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
+        let RawAggregateExpr { func, args, distinct, filter, order_by, null_treatment } = expr;
+        let call = AggregateFunction::new_udf(func, args, distinct, filter, order_by, null_treatment);
+        Ok(PlannerResult::Planned(Expr::AggregateFunction(call)))
+    }
+}
+
+/// Types in CAST.
+#[derive(Debug)]
+struct Types;
+
+impl TypePlanner for Types {
+    fn plan_type_field(&self, sql_type: &AstType) -> Result<Option<FieldRef>> {
+        match type_of_ast(sql_type) {
+            Some(of) => Ok(Some(of.field("cast", true))),
+            None => {
+                let message = format!("there is no type {sql_type}");
+                Err(external(SqlError::new(crate::error::Code::Unsupported, message)))
+            }
+        }
+    }
+}
+
+/// A type as the parser reads it in an expression.
+fn type_of_ast(of: &AstType) -> Option<SqlType> {
+    let digits = |digits: &Option<u64>, unless: u8| match digits {
+        None => Some(unless),
+        Some(digits) => u8::try_from(*digits).ok().filter(|digits| *digits <= 9),
+    };
+    let length = |length: &Option<sqlparser::ast::CharacterLength>| match length {
+        None => Some(1),
+        Some(sqlparser::ast::CharacterLength::IntegerLength { length, .. }) => {
+            u32::try_from(*length).ok().filter(|length| (1..=LENGTH_MAX).contains(length))
+        }
+        Some(sqlparser::ast::CharacterLength::Max) => None,
+    };
+    let decimal = |info: &ExactNumberInfo| {
+        let (precision, scale) = match *info {
+            ExactNumberInfo::None => (10, 0),
+            ExactNumberInfo::Precision(precision) => (precision, 0),
+            ExactNumberInfo::PrecisionAndScale(precision, scale) => (precision, u64::try_from(scale).ok()?),
+        };
+        let precision = u8::try_from(precision).ok().filter(|precision| (1..=38).contains(precision))?;
+        let scale = u8::try_from(scale).ok().filter(|scale| *scale <= precision)?;
+        Some(SqlType::Decimal { precision, scale })
+    };
+    Some(match of {
+        AstType::Boolean | AstType::Bool => SqlType::Boolean,
+        AstType::TinyInt(None) => SqlType::TinyInt,
+        AstType::SmallInt(None) => SqlType::SmallInt,
+        AstType::Int(None) | AstType::Integer(None) => SqlType::Int,
+        AstType::BigInt(None) => SqlType::BigInt,
+        AstType::Float(ExactNumberInfo::None) => SqlType::Float,
+        AstType::Double(ExactNumberInfo::None) | AstType::DoublePrecision => SqlType::Double,
+        AstType::Decimal(info) | AstType::Dec(info) | AstType::Numeric(info) => decimal(info)?,
+        AstType::Char(n) | AstType::Character(n) => SqlType::Char(length(n)?),
+        AstType::Varchar(n) | AstType::CharacterVarying(n) | AstType::CharVarying(n) => SqlType::Varchar(length(n)?),
+        AstType::String(None) => SqlType::STRING,
+        AstType::Binary(n) => SqlType::Binary(u32::try_from(n.unwrap_or(1)).ok()?),
+        AstType::Varbinary(n) => match n {
+            None => SqlType::Varbinary(1),
+            Some(sqlparser::ast::BinaryLength::IntegerLength { length }) => {
+                SqlType::Varbinary(u32::try_from(*length).ok()?)
+            }
+            Some(sqlparser::ast::BinaryLength::Max) => return None,
+        },
+        AstType::Bytes(None) => SqlType::BYTES,
+        AstType::Date => SqlType::Date,
+        AstType::Time(precision, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            SqlType::Time(digits(precision, 0)?)
+        }
+        AstType::Timestamp(precision, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+            SqlType::Timestamp(digits(precision, 6)?)
+        }
+        AstType::Array(sqlparser::ast::ArrayElemTypeDef::AngleBracket(item)) => {
+            SqlType::Array(Box::new(type_of_ast(item)?))
+        }
+        AstType::Map(key, value) => SqlType::Map(Box::new(type_of_ast(key)?), Box::new(type_of_ast(value)?)),
+        AstType::Custom(name, modifiers) => {
+            let [ObjectNamePart::Identifier(name)] = &name.0[..] else { return None };
+            match (name.value.to_uppercase().as_str(), &modifiers[..]) {
+                ("TIMESTAMP_LTZ", []) => SqlType::TimestampLtz(6),
+                ("TIMESTAMP_LTZ", [precision]) => {
+                    SqlType::TimestampLtz(digits(&Some(precision.parse().ok()?), 6)?)
+                }
+                ("STRING", []) => SqlType::STRING,
+                ("BYTES", []) => SqlType::BYTES,
+                _ => return None,
+            }
+        }
+        _ => return None,
+    })
+}
+
+/// A source as what it was made from.
+pub(super) fn table_of(source: &Arc<dyn TableSource>) -> Option<Arc<Table>> {
+    let any: &dyn Any = &**source;
+    any.downcast_ref::<Source>().map(|source| Arc::clone(&source.table))
+}

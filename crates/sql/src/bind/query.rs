@@ -1,0 +1,716 @@
+//! Queries become streams: the planner's tree, node by node, as a [`Plan`] whose state is bounded.
+//!
+//! Which windows rows are in follows from the columns: `window_start` and `window_end` of a window function keep their role
+//! through names, sub-queries and unions ([`Role`]), and are lost in any expression. A GROUP BY of both is an aggregate per
+//! window; rank by them is a top-N per window. Everything else that remembers rows needs a time to live.
+//!
+//! Source: Flink's documentation, "Window Aggregation", "Window Top-N", "Time Attributes".
+
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, new_empty_array};
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use datafusion_common::ScalarValue;
+use datafusion_expr::expr::{AggregateFunction, GroupingSet, WindowFunction};
+use datafusion_expr::logical_plan::{Aggregate, Extension, Filter, Limit, Projection, Sort, Union, Values, Window};
+use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist};
+use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+
+use super::Binder;
+use super::expression::{Expressions, Scope, argument, place_of};
+use super::relations::{VersionNode, WindowNode};
+use crate::aggregates::aggregates;
+use crate::catalog::{Table, TableColumnKind};
+use crate::error::{Code, SqlError};
+use crate::expression::{Expression, Typed};
+use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
+use crate::types::{SqlType, common_type};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// The plan of a resolved query.
+///
+/// # Errors
+/// [`SqlError`] for the first thing that is wrong with it, or that has no bound.
+pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
+    let lowering = Lowering { binder, expressions: Expressions { context: binder.context } };
+    let plan = lowering.plan(logical)?;
+    // The names that people gave are those of the planner's tree.
+    Ok(plan)
+}
+
+struct Lowering<'a> {
+    binder: &'a Binder<'a>,
+    expressions: Expressions<'a>,
+}
+
+impl Lowering<'_> {
+    fn plan(&self, logical: &LogicalPlan) -> Result<Plan> {
+        let plan = match logical {
+            LogicalPlan::TableScan(scan) => {
+                let table = super::names::table_of(&scan.source)
+                    .ok_or_else(|| SqlError::new(Code::Invalid, format!("`{}` is no table", scan.table_name)))?;
+                let places = scan.projection.clone().unwrap_or_else(|| (0..table.columns.len()).collect());
+                scan_of(table, places)
+            }
+            LogicalPlan::SubqueryAlias(alias) => self.plan(&alias.input)?,
+            LogicalPlan::Subquery(subquery) => self.plan(&subquery.subquery)?,
+            LogicalPlan::Projection(projection) => self.projection(projection)?,
+            LogicalPlan::Filter(filter) => self.filter(filter)?,
+            LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate)?,
+            LogicalPlan::Window(window) => self.over(window)?,
+            LogicalPlan::Union(union) => self.union(union)?,
+            LogicalPlan::Values(values) => self.values(values)?,
+            LogicalPlan::EmptyRelation(empty) => {
+                let rows = usize::from(empty.produce_one_row);
+                let options = RecordBatchOptions::new().with_row_count(Some(rows));
+                let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+                let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
+                Plan { columns: Vec::new(), node: Node::Values(batch) }
+            }
+            LogicalPlan::Limit(limit) => self.limit(limit)?,
+            LogicalPlan::Sort(sort) => self.sort(sort)?,
+            LogicalPlan::Distinct(_) => {
+                return Err(self.unbounded("SELECT DISTINCT", "group by the columns, within a window"));
+            }
+            LogicalPlan::Join(_) => {
+                return Err(SqlError::new(Code::Unsupported, "joins are not supported yet"));
+            }
+            LogicalPlan::Extension(Extension { node }) => {
+                if let Some(window) = node.as_any().downcast_ref::<WindowNode>() {
+                    self.windows(window)?
+                } else if let Some(version) = node.as_any().downcast_ref::<VersionNode>() {
+                    let message = "FOR SYSTEM_TIME AS OF stands where no table is joined";
+                    return Err(SqlError::new(Code::Invalid, message).at(version.place));
+                } else {
+                    return Err(SqlError::new(Code::Unsupported, format!("{} is not supported", node.name())));
+                }
+            }
+            other => {
+                let name = other.display().to_string();
+                return Err(SqlError::new(Code::Unsupported, format!("{name} is not supported")));
+            }
+        };
+        debug_assert_eq!(plan.columns.len(), logical.schema().fields().len(), "{logical}");
+        Ok(plan)
+    }
+
+    fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
+        Scope { schema: logical.schema(), columns: &plan.columns }
+    }
+
+    fn projection(&self, projection: &Projection) -> Result<Plan> {
+        let input = self.plan(&projection.input)?;
+        let scope = self.scope(&projection.input, &input);
+        let mut outputs = Vec::new();
+        let mut columns = Vec::new();
+        for (expression, field) in projection.expr.iter().zip(projection.schema.fields()) {
+            let bound = self.expressions.bind(expression, &scope)?;
+            // A name for a column is the column.
+            let role = bound.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
+            let role = if is_proctime(expression) { Role::Proctime } else { role };
+            columns.push(Column { name: field.name().clone(), of: bound.of.clone(), is_nullable: bound.is_nullable, role });
+            outputs.push(bound);
+        }
+        Ok(input.project(outputs, columns))
+    }
+
+    fn filter(&self, filter: &Filter) -> Result<Plan> {
+        let input = self.plan(&filter.input)?;
+        let condition = self.expressions.bind_condition(&filter.predicate, &self.scope(&filter.input, &input))?;
+        Ok(ranked(input, condition))
+    }
+
+    fn union(&self, union: &Union) -> Result<Plan> {
+        let inputs: Vec<Plan> = union.inputs.iter().map(|input| self.plan(input)).collect::<Result<_>>()?;
+        let Some(first) = inputs.first() else {
+            return Err(SqlError::new(Code::Invalid, "UNION ALL has no inputs"));
+        };
+        let mut columns = Vec::new();
+        for (place, column) in first.columns.iter().enumerate() {
+            let mut of = column.of.clone();
+            let mut is_nullable = false;
+            let mut role = column.role.clone();
+            for input in &inputs {
+                let other = &input.columns[place];
+                of = common_type(&of, &other.of).ok_or_else(|| {
+                    let message = format!("column {} of UNION ALL is {of} and {}", place + 1, other.of);
+                    SqlError::new(Code::TypeMismatch, message).help("cast both to one type")
+                })?;
+                is_nullable |= other.is_nullable;
+                if other.role != role {
+                    role = Role::Plain;
+                }
+            }
+            columns.push(Column { name: column.name.clone(), of, is_nullable, role });
+        }
+        let inputs = inputs.into_iter().map(|input| self.widened(input, &columns)).collect::<Result<_>>()?;
+        Ok(Plan { columns, node: Node::Union(inputs) })
+    }
+
+    /// A plan whose columns have the types of others.
+    fn widened(&self, plan: Plan, columns: &[Column]) -> Result<Plan> {
+        let is_same = plan.columns.iter().zip(columns).all(|(column, to)| column.of.arrow() == to.of.arrow());
+        if is_same {
+            return Ok(plan);
+        }
+        let outputs =
+            plan.identity().into_iter().zip(columns).map(|(output, to)| self.expressions.widen(output, &to.of)).collect::<Result<_>>()?;
+        Ok(plan.project(outputs, columns.to_vec()))
+    }
+
+    fn values(&self, values: &Values) -> Result<Plan> {
+        let no_columns = Plan { columns: Vec::new(), node: Node::Union(Vec::new()) };
+        let empty = datafusion_common::DFSchema::empty();
+        let scope = Scope { schema: &empty, columns: &no_columns.columns };
+        let rows: Vec<Vec<Typed>> = values
+            .values
+            .iter()
+            .map(|row| row.iter().map(|value| self.expressions.bind(value, &scope)).collect::<Result<_>>())
+            .collect::<Result<_>>()?;
+        let mut columns = Vec::new();
+        let mut arrays: Vec<ArrayRef> = Vec::new();
+        for (place, field) in values.schema.fields().iter().enumerate() {
+            let of = rows.iter().try_fold(SqlType::Null, |so_far, row| {
+                common_type(&so_far, &row[place].of).ok_or_else(|| {
+                    let message = format!("column {} of VALUES is {so_far} and {}", place + 1, row[place].of);
+                    SqlError::new(Code::TypeMismatch, message).help("cast them to one type")
+                })
+            })?;
+            let literals: Vec<ScalarValue> = rows
+                .iter()
+                .map(|row| match self.expressions.widen(row[place].clone(), &of)?.as_literal() {
+                    Some(literal) => Ok(literal.clone()),
+                    None => Err(SqlError::new(Code::Unsupported, "VALUES takes literals").help("write SELECT .. UNION ALL SELECT ..")),
+                })
+                .collect::<Result<_>>()?;
+            let literals = literals.into_iter().map(|literal| literal.cast_to(&of.arrow())).collect::<std::result::Result<Vec<_>, _>>();
+            let array = match literals {
+                Ok(literals) if literals.is_empty() => Ok(new_empty_array(&of.arrow())),
+                Ok(literals) => ScalarValue::iter_to_array(literals),
+                Err(error) => Err(error),
+            };
+            arrays.push(array.map_err(super::sql_error)?);
+            let is_nullable = rows.iter().any(|row| row[place].is_nullable);
+            columns.push(Column::plain(format!("EXPR${place}"), of, is_nullable));
+            let _ = field;
+        }
+        let fields: Vec<_> = columns.iter().map(|column| column.of.field(&column.name, true)).collect();
+        let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
+            .map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
+        Ok(Plan { columns, node: Node::Values(batch) })
+    }
+
+    fn limit(&self, limit: &Limit) -> Result<Plan> {
+        let input = self.plan(&limit.input)?;
+        let number = |expression: &Option<Box<Expr>>| match expression.as_deref() {
+            None => Ok(None),
+            Some(Expr::Literal(ScalarValue::Int64(Some(number)), _)) if *number >= 0 => Ok(Some(*number as u64)),
+            Some(other) => {
+                let message = format!("LIMIT and OFFSET take numbers, and this is {other}");
+                Err(SqlError::new(Code::Unsupported, message))
+            }
+        };
+        let (skip, fetch) = (number(&limit.skip)?.unwrap_or_default(), number(&limit.fetch)?);
+        if let Node::Sort { .. } = input.node {
+            return Err(self.unbounded("ORDER BY with LIMIT", "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
+        }
+        let fetch = fetch.ok_or_else(|| {
+            SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
+        })?;
+        let columns = input.columns.clone();
+        Ok(Plan { columns, node: Node::Limit { input: Box::new(input), skip, fetch } })
+    }
+
+    fn sort(&self, sort: &Sort) -> Result<Plan> {
+        let input = self.plan(&sort.input)?;
+        let scope = self.scope(&sort.input, &input);
+        let mut keys = self.sort_keys(&sort.expr, &scope)?;
+        let is_by_time = keys.first().is_some_and(|key| {
+            input.columns[key.place].role == Role::Rowtime && !key.is_descending
+        });
+        if !is_by_time {
+            let message = "ORDER BY of an endless stream begins with event time, ascending";
+            let error = SqlError::new(Code::Unsupported, message).at(sort.expr.first().and_then(|key| place_of(&key.expr)));
+            return Err(error.help("rank rows within windows instead: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
+        }
+        let time = keys.remove(0).place;
+        let columns = input.columns.clone();
+        let sorted = Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } };
+        match sort.fetch {
+            None => Ok(sorted),
+            Some(fetch) => {
+                let columns = sorted.columns.clone();
+                Ok(Plan { columns, node: Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 } })
+            }
+        }
+    }
+
+    fn sort_keys(&self, keys: &[datafusion_expr::SortExpr], scope: &Scope<'_>) -> Result<Vec<SortKey>> {
+        let key = |key: &datafusion_expr::SortExpr| {
+            let bound = self.expressions.bind(&key.expr, scope)?;
+            let place = bound.as_column().ok_or_else(|| {
+                let error = SqlError::new(Code::Unsupported, format!("ORDER BY takes columns, and {} is an expression", key.expr));
+                error.at(place_of(&key.expr)).help("compute it in a sub-query")
+            })?;
+            Ok(SortKey { place, is_descending: !key.asc, is_null_first: key.nulls_first })
+        };
+        keys.iter().map(key).collect()
+    }
+
+    fn windows(&self, node: &WindowNode) -> Result<Plan> {
+        let input = self.plan(&node.input)?;
+        let time = &input.columns[node.time];
+        let role = match time.role {
+            Role::Rowtime => Role::Rowtime,
+            Role::Proctime => {
+                let message = "windows over processing time are not supported";
+                return Err(SqlError::new(Code::Unsupported, message).at(node.place).help("use event time: declare WATERMARK FOR"));
+            }
+            _ => {
+                let message = format!("`{}` is no event time", time.name);
+                let error = SqlError::new(Code::Invalid, message).at(node.place);
+                return Err(error.help(format!("declare WATERMARK FOR `{}` in its table; expressions are no event time", time.name)));
+            }
+        };
+        let spec = Arc::new(node.spec.clone());
+        let mut columns = input.columns.clone();
+        // One event time is enough, and it is the window's from here on.
+        for column in &mut columns {
+            if column.role == Role::Rowtime {
+                column.role = Role::Plain;
+            }
+        }
+        columns[node.time].role = Role::Rowtime;
+        let time_type = time.of.clone();
+        let of = SqlType::Timestamp(3);
+        columns.push(Column { name: "window_start".into(), of: of.clone(), is_nullable: false, role: Role::WindowStart(Arc::clone(&spec)) });
+        columns.push(Column { name: "window_end".into(), of, is_nullable: false, role: Role::WindowEnd(Arc::clone(&spec)) });
+        // The time of the window replaces that of the row where both are asked for.
+        columns[node.time].role = Role::Plain;
+        columns.push(Column { name: "window_time".into(), of: time_type, is_nullable: false, role });
+        Ok(Plan { columns, node: Node::AssignWindows { input: Box::new(input), spec, time: node.time } })
+    }
+
+    fn aggregate(&self, aggregate: &Aggregate) -> Result<Plan> {
+        let input = self.plan(&aggregate.input)?;
+        let scope = self.scope(&aggregate.input, &input);
+        // All that is grouped by, once each, and the sets of them.
+        let expressions: Vec<&Expr> = grouping_set_to_exprlist(&aggregate.group_expr).map_err(super::sql_error)?;
+        let keys: Vec<Typed> = expressions.iter().map(|key| self.expressions.bind(key, &scope)).collect::<Result<_>>()?;
+        let sets = grouping_sets(&aggregate.group_expr, &expressions)?;
+        let is_grouped = aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
+        // Keys first, then what the aggregates read.
+        let mut step: Vec<Typed> = keys.clone();
+        let mut columns: Vec<Column> = keys
+            .iter()
+            .zip(&expressions)
+            .map(|(key, expression)| {
+                let role = key.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
+                Column { name: name_of(expression), of: key.of.clone(), is_nullable: key.is_nullable, role }
+            })
+            .collect();
+        let mut calls = Vec::new();
+        for (call, field) in aggregate.aggr_expr.iter().zip(aggregate.schema.fields().iter().skip(keys.len() + usize::from(is_grouped))) {
+            calls.push((self.aggregate_call(call, &scope, &mut step, &mut columns)?, field.name().clone()));
+        }
+        let role_of = |wanted: &dyn Fn(&Role) -> bool| (0..keys.len()).find(|place| wanted(&columns[*place].role));
+        let start = role_of(&|role| matches!(role, Role::WindowStart(_)));
+        let end = role_of(&|role| matches!(role, Role::WindowEnd(_)));
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(self.unbounded("GROUP BY without a window", "group by window_start and window_end of a window function"));
+        };
+        let Role::WindowEnd(spec) = columns[end].role.clone() else {
+            return Err(SqlError::new(Code::Invalid, "a window has an end"));
+        };
+        let is_window = |place: usize| {
+            place == start || place == end || columns[place].role == Role::Rowtime
+                || matches!(&columns[place].role, Role::WindowStart(_) | Role::WindowEnd(_))
+        };
+        // Rows come as they are; those columns of the windows that the aggregate makes itself are not asked for.
+        let own_keys: Vec<usize> = (0..keys.len()).filter(|place| !is_window(*place)).collect();
+        let mut aggregated: Plan;
+        let mut key_places: Vec<usize> = own_keys.clone();
+        if is_grouped {
+            let (expanded, grouping) = expand(input.project(step, columns.clone()), &sets, keys.len(), &is_window)?;
+            key_places.push(grouping);
+            columns = expanded.columns.clone();
+            aggregated = expanded;
+        } else {
+            aggregated = input.project(step, columns.clone());
+        }
+        let windowing = Windowing::Given { spec: Arc::clone(&spec), start, end };
+        let calls_only: Vec<AggregateCall> = calls.iter().map(|(call, _)| call.clone()).collect();
+        aggregated = window_aggregate(aggregated, windowing, key_places.clone(), calls_only, &calls);
+        // In the order of the planner's tree: keys, the number of the set, results.
+        let window_at = key_places.len() + calls.len();
+        let mut order: Vec<usize> = Vec::new();
+        for (place, column) in columns.iter().enumerate().take(keys.len()) {
+            order.push(match &column.role {
+                Role::WindowStart(_) => window_at,
+                Role::WindowEnd(_) => window_at + 1,
+                Role::Rowtime => window_at + 2,
+                _ => own_keys.iter().position(|own| *own == place).unwrap_or_default(),
+            });
+        }
+        if is_grouped {
+            order.push(own_keys.len());
+        }
+        order.extend(key_places.len()..window_at);
+        let outputs: Vec<Typed> = order
+            .iter()
+            .map(|place| {
+                let column = &aggregated.columns[*place];
+                Typed::column(*place, column.of.clone(), column.is_nullable)
+            })
+            .collect();
+        let columns = order
+            .iter()
+            .zip(aggregate.schema.fields())
+            .map(|(place, field)| Column { name: field.name().clone(), ..aggregated.columns[*place].clone() })
+            .collect();
+        Ok(aggregated.project(outputs, columns))
+    }
+
+    /// An aggregate call; what it reads is put behind the columns of `step`.
+    fn aggregate_call(
+        &self,
+        call: &Expr,
+        scope: &Scope<'_>,
+        step: &mut Vec<Typed>,
+        columns: &mut Vec<Column>,
+    ) -> Result<AggregateCall> {
+        let call = match call {
+            Expr::Alias(alias) => &*alias.expr,
+            call => call,
+        };
+        let Expr::AggregateFunction(AggregateFunction { func, params }) = call else {
+            return Err(SqlError::new(Code::Unsupported, format!("{call} is not supported here")));
+        };
+        let name = func.name().to_uppercase();
+        if !params.order_by.is_empty() {
+            let message = format!("ORDER BY within {name} is not supported");
+            return Err(SqlError::new(Code::Unsupported, message));
+        }
+        let function = aggregates()
+            .iter()
+            .find(|function| function.name == name)
+            .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")))?;
+        let arguments: Vec<Typed> =
+            params.args.iter().map(|argument| self.expressions.bind(argument, scope)).collect::<Result<_>>()?;
+        let given: Vec<_> = arguments.iter().map(argument).collect();
+        let bound = (function.bind)(&given, self.binder.context).map_err(|error| {
+            let error = SqlError::new(Code::TypeMismatch, format!("{name}: {error}"));
+            error.at(place_of(call)).help(format!("it is called {}", function.usage))
+        })?;
+        let mut add = |value: Typed| {
+            // What is read twice is computed once.
+            if let Some(place) = value.as_column()
+                && let Some(known) = step.iter().position(|known| known.as_column() == Some(place))
+            {
+                return known;
+            }
+            columns.push(Column::plain(format!("${}", step.len()), value.of.clone(), value.is_nullable));
+            step.push(value);
+            step.len() - 1
+        };
+        let places = arguments
+            .into_iter()
+            .zip(&bound.arguments)
+            .map(|(value, to)| {
+                let value = if value.of.arrow() == to.arrow() { value } else { self.expressions.cast_to(value, to, false)? };
+                Ok(add(value))
+            })
+            .collect::<Result<_>>()?;
+        let filter = match &params.filter {
+            None => None,
+            Some(filter) => Some(add(self.expressions.bind_condition(filter, scope)?)),
+        };
+        let function = if params.distinct { bound.distinct(DISTINCT_SEED) } else { bound };
+        let name = if params.distinct { format!("{name} DISTINCT") } else { name };
+        Ok(AggregateCall { name, arguments: places, filter, function })
+    }
+
+    fn over(&self, window: &Window) -> Result<Plan> {
+        let input = self.plan(&window.input)?;
+        let scope = self.scope(&window.input, &input);
+        let [call] = &window.window_expr[..] else {
+            return Err(SqlError::new(Code::Unsupported, "several OVER windows in one query are not supported yet"));
+        };
+        let call = match call {
+            Expr::Alias(alias) => &*alias.expr,
+            call => call,
+        };
+        let Expr::WindowFunction(function) = call else {
+            return Err(SqlError::new(Code::Unsupported, format!("{call} is not supported here")));
+        };
+        let WindowFunction { fun, params } = &**function;
+        let is_rank = matches!(fun, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number");
+        if !is_rank {
+            let message = format!("{} OVER is not supported yet", fun.name().to_uppercase());
+            return Err(SqlError::new(Code::Unsupported, message).at(place_of(call)));
+        }
+        let keys: Vec<usize> = params
+            .partition_by
+            .iter()
+            .map(|key| {
+                let bound = self.expressions.bind(key, &scope)?;
+                bound.as_column().ok_or_else(|| {
+                    SqlError::new(Code::Unsupported, format!("PARTITION BY takes columns, and {key} is an expression"))
+                        .at(place_of(key))
+                        .help("compute it in a sub-query")
+                })
+            })
+            .collect::<Result<_>>()?;
+        let order = self.sort_keys(&params.order_by, &scope)?;
+        let has = |wanted: &dyn Fn(&Role) -> bool| keys.iter().copied().find(|place| wanted(&input.columns[*place].role));
+        let start = has(&|role| matches!(role, Role::WindowStart(_)));
+        let end = has(&|role| matches!(role, Role::WindowEnd(_)));
+        let (Some(_), Some(window_end)) = (start, end) else {
+            return Err(self.unbounded("ROW_NUMBER without a window", "partition by window_start and window_end of a window function"));
+        };
+        let mut columns = input.columns.clone();
+        columns.push(Column::plain("row_number", SqlType::BigInt, false));
+        // Until a filter says how many are wanted, all are.
+        let node = Node::WindowTopN { input: Box::new(input), window_end, keys, order, from: 1, to: u64::MAX };
+        Ok(Plan { columns, node })
+    }
+
+    /// What would remember rows forever.
+    fn unbounded(&self, what: &str, help: &str) -> SqlError {
+        if self.binder.state_ttl_ms.is_some() {
+            return SqlError::new(Code::Unsupported, format!("{what} is not supported yet"));
+        }
+        let message = format!("{what} remembers rows without bound");
+        SqlError::new(Code::UnboundedState, message)
+            .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
+    }
+}
+
+/// Seeds the tables of DISTINCT: values of a table never leave it, and results do not depend on it.
+const DISTINCT_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
+
+fn is_proctime(expression: &Expr) -> bool {
+    match expression {
+        Expr::Alias(alias) => is_proctime(&alias.expr),
+        Expr::ScalarFunction(function) => function.func.name() == "proctime",
+        _ => false,
+    }
+}
+
+fn name_of(expression: &Expr) -> String {
+    match expression {
+        Expr::Column(column) => column.name.clone(),
+        other => other.schema_name().to_string(),
+    }
+}
+
+fn scan_of(table: Arc<Table>, places: Vec<usize>) -> Plan {
+    let column = |place: &usize| {
+        let column = &table.columns[*place];
+        let is_rowtime = table.rowtime.as_ref().is_some_and(|rowtime| rowtime.column == *place);
+        let role = match column.kind {
+            TableColumnKind::Proctime => Role::Proctime,
+            _ if is_rowtime => Role::Rowtime,
+            _ => Role::Plain,
+        };
+        // A row without event time is bad, so none comes through.
+        let is_nullable = column.is_nullable && !is_rowtime;
+        Column { name: column.name.clone(), of: column.of.clone(), is_nullable, role }
+    };
+    let columns = places.iter().map(column).collect();
+    Plan { columns, node: Node::Scan { table, places, conditions: Vec::new() } }
+}
+
+/// The sets of keys, each as places in `keys`; one of all if there are no grouping sets.
+fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
+    let sets = enumerate_grouping_sets(group.to_vec()).map_err(super::sql_error)?;
+    let place = |key: &Expr| keys.iter().position(|known| *known == key).unwrap_or_default();
+    match &sets[..] {
+        [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => {
+            Ok(sets.iter().map(|set| set.iter().map(place).collect()).collect())
+        }
+        plain => Ok(vec![plain.iter().map(place).collect()]),
+    }
+}
+
+/// Each row once for each set: the keys that are not in it NULL, and a number behind the columns that tells which they are:
+/// a bit for each key, the first one's the highest, set if the key is left out.
+fn expand(input: Plan, sets: &[Vec<usize>], keys: usize, is_window: &dyn Fn(usize) -> bool) -> Result<(Plan, usize)> {
+    let mut columns = input.columns.clone();
+    let grouping = columns.len();
+    columns.push(Column::plain("grouping", SqlType::BigInt, false));
+    for (place, column) in columns.iter_mut().enumerate().take(keys) {
+        let is_left_out = sets.iter().any(|set| !set.contains(&place));
+        if is_window(place) && is_left_out {
+            let error = SqlError::new(Code::Unsupported, format!("`{}` is not in every grouping set", column.name));
+            return Err(error.help("GROUP BY window_start, window_end, GROUPING SETS (..)"));
+        }
+        column.is_nullable |= is_left_out;
+    }
+    let own: Vec<usize> = (0..keys).filter(|place| !is_window(*place)).collect();
+    let form = |set: &Vec<usize>| {
+        let mut form = input.identity();
+        let mut number = 0i64;
+        for place in &own {
+            number <<= 1;
+            if !set.contains(place) {
+                number |= 1;
+                let of = form[*place].of.clone();
+                let null = ScalarValue::try_from(&of.arrow()).unwrap_or(ScalarValue::Null);
+                form[*place] = Typed::literal(null, of);
+            }
+        }
+        form.push(Typed::literal(ScalarValue::Int64(Some(number)), SqlType::BigInt));
+        form
+    };
+    let forms = sets.iter().map(form).collect();
+    Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
+}
+
+/// An aggregate per window. Where rows come straight from a window function, the windows are cut by the aggregate, which
+/// folds each row once.
+fn window_aggregate(
+    input: Plan,
+    windows: Windowing,
+    keys: Vec<usize>,
+    calls: Vec<AggregateCall>,
+    named: &[(AggregateCall, String)],
+) -> Plan {
+    let Windowing::Given { spec, .. } = &windows else {
+        return input;
+    };
+    let spec = Arc::clone(spec);
+    let mut columns: Vec<Column> = keys
+        .iter()
+        .map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() })
+        .collect();
+    for (call, name) in named {
+        columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
+    }
+    let time = |name: &str, role| Column { name: name.to_owned(), of: SqlType::Timestamp(3), is_nullable: false, role };
+    columns.push(time("window_start", Role::WindowStart(Arc::clone(&spec))));
+    columns.push(time("window_end", Role::WindowEnd(Arc::clone(&spec))));
+    columns.push(time("window_time", Role::Rowtime));
+    let (input, windows) = cut_here(input, windows, &keys, &calls);
+    Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
+}
+
+/// Takes the window function out of the input, if nothing but the aggregate needs its columns.
+fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateCall]) -> (Plan, Windowing) {
+    let Plan { columns, node } = input;
+    let given = |columns, node| (Plan { columns, node }, windows.clone());
+    let Node::Calc { input: below, conditions, outputs } = node else { return given(columns, node) };
+    let Plan { columns: below_columns, node: below_node } = *below;
+    let Node::AssignWindows { input: source, spec, time } = below_node else {
+        let input = Box::new(Plan { columns: below_columns, node: below_node });
+        return given(columns, Node::Calc { input, conditions, outputs });
+    };
+    let width = source.columns.len();
+    let reads_window = |expression: &Typed| {
+        let mut reads = false;
+        expression.columns(&mut |place| reads |= place >= width);
+        reads
+    };
+    let used = keys.iter().copied().chain(calls.iter().flat_map(|call| call.arguments.iter().copied().chain(call.filter)));
+    if conditions.iter().any(reads_window) || used.clone().any(|place| reads_window(&outputs[place])) {
+        let input = Box::new(Plan { columns: below_columns, node: Node::AssignWindows { input: source, spec, time } });
+        return given(columns, Node::Calc { input, conditions, outputs });
+    }
+    // Columns of the window make way for the time that they are made from, so that places stay.
+    let time_column = &source.columns[time];
+    let by_time = || Typed::column(time, time_column.of.clone(), time_column.is_nullable);
+    let mut outputs: Vec<Typed> =
+        outputs.into_iter().map(|output| if reads_window(&output) { by_time() } else { output }).collect();
+    let mut columns = columns;
+    let time_place = outputs.len();
+    outputs.push(by_time());
+    columns.push(Column { role: Role::Rowtime, ..time_column.clone() });
+    let mut plan = *source;
+    for condition in conditions {
+        plan = plan.filter(condition);
+    }
+    (plan.project(outputs, columns), Windowing::Cut { spec, time: time_place })
+}
+
+/// A filter: of ranks it says how many are wanted, which bounds what a top-N remembers.
+fn ranked(input: Plan, condition: Typed) -> Plan {
+    let terms = match condition.expression {
+        Expression::And(terms) => terms,
+        expression => vec![Typed { expression, ..condition }],
+    };
+    let mut plan = input;
+    for term in terms {
+        plan = match rank_bound(&plan, &term) {
+            Some((from, to)) => bounded(plan, from, to),
+            None => plan.filter(term),
+        };
+    }
+    plan
+}
+
+/// Which ranks a condition wants, if it is about the rank of a top-N below, and nothing but names stand between.
+fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
+    let Expression::Call { name, arguments, .. } = &condition.expression else { return None };
+    let [left, right] = &arguments[..] else { return None };
+    let place = |value: &Typed| match &value.expression {
+        Expression::Column(place) => Some(*place),
+        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => arguments.first()?.as_column(),
+        _ => None,
+    };
+    let number = |value: &Typed| match value.as_literal()? {
+        ScalarValue::Int32(number) => number.map(i64::from),
+        ScalarValue::Int64(number) => *number,
+        _ => None,
+    };
+    let (place, number, name) = match (place(left), number(right), place(right), number(left)) {
+        (Some(place), Some(number), _, _) => (place, number, name.as_str()),
+        (_, _, Some(place), Some(number)) => {
+            let turned = match name.as_str() {
+                "<" => ">",
+                "<=" => ">=",
+                ">" => "<",
+                ">=" => "<=",
+                other => other,
+            };
+            (place, number, turned)
+        }
+        _ => return None,
+    };
+    let is_rank = |plan: &Plan, place: usize| {
+        matches!(plan.node, Node::WindowTopN { .. }) && place + 1 == plan.columns.len()
+    };
+    let is_of_rank = match &plan.node {
+        Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
+            outputs[place].as_column().is_some_and(|below| is_rank(input, below))
+        }
+        _ => is_rank(plan, place),
+    };
+    if !is_of_rank {
+        return None;
+    }
+    let number = u64::try_from(number).unwrap_or_default();
+    Some(match name {
+        "<" => (1, number.saturating_sub(1)),
+        "<=" => (1, number),
+        ">" => (number.saturating_add(1), u64::MAX),
+        ">=" => (number.max(1), u64::MAX),
+        "=" => (number, number),
+        _ => return None,
+    })
+}
+
+fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
+    let Plan { columns, node } = plan;
+    let node = match node {
+        Node::Calc { input, conditions, outputs } => {
+            Node::Calc { input: Box::new(bounded(*input, least, most)), conditions, outputs }
+        }
+        Node::WindowTopN { input, window_end, keys, order, from, to } => {
+            Node::WindowTopN { input, window_end, keys, order, from: from.max(least), to: to.min(most) }
+        }
+        other => other,
+    };
+    Plan { columns, node }
+}

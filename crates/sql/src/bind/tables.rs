@@ -1,0 +1,135 @@
+//! Tables as they are declared become tables of the catalog: computed columns and watermarks get their types.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Schema;
+use datafusion_common::DFSchema;
+use datafusion_sql::planner::{PlannerContext, SqlToRel};
+use sqlparser::ast;
+
+use super::expression::{Expressions, Scope};
+use super::names::Names;
+use super::{Binder, parser_options, sql_error};
+use crate::catalog::{Rowtime, Table, TableColumn, TableColumnKind};
+use crate::error::{Code, SqlError};
+use crate::expression::Typed;
+use crate::plan::Column;
+use crate::text::ddl::{ColumnKind, CreateTable};
+use crate::text::plain;
+use crate::types::SqlType;
+
+/// The table that a declaration makes.
+///
+/// # Errors
+/// [`SqlError`] if a column, the watermark or a key is wrong.
+pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlError> {
+    let mut columns: Vec<Option<TableColumn>> = Vec::new();
+    // Computed columns see those of the records and of the connector, and no other computed ones.
+    for column in &create.columns {
+        let made = |of: &SqlType, is_nullable, kind| TableColumn {
+            name: column.name.clone(),
+            of: of.clone(),
+            is_nullable,
+            kind,
+            place: column.place,
+        };
+        columns.push(match &column.kind {
+            ColumnKind::Physical { of, is_nullable } => Some(made(of, *is_nullable, TableColumnKind::Physical)),
+            ColumnKind::Metadata { of, key, is_virtual } => {
+                let key = key.clone().unwrap_or_else(|| column.name.clone());
+                Some(made(of, true, TableColumnKind::Metadata { key, is_virtual: *is_virtual }))
+            }
+            ColumnKind::Computed(_) => None,
+        });
+    }
+    let seen: Vec<TableColumn> = columns.iter().flatten().cloned().collect();
+    let places: Vec<usize> = (0..columns.len()).filter(|place| columns[*place].is_some()).collect();
+    for (place, column) in create.columns.iter().enumerate() {
+        let ColumnKind::Computed(expression) = &column.kind else { continue };
+        let (of, is_nullable, kind) = if is_proctime(expression) {
+            (SqlType::TimestampLtz(3), false, TableColumnKind::Proctime)
+        } else {
+            let bound = bind_over(binder, expression, &seen).map_err(|error| error.at(column.place))?;
+            let bound = bound.replaced(&|seen_place| {
+                let column = &seen[seen_place];
+                Typed::column(places[seen_place], column.of.clone(), column.is_nullable)
+            });
+            (bound.of.clone(), bound.is_nullable, TableColumnKind::Computed(bound))
+        };
+        let name = column.name.clone();
+        columns[place] = Some(TableColumn { name, of, is_nullable, kind, place: column.place });
+    }
+    let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
+    let find = |columns: &[TableColumn], name: &str, place| {
+        columns.iter().position(|column| column.name == name).ok_or_else(|| {
+            super::relations::unknown_column(name, columns.iter().map(|column| column.name.as_str())).at(place)
+        })
+    };
+    let rowtime = match &create.watermark {
+        None => None,
+        Some(watermark) => {
+            let column = find(&columns, &watermark.column, watermark.place)?;
+            let of = columns[column].of.clone();
+            match of {
+                SqlType::Timestamp(digits) | SqlType::TimestampLtz(digits) if digits <= 3 => {}
+                other => {
+                    let message = format!("event time is TIMESTAMP(3) or TIMESTAMP_LTZ(3), and `{}` is {other}", watermark.column);
+                    let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
+                    return Err(error.help(format!("add a column such as ts AS CAST(`{}` AS TIMESTAMP(3))", watermark.column)));
+                }
+            }
+            let bound = bind_over(binder, &watermark.expression, &columns).map_err(|error| error.at(watermark.place))?;
+            if !bound.of.is_timestamp() {
+                let message = format!("a watermark is a timestamp, and this is {}", bound.of);
+                let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
+                return Err(error.help(format!("write {0} - INTERVAL '5' SECOND", watermark.column)));
+            }
+            let bound = Expressions { context: binder.context }.cast_to(bound, &columns[column].of, false)?;
+            Some(Rowtime { column, watermark: bound })
+        }
+    };
+    let mut primary_key = Vec::new();
+    for (name, place) in &create.primary_key {
+        let key = find(&columns, name, *place)?;
+        if !matches!(columns[key].kind, TableColumnKind::Physical) {
+            let message = format!("`{name}` is no column of the records, so it cannot be of the primary key");
+            return Err(SqlError::new(Code::Invalid, message).at(*place));
+        }
+        columns[key].is_nullable = false;
+        primary_key.push(key);
+    }
+    let mut partitioned_by = Vec::new();
+    for (name, place) in &create.partitioned_by {
+        partitioned_by.push(find(&columns, name, *place)?);
+    }
+    Ok(Table {
+        name: create.name.name.clone(),
+        columns,
+        rowtime,
+        primary_key,
+        partitioned_by,
+        options: create.options.clone(),
+        options_place: create.options_place,
+    })
+}
+
+fn is_proctime(expression: &ast::Expr) -> bool {
+    expression.to_string().eq_ignore_ascii_case("PROCTIME()")
+}
+
+/// An expression over columns of a table.
+fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) -> Result<Typed, SqlError> {
+    let mut expression = expression.clone();
+    plain::make_expression_plain(&mut expression)?;
+    let fields: Vec<_> = seen.iter().map(|column| column.of.field(&column.name, column.is_nullable)).collect();
+    let schema = DFSchema::try_from(Arc::new(Schema::new(fields)).as_ref().clone()).map_err(sql_error)?;
+    let no_views = |name: &str| Err(SqlError::new(Code::Invalid, format!("`{name}` stands in a column")));
+    let names = Names::new(binder.catalog, binder.context, &no_views);
+    let planner = SqlToRel::new_with_options(&names, parser_options());
+    let resolved = planner.sql_to_expr(expression, &schema, &mut PlannerContext::new()).map_err(sql_error)?;
+    let columns: Vec<Column> = seen
+        .iter()
+        .map(|column| Column::plain(column.name.clone(), column.of.clone(), column.is_nullable))
+        .collect();
+    Expressions { context: binder.context }.bind(&resolved, &Scope { schema: &schema, columns: &columns })
+}

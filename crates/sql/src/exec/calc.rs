@@ -1,0 +1,128 @@
+//! Calc: rows for which conditions hold, made into others; and each row in several forms, for grouping sets.
+//!
+//! Input      batches
+//! Output     a batch of the rows that are left, or none; for several forms, one batch each
+//! State      none
+//! Emits      at once
+//! Late       looks at no time
+//! Watermark  forwarded unchanged
+//! Cost       that of the expressions; a condition is evaluated for the rows that those before it have left
+
+use std::sync::Arc;
+
+use arrow::array::{Array, BooleanArray};
+use arrow::compute::{filter_record_batch, prep_null_mask_filter};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use thalweg_model::{Counts, EventTime};
+
+use super::operator::{BatchOperator, Outcome};
+use crate::batch::Batch;
+use crate::expression::{Typed, arrow_error};
+use crate::formats::RowKind;
+use crate::plan::Column;
+
+/// The Arrow schema of a stream's columns.
+pub fn schema_of(columns: &[Column]) -> SchemaRef {
+    // What may be NULL is known better by us than by Arrow, which would check it again for each batch.
+    Arc::new(Schema::new(columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>()))
+}
+
+/// Filters and computes.
+pub struct Calc {
+    name: String,
+    conditions: Arc<[Typed]>,
+    /// Each makes a row of each that is left.
+    forms: Arc<[Vec<Typed>]>,
+    schema: SchemaRef,
+    counts: Counts,
+    out: Vec<Batch>,
+}
+
+impl Calc {
+    /// Keeps the rows for which all conditions hold, and makes each into one of each form.
+    pub fn new(name: impl Into<String>, conditions: Vec<Typed>, forms: Vec<Vec<Typed>>, columns: &[Column]) -> Self {
+        Calc {
+            name: name.into(),
+            conditions: conditions.into(),
+            forms: forms.into(),
+            schema: schema_of(columns),
+            counts: Counts::default(),
+            out: Vec::new(),
+        }
+    }
+}
+
+/// The rows of a batch for which a condition holds: neither FALSE nor NULL.
+pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
+    let keep = if keep.null_count() > 0 { prep_null_mask_filter(keep) } else { keep.clone() };
+    let kept = keep.true_count();
+    if kept == batch.len() {
+        return Ok(batch);
+    }
+    let rows = filter_record_batch(&batch.rows, &keep).map_err(arrow_error)?;
+    let kinds = batch.kinds.as_ref().map(|kinds| {
+        kinds.iter().enumerate().filter(|(row, _)| keep.value(*row)).map(|(_, kind)| *kind).collect::<Arc<[RowKind]>>()
+    });
+    Ok(Batch { rows, kinds, ..batch })
+}
+
+/// A batch of those columns, which has as many rows even if there are none.
+pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
+}
+
+impl BatchOperator for Calc {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        let read = batch.len() as u64;
+        let mut batch = batch;
+        for condition in self.conditions.iter() {
+            if batch.is_empty() {
+                break;
+            }
+            let keep = condition.evaluate_booleans(&batch.rows)?;
+            batch = filtered(batch, &keep)?;
+        }
+        let kept = batch.len() as u64;
+        self.counts.read += read;
+        self.counts.forwarded += kept;
+        self.counts.filtered += read - kept;
+        if batch.is_empty() {
+            return Ok(());
+        }
+        for form in self.forms.iter().rev() {
+            let columns = form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
+            let rows = batch_of(&self.schema, columns, batch.len())?;
+            self.out.push(Batch { rows, ..batch.clone() });
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        Ok(self.out.pop())
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn fork(&self) -> Box<dyn BatchOperator> {
+        Box::new(Calc {
+            name: self.name.clone(),
+            conditions: Arc::clone(&self.conditions),
+            forms: Arc::clone(&self.forms),
+            schema: Arc::clone(&self.schema),
+            counts: Counts::default(),
+            out: Vec::new(),
+        })
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}

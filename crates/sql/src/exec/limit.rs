@@ -1,0 +1,73 @@
+//! Limit: the first rows of a stream, behind those that are left out.
+//!
+//! Input      batches
+//! Output     the same rows, until so many are out; none afterwards
+//! State      two counts
+//! Emits      at once
+//! Late       looks at no time
+//! Watermark  forwarded unchanged
+//! Cost       none; columns are cut, not copied
+
+use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
+
+use super::operator::{BatchOperator, Outcome};
+use crate::batch::Batch;
+
+/// Cuts a stream short.
+pub struct Limit {
+    skip: u64,
+    fetch: u64,
+    counts: Counts,
+    out: Option<Batch>,
+}
+
+impl Limit {
+    /// Leaves `skip` rows out, then lets `fetch` through.
+    pub fn new(skip: u64, fetch: u64) -> Self {
+        Limit { skip, fetch, counts: Counts::default(), out: None }
+    }
+}
+
+impl BatchOperator for Limit {
+    fn name(&self) -> &str {
+        "limit"
+    }
+
+    fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        let rows = batch.len() as u64;
+        let skipped = self.skip.min(rows);
+        let taken = self.fetch.min(rows - skipped);
+        self.skip -= skipped;
+        self.fetch -= taken;
+        self.counts.read += rows;
+        self.counts.forwarded += taken;
+        self.counts.filtered += rows - taken;
+        if taken > 0 {
+            let (from, count) = (skipped as usize, taken as usize);
+            let kinds = batch.kinds.as_ref().map(|kinds| kinds[from..from + count].into());
+            self.out = Some(Batch { rows: batch.rows.slice(from, count), kinds, ..batch });
+        }
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        Ok(self.out.take())
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.skip, self.fetch))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        (self.skip, self.fetch) = state.take()?;
+        Ok(())
+    }
+}

@@ -1,0 +1,250 @@
+//! Top-N per window: the first rows of each key by an order, with their rank.
+//!
+//! Input      batches of rows that have windows
+//! Output     the rows whose rank is asked for, with the rank behind their columns
+//! State      per open window, the rows that may still be among the first
+//! Emits      when the watermark reaches the end of the window
+//! Late       the window has ended: counted, and dropped
+//! Watermark  forwarded unchanged, after all that it closes
+//! Cost       sorting, each time as many rows again have come as were kept
+//! Source     Flink, "Window Top-N" and "Window Deduplication"
+//!
+//! Of rows that are equal by the order the first that came is first; but where only the last row by time is wanted, which
+//! is how the last of duplicates is kept, the last that came is.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, Int64Array, UInt32Array};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use chrono_tz::Tz;
+use thalweg_model::{Allowance, Counts, EventTime, Horizon};
+
+use super::calc::{batch_of, schema_of};
+use super::operator::{BatchOperator, Outcome};
+use super::order::{bytes_of, sorted, taken};
+use super::windows::{Clocks, passed_ms};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::expression::arrow_error;
+use crate::keys::KeyIndex;
+use crate::plan::{Column, Role, SortKey};
+use crate::types::SqlType;
+
+/// What is wanted of each window and key.
+#[derive(Clone, Debug)]
+pub struct Ranks {
+    /// The place of the window's end.
+    pub window_end: usize,
+    /// The places of the keys.
+    pub keys: Vec<usize>,
+    /// The order.
+    pub order: Vec<SortKey>,
+    /// The first rank that comes out, from 1 on.
+    pub from: u64,
+    /// The last.
+    pub to: u64,
+}
+
+/// Ranks the rows of windows.
+pub struct WindowTopN {
+    ranks: Ranks,
+    /// Whether the last that came is first among equals.
+    is_last_first: bool,
+    key_types: Vec<SqlType>,
+    input: SchemaRef,
+    output: SchemaRef,
+    clocks: Clocks,
+    /// By the end of the window.
+    windows: BTreeMap<i64, Kept>,
+    closing_ms: i64,
+    out: Option<(RecordBatch, usize)>,
+    counts: Counts,
+    bytes: usize,
+    allowance: Allowance,
+}
+
+#[derive(Default)]
+struct Kept {
+    rows: Vec<RecordBatch>,
+    count: usize,
+    /// With so many rows those that are not among the first are dropped.
+    prune_at: usize,
+}
+
+impl WindowTopN {
+    /// Ranks rows of the columns `input`.
+    pub fn new(ranks: Ranks, zone: Option<Tz>, input: &[Column], columns: &[Column]) -> Self {
+        let is_by_time = match &ranks.order[..] {
+            [key] => key.is_descending && input[key.place].role == Role::Rowtime,
+            _ => false,
+        };
+        WindowTopN {
+            is_last_first: is_by_time && ranks.from == 1 && ranks.to == 1,
+            key_types: ranks.keys.iter().map(|place| input[*place].of.clone()).collect(),
+            input: schema_of(input),
+            output: schema_of(columns),
+            clocks: Clocks::new(zone),
+            windows: BTreeMap::new(),
+            closing_ms: i64::MIN,
+            out: None,
+            counts: Counts::default(),
+            bytes: 0,
+            allowance: Allowance::default(),
+            ranks,
+        }
+    }
+
+    /// The rows with the ranks from `from` to the last that is wanted, by key, and their ranks.
+    fn ranked(&self, rows: &[RecordBatch], from: u64) -> Outcome<(RecordBatch, Vec<i64>)> {
+        let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
+        let keys: Vec<ArrayRef> = self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
+        let mut groups = Vec::new();
+        KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
+        let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
+        let order = sorted(&all, &[by_group], &self.ranks.order, self.is_last_first)?;
+        let mut last = None;
+        let mut rank = 0u64;
+        let (mut places, mut ranks) = (Vec::new(), Vec::new());
+        for row in order.values() {
+            let group = groups[*row as usize];
+            rank = if last == Some(group) { rank + 1 } else { 1 };
+            last = Some(group);
+            if (from..=self.ranks.to).contains(&rank) {
+                places.push(*row);
+                ranks.push(rank as i64);
+            }
+        }
+        Ok((taken(&all, &UInt32Array::from(places))?, ranks))
+    }
+
+    fn note_bytes(&mut self) {
+        let bytes = self.windows.values().flat_map(|kept| &kept.rows).map(bytes_of).sum::<usize>();
+        if bytes > self.bytes {
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl BatchOperator for WindowTopN {
+    fn name(&self) -> &str {
+        "top-n"
+    }
+
+    fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
+        self.counts.read += batch.len() as u64;
+        let ends = batch.rows.column(self.ranks.window_end).as_primitive::<TimestampMillisecondType>();
+        let passed = passed_ms(late_by);
+        let mut parts: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
+        for (row, end) in (0u32..).zip(ends.values()) {
+            if self.clocks.instant(*end) <= passed {
+                self.counts.late += 1;
+            } else {
+                parts.entry(*end).or_default().push(row);
+            }
+        }
+        for (end, part) in parts {
+            self.counts.folded += part.len() as u64;
+            let rows = if part.len() == batch.len() {
+                batch.rows.clone()
+            } else {
+                taken(&batch.rows, &UInt32Array::from(part))?
+            };
+            let mut kept = self.windows.remove(&end).unwrap_or_default();
+            kept.count += rows.num_rows();
+            kept.rows.push(rows);
+            if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
+                let (rows, _) = self.ranked_as_came(&kept.rows)?;
+                kept.count = rows.num_rows();
+                kept.prune_at = kept.count * 2;
+                kept.rows = vec![rows];
+            }
+            self.windows.insert(end, kept);
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        loop {
+            if let Some((rows, from)) = self.out.take() {
+                let count = (rows.num_rows() - from).min(BATCH_ROWS_MAX);
+                let piece = rows.slice(from, count);
+                if from + count < rows.num_rows() {
+                    self.out = Some((rows, from + count));
+                }
+                if count > 0 {
+                    return Ok(Some(Batch::new(piece)));
+                }
+            }
+            let Some((&end, _)) = self.windows.first_key_value() else { break };
+            if self.clocks.instant(end) > self.closing_ms {
+                break;
+            }
+            let Some(kept) = self.windows.remove(&end) else { break };
+            let (rows, ranks) = self.ranked(&kept.rows, self.ranks.from)?;
+            let mut columns = rows.columns().to_vec();
+            columns.push(Arc::new(Int64Array::from(ranks)));
+            self.out = Some((batch_of(&self.output, columns, rows.num_rows())?, 0));
+        }
+        self.note_bytes();
+        Ok(None)
+    }
+
+    fn emits_own_times(&self) -> bool {
+        true
+    }
+
+    fn horizon(&self) -> Horizon {
+        Horizon::EVERYWHERE
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}
+
+impl WindowTopN {
+    /// The rows that may still be among the first, in the order in which they came, so that equal ones stay in it.
+    fn ranked_as_came(&self, rows: &[RecordBatch]) -> Outcome<(RecordBatch, usize)> {
+        let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
+        let keys: Vec<ArrayRef> = self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
+        let mut groups = Vec::new();
+        KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
+        let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
+        let order = sorted(&all, &[by_group], &self.ranks.order, self.is_last_first)?;
+        let mut last = None;
+        let mut rank = 0u64;
+        let mut places = Vec::new();
+        for row in order.values() {
+            let group = groups[*row as usize];
+            rank = if last == Some(group) { rank + 1 } else { 1 };
+            last = Some(group);
+            if rank <= self.ranks.to {
+                places.push(*row);
+            }
+        }
+        places.sort_unstable();
+        let count = places.len();
+        Ok((taken(&all, &UInt32Array::from(places))?, count))
+    }
+}

@@ -1,0 +1,586 @@
+//! Aggregates per key and window.
+//!
+//! Input      batches with a time column, or with the start and end of each row's window
+//! Output     keys, results, start, end and time of the window; in the order of the windows' ends
+//! State      a table of keys with accumulators per slice: windows that overlap share slices
+//! Emits      when the watermark reaches the end of a window; a piece at a time
+//! Late       all windows of a row have ended: counted, and not folded
+//! Watermark  forwarded unchanged, after all that it closes
+//! Cost       one look-up per row; a window puts its slices together when it ends
+//! Source     Flink, "Window Aggregation"; Li et al., "No Pane, No Gain", SIGMOD Record 34(1), 2005, for slices
+//!
+//! A window is fired once: a row that is on time for some of its windows counts for those that have not ended. Windows
+//! without rows do not come out.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray, TimestampMillisecondArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use chrono_tz::Tz;
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter};
+
+use super::calc::{batch_of, schema_of};
+use super::operator::{BatchOperator, Outcome};
+use super::windows::{Clocks, Slices, passed_ms};
+use crate::aggregates::Accumulator;
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::expression::arrow_error;
+use crate::keys::KeyIndex;
+use crate::plan::{AggregateCall, Column, WindowSpec};
+use crate::types::{INSTANT_ZONE, SqlType};
+
+/// How the windows of rows are told.
+#[derive(Clone, Debug)]
+enum Cut {
+    /// By their time.
+    Here {
+        slices: Slices,
+        /// The place of the time column.
+        time: usize,
+    },
+    /// By their columns.
+    Before {
+        /// The place of the window's start.
+        start: usize,
+        /// The place of the window's end.
+        end: usize,
+    },
+}
+
+/// What is asked of each key and window.
+struct Shape {
+    keys: Vec<usize>,
+    key_types: Vec<SqlType>,
+    calls: Vec<AggregateCall>,
+    schema: SchemaRef,
+    is_instant: bool,
+    hash_seed: u64,
+}
+
+/// Aggregates per key and window.
+pub struct WindowAggregate {
+    shape: Arc<Shape>,
+    cut: Cut,
+    clocks: Clocks,
+    /// By where a slice begins; of windows that were cut before, by end and start.
+    slices: BTreeMap<(i64, i64), Table>,
+    /// Windows that end at or before this instant have fired.
+    closed_ms: i64,
+    /// Windows that end at or before this one are firing.
+    closing_ms: i64,
+    /// The last end that fired since the last watermark.
+    fired_end: i64,
+    firing: Option<Fired>,
+    counts: Counts,
+    bytes: usize,
+    allowance: Allowance,
+}
+
+/// Keys and their accumulators.
+struct Table {
+    index: KeyIndex,
+    accumulators: Vec<Box<dyn Accumulator>>,
+}
+
+/// A window that comes out.
+struct Fired {
+    start: i64,
+    end: i64,
+    table: Table,
+    next: usize,
+}
+
+impl Shape {
+    fn table(&self) -> Table {
+        Table {
+            index: KeyIndex::new(&self.key_types, self.hash_seed),
+            accumulators: self.calls.iter().map(|call| (call.function.create)()).collect(),
+        }
+    }
+
+    /// Folds rows into a table.
+    fn fold(&self, table: &mut Table, rows: &RecordBatch, groups: &mut Vec<u32>) {
+        let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
+        table.index.index(&keys, rows.num_rows(), groups);
+        for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
+            let arguments: Vec<ArrayRef> =
+                call.arguments.iter().map(|place| Arc::clone(rows.column(*place))).collect();
+            let keep: Option<&BooleanArray> = call.filter.and_then(|place| rows.column(place).as_boolean_opt());
+            accumulator.resize(table.index.len());
+            accumulator.update(groups, &arguments, keep);
+        }
+    }
+
+    /// Takes all of another table into one.
+    fn merge(&self, table: &mut Table, other: &Table) -> Outcome<()> {
+        let keys = other.index.columns(0..other.index.len())?;
+        let mut into = Vec::new();
+        table.index.index(&keys, other.index.len(), &mut into);
+        for (accumulator, other) in table.accumulators.iter_mut().zip(&other.accumulators) {
+            accumulator.resize(table.index.len());
+            accumulator.merge(&**other, &into)?;
+        }
+        Ok(())
+    }
+}
+
+impl Table {
+    fn bytes(&self) -> usize {
+        self.index.bytes() + self.accumulators.iter().map(|accumulator| accumulator.bytes()).sum::<usize>()
+    }
+}
+
+impl WindowAggregate {
+    /// Cuts windows by the column at `time`, in the readings of a zone's clocks if that holds instants.
+    pub fn cutting(
+        spec: &WindowSpec,
+        time: usize,
+        zone: Option<Tz>,
+        input: &[Column],
+        keys: Vec<usize>,
+        calls: Vec<AggregateCall>,
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Option<Self> {
+        let cut = Cut::Here { slices: Slices::of(spec)?, time };
+        Some(Self::new(cut, zone, input, keys, calls, columns, hash_seed))
+    }
+
+    /// Takes the windows that rows were given.
+    pub fn given(
+        (start, end): (usize, usize),
+        zone: Option<Tz>,
+        input: &[Column],
+        keys: Vec<usize>,
+        calls: Vec<AggregateCall>,
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Self {
+        Self::new(Cut::Before { start, end }, zone, input, keys, calls, columns, hash_seed)
+    }
+
+    fn new(
+        cut: Cut,
+        zone: Option<Tz>,
+        input: &[Column],
+        keys: Vec<usize>,
+        calls: Vec<AggregateCall>,
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Self {
+        let key_types = keys.iter().map(|place| input[*place].of.clone()).collect();
+        let schema = schema_of(columns);
+        let is_instant = columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_)));
+        let shape = Shape { keys, key_types, calls, schema, is_instant, hash_seed };
+        Self::of_shape(Arc::new(shape), cut, Clocks::new(zone))
+    }
+
+    fn of_shape(shape: Arc<Shape>, cut: Cut, clocks: Clocks) -> Self {
+        WindowAggregate {
+            shape,
+            cut,
+            clocks,
+            slices: BTreeMap::new(),
+            closed_ms: i64::MIN,
+            closing_ms: i64::MIN,
+            fired_end: i64::MIN,
+            firing: None,
+            counts: Counts::default(),
+            bytes: 0,
+            allowance: Allowance::default(),
+        }
+    }
+
+    /// Where each row belongs.
+    fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
+        match self.cut {
+            Cut::Here { slices, time } => {
+                let times = rows.column(time).as_primitive::<TimestampMillisecondType>();
+                times.values().iter().map(|time| (slices.start_of(self.clocks.reading(*time)), 0)).collect()
+            }
+            Cut::Before { start, end } => {
+                let starts = rows.column(start).as_primitive::<TimestampMillisecondType>();
+                let ends = rows.column(end).as_primitive::<TimestampMillisecondType>();
+                ends.values().iter().copied().zip(starts.values().iter().copied()).collect()
+            }
+        }
+    }
+
+    /// The instant at which the last window ends that belongs to a place.
+    fn last_instant(&self, place: (i64, i64)) -> i64 {
+        match &self.cut {
+            Cut::Here { slices, .. } => self.clocks.instant(slices.last_end_of(place.0)),
+            Cut::Before { .. } => self.clocks.instant(place.0),
+        }
+    }
+
+    fn note_bytes(&mut self) {
+        let firing = self.firing.as_ref().map_or(0, |firing| firing.table.bytes());
+        let bytes = self.slices.values().map(Table::bytes).sum::<usize>() + firing;
+        if bytes > self.bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
+    }
+
+    /// The next window to come out.
+    fn fire(&mut self) -> Outcome<Option<Fired>> {
+        let Cut::Here { slices, .. } = self.cut else {
+            let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
+            if self.clocks.instant(end) > self.closing_ms {
+                return Ok(None);
+            }
+            let table = self.slices.remove(&(end, start));
+            return Ok(table.map(|table| Fired { start, end, table, next: 0 }));
+        };
+        while let Some((&(slice, _), _)) = self.slices.first_key_value() {
+            let mut end = slices.first_end_of(slice);
+            let last = slices.last_end_of(slice);
+            while end <= last && (end <= self.fired_end || self.clocks.instant(end) <= self.closed_ms) {
+                end += slices.slice_ms;
+            }
+            if end > last {
+                // All its windows have fired.
+                self.slices.remove(&(slice, 0));
+                continue;
+            }
+            if self.clocks.instant(end) > self.closing_ms {
+                return Ok(None);
+            }
+            self.fired_end = end;
+            let start = slices.start_of_window(end);
+            if slices.is_one_each() {
+                let table = self.slices.remove(&(slice, 0));
+                return Ok(table.map(|table| Fired { start, end, table, next: 0 }));
+            }
+            let mut table = self.shape.table();
+            for (_, slice) in self.slices.range((start, 0)..(end, 0)) {
+                self.shape.merge(&mut table, slice)?;
+            }
+            if slices.accumulates() {
+                // What windows that begin together share is put together once.
+                let mut first = self.shape.table();
+                self.shape.merge(&mut first, &table)?;
+                self.slices.retain(|(slice, _), _| !(start..end).contains(slice));
+                if end < last {
+                    self.slices.insert((start, 0), first);
+                }
+            }
+            return Ok(Some(Fired { start, end, table, next: 0 }));
+        }
+        Ok(None)
+    }
+
+    fn emit(&self, fired: &Fired, groups: Range<usize>) -> Outcome<Batch> {
+        let rows = groups.len();
+        let mut columns = fired.table.index.columns(groups.clone())?;
+        for accumulator in &fired.table.accumulators {
+            columns.push(accumulator.results(groups.clone())?);
+        }
+        let time = |millis: i64| TimestampMillisecondArray::from(vec![millis; rows]);
+        columns.push(Arc::new(time(fired.start)));
+        columns.push(Arc::new(time(fired.end)));
+        columns.push(if self.shape.is_instant {
+            Arc::new(time(self.clocks.instant(fired.end) - 1).with_timezone(INSTANT_ZONE))
+        } else {
+            Arc::new(time(fired.end - 1))
+        });
+        Ok(Batch::new(batch_of(&self.shape.schema, columns, rows)?))
+    }
+}
+
+impl BatchOperator for WindowAggregate {
+    fn name(&self) -> &str {
+        "window"
+    }
+
+    fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
+        let rows = batch.len();
+        self.counts.read += rows as u64;
+        let places = self.places(&batch.rows);
+        let passed = passed_ms(late_by);
+        let mut groups = Vec::with_capacity(rows);
+        let shape = Arc::clone(&self.shape);
+        // Most batches lie in one slice.
+        let Some(&first) = places.first() else { return Ok(()) };
+        let mut parts: Vec<((i64, i64), Vec<u32>)> = Vec::new();
+        if places.iter().all(|place| *place == first) {
+            if self.last_instant(first) <= passed {
+                self.counts.late += rows as u64;
+                return Ok(());
+            }
+            self.counts.folded += rows as u64;
+            let table = self.slices.entry(first).or_insert_with(|| shape.table());
+            shape.fold(table, &batch.rows, &mut groups);
+        } else {
+            let mut last = 0;
+            for (row, place) in (0u32..).zip(&places) {
+                if parts.get(last).is_none_or(|(known, _)| known != place) {
+                    last = parts.iter().position(|(known, _)| known == place).unwrap_or_else(|| {
+                        parts.push((*place, Vec::new()));
+                        parts.len() - 1
+                    });
+                }
+                parts[last].1.push(row);
+            }
+            for (place, part) in parts {
+                if self.last_instant(place) <= passed {
+                    self.counts.late += part.len() as u64;
+                    continue;
+                }
+                self.counts.folded += part.len() as u64;
+                let part = UInt32Array::from(part);
+                let columns: Vec<ArrayRef> = batch
+                    .rows
+                    .columns()
+                    .iter()
+                    .map(|column| take(column, &part, None))
+                    .collect::<Result<_, _>>()
+                    .map_err(arrow_error)?;
+                let part = batch_of(&batch.rows.schema(), columns, part.len())?;
+                let table = self.slices.entry(place).or_insert_with(|| shape.table());
+                shape.fold(table, &part, &mut groups);
+            }
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.closed_ms = self.closed_ms.max(self.closing_ms);
+        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        self.fired_end = i64::MIN;
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        loop {
+            if self.firing.is_none() {
+                self.firing = self.fire()?;
+            }
+            let Some(fired) = &self.firing else {
+                self.note_bytes();
+                return Ok(None);
+            };
+            let (next, len) = (fired.next, fired.table.index.len());
+            if next >= len {
+                self.firing = None;
+                continue;
+            }
+            let to = len.min(next + BATCH_ROWS_MAX);
+            let batch = self.emit(fired, next..to)?;
+            if let Some(fired) = &mut self.firing {
+                fired.next = to;
+            }
+            return Ok(Some(batch));
+        }
+    }
+
+    fn emits_own_times(&self) -> bool {
+        true
+    }
+
+    fn horizon(&self) -> Horizon {
+        match &self.cut {
+            Cut::Here { slices, .. } if self.clocks.is_none() => {
+                let slice = Span::from_millis(slices.slice_ms);
+                match SlidingWindows::of_size(slice).every(slice) {
+                    Ok(windows) => {
+                        let offset = Span::from_millis(slices.start_of(0));
+                        Horizon::of_windows(windows.with_offset(offset), Span::ZERO)
+                    }
+                    Err(_) => Horizon::EVERYWHERE,
+                }
+            }
+            _ => Horizon::EVERYWHERE,
+        }
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn fork(&self) -> Box<dyn BatchOperator> {
+        Box::new(Self::of_shape(Arc::clone(&self.shape), self.cut.clone(), self.clocks.clone()))
+    }
+
+    fn absorb(&mut self, copy: &mut dyn BatchOperator) -> Outcome<()> {
+        let Some(copy) = copy.as_any().downcast_mut::<WindowAggregate>() else { return Ok(()) };
+        let shape = Arc::clone(&self.shape);
+        for (place, table) in std::mem::take(&mut copy.slices) {
+            match self.slices.get_mut(&place) {
+                Some(own) => shape.merge(own, &table)?,
+                None => {
+                    self.slices.insert(place, table);
+                }
+            }
+        }
+        copy.note_bytes();
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.closed_ms, self.closing_ms, self.slices.len()))?;
+        for (place, table) in &self.slices {
+            state.put(place)?;
+            table.index.save(state)?;
+            for accumulator in &table.accumulators {
+                accumulator.save(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (closed_ms, closing_ms, slices): (i64, i64, usize) = state.take()?;
+        (self.closed_ms, self.closing_ms) = (closed_ms, closing_ms);
+        self.slices.clear();
+        for _ in 0..slices {
+            let place: (i64, i64) = state.take()?;
+            let mut table = self.shape.table();
+            table.index.load(state)?;
+            for accumulator in &mut table.accumulators {
+                accumulator.load(state)?;
+            }
+            self.slices.insert(place, table);
+        }
+        self.note_bytes();
+        Ok(())
+    }
+}
+
+/// Gives rows their windows.
+///
+/// Each row comes out once for each window that it lies in, with the window's start, end and time behind its columns. No
+/// row is late for it: what becomes of it is for those to say who do something with windows.
+pub struct AssignWindows {
+    slices: Slices,
+    clocks: Clocks,
+    time: usize,
+    schema: SchemaRef,
+    is_instant: bool,
+    counts: Counts,
+    /// The batch whose rows come out, the next of them, and which of its windows come next.
+    current: Option<(Batch, usize, Option<i64>)>,
+}
+
+impl AssignWindows {
+    /// Gives rows windows by the column at `time`; none for sessions, which are not told by a row alone.
+    pub fn new(spec: &WindowSpec, time: usize, zone: Option<Tz>, columns: &[Column]) -> Option<Self> {
+        Some(AssignWindows {
+            slices: Slices::of(spec)?,
+            clocks: Clocks::new(zone),
+            time,
+            schema: schema_of(columns),
+            is_instant: columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_))),
+            counts: Counts::default(),
+            current: None,
+        })
+    }
+}
+
+/// Rows with the start, end and time of their windows behind their columns.
+pub(super) fn with_windows(
+    schema: &SchemaRef,
+    rows: Vec<ArrayRef>,
+    starts: Vec<i64>,
+    ends: Vec<i64>,
+    times: Vec<i64>,
+    is_instant: bool,
+) -> Outcome<RecordBatch> {
+    let count = starts.len();
+    let mut columns = rows;
+    columns.push(Arc::new(TimestampMillisecondArray::from(starts)));
+    columns.push(Arc::new(TimestampMillisecondArray::from(ends)));
+    let times = TimestampMillisecondArray::from(times);
+    columns.push(Arc::new(if is_instant { times.with_timezone(INSTANT_ZONE) } else { times }));
+    batch_of(schema, columns, count)
+}
+
+impl BatchOperator for AssignWindows {
+    fn name(&self) -> &str {
+        "windows"
+    }
+
+    fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        self.counts.read += batch.len() as u64;
+        self.counts.forwarded += batch.len() as u64;
+        self.current = Some((batch, 0, None));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        let Some((batch, mut row, mut after)) = self.current.take() else { return Ok(None) };
+        let times = batch.rows.column(self.time).as_primitive::<TimestampMillisecondType>();
+        let (mut rows, mut starts, mut ends, mut stamps) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        'rows: while row < batch.len() {
+            let reading = self.clocks.reading(times.value(row));
+            for (start, end) in self.slices.windows_of(reading) {
+                if after.is_some_and(|after| end <= after) {
+                    continue;
+                }
+                if rows.len() == BATCH_ROWS_MAX {
+                    break 'rows;
+                }
+                rows.push(row as u32);
+                starts.push(start);
+                ends.push(end);
+                stamps.push(if self.is_instant { self.clocks.instant(end) - 1 } else { end - 1 });
+                after = Some(end);
+            }
+            row += 1;
+            after = None;
+        }
+        if rows.is_empty() {
+            return Ok(None);
+        }
+        let kinds = batch.kinds.as_ref().map(|kinds| rows.iter().map(|row| kinds[*row as usize]).collect());
+        let rows = UInt32Array::from(rows);
+        let columns = batch.rows.columns().iter().map(|column| take(column, &rows, None)).collect::<Result<_, _>>();
+        let columns = columns.map_err(arrow_error)?;
+        let made = with_windows(&self.schema, columns, starts, ends, stamps, self.is_instant)?;
+        let out = Batch { rows: made, kinds, watermark: None, failure: None };
+        if row < batch.len() {
+            self.current = Some((batch, row, after));
+        }
+        Ok(Some(out))
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn fork(&self) -> Box<dyn BatchOperator> {
+        Box::new(AssignWindows {
+            slices: self.slices,
+            clocks: self.clocks.clone(),
+            time: self.time,
+            schema: Arc::clone(&self.schema),
+            is_instant: self.is_instant,
+            counts: Counts::default(),
+            current: None,
+        })
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+}

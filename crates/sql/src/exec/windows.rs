@@ -1,0 +1,220 @@
+//! Windows of SQL in arithmetic: which an instant lies in, and in which zone they begin.
+//!
+//! Windows of a TIMESTAMP column are cut in its own readings. Those of a TIMESTAMP_LTZ column are cut as the clocks of the
+//! session's zone show it, so that a window of a day begins at midnight there; `window_start` and `window_end` are such
+//! readings. What fires is decided by instants.
+//!
+//! All numbers here are milliseconds. Source: Flink's documentation, "Windowing TVFs", and "Time Zone" for the zones.
+
+use chrono::{LocalResult, NaiveDateTime, Offset, TimeZone};
+use chrono_tz::Tz;
+use thalweg_model::EventTime;
+
+use crate::plan::WindowSpec;
+
+/// Milliseconds of a day, for which a zone's offset is looked up at once.
+const QUARTER_MS: i64 = 900_000;
+
+/// From instants to readings of clocks, and back.
+#[derive(Clone, Debug)]
+pub struct Clocks {
+    /// None if times are readings already.
+    zone: Option<Tz>,
+    /// The last quarter of an hour that was asked for, and its offset: zones change at quarters.
+    last: (i64, i64),
+}
+
+impl Clocks {
+    /// The clocks of a zone, or none.
+    pub fn new(zone: Option<Tz>) -> Self {
+        Clocks { zone: zone.filter(|zone| *zone != Tz::UTC), last: (i64::MIN, 0) }
+    }
+
+    /// Whether readings and instants are the same.
+    pub fn is_none(&self) -> bool {
+        self.zone.is_none()
+    }
+
+    /// What the clocks show at an instant.
+    pub fn reading(&mut self, instant_ms: i64) -> i64 {
+        let Some(zone) = self.zone else { return instant_ms };
+        let quarter = instant_ms.div_euclid(QUARTER_MS);
+        if quarter != self.last.0 {
+            let offset = NaiveDateTime::from_millis(instant_ms)
+                .map_or(0, |instant| i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()));
+            self.last = (quarter, offset * 1_000);
+        }
+        instant_ms.saturating_add(self.last.1)
+    }
+
+    /// The instant at which the clocks show something: the earlier one if there are two, and where clocks jump over it, the
+    /// instant after the jump that lies as far behind it (as `java.time` has it).
+    pub fn instant(&self, reading_ms: i64) -> i64 {
+        let Some(zone) = self.zone else { return reading_ms };
+        let Some(reading) = NaiveDateTime::from_millis(reading_ms) else { return reading_ms };
+        let offset_ms = |offset: i64| offset * 1_000;
+        match zone.offset_from_local_datetime(&reading) {
+            LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => {
+                reading_ms - offset_ms(i64::from(offset.fix().local_minus_utc()))
+            }
+            LocalResult::None => {
+                // By the offset before the jump.
+                let before = reading_ms.checked_sub(86_400_000).and_then(NaiveDateTime::from_millis);
+                let offset = before.map_or(0, |before| {
+                    i64::from(zone.offset_from_utc_datetime(&before).fix().local_minus_utc())
+                });
+                reading_ms - offset_ms(offset)
+            }
+        }
+    }
+}
+
+/// `NaiveDateTime` of milliseconds since the epoch, if it has one.
+trait FromMillis: Sized {
+    fn from_millis(millis: i64) -> Option<Self>;
+}
+
+impl FromMillis for NaiveDateTime {
+    fn from_millis(millis: i64) -> Option<Self> {
+        chrono::DateTime::from_timestamp_millis(millis).map(|instant| instant.naive_utc())
+    }
+}
+
+/// The watermark in whole milliseconds: what lies below it has passed.
+pub fn passed_ms(watermark: EventTime) -> i64 {
+    if watermark == EventTime::MAX { i64::MAX } else { watermark.as_micros().div_euclid(1_000) }
+}
+
+/// How windows that lie side by side are cut into slices: each window is made of whole ones.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Slices {
+    /// The length of a slice.
+    pub slice_ms: i64,
+    /// Where one begins.
+    offset_ms: i64,
+    kind: Kind,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Kind {
+    /// A window is a slice, or the last so many.
+    Last { size_ms: i64 },
+    /// A window is all slices from where windows of this size begin.
+    FromBegin { size_ms: i64 },
+}
+
+impl Slices {
+    /// The slices of windows; none of sessions, which are cut by the rows.
+    pub fn of(spec: &WindowSpec) -> Option<Self> {
+        Some(match *spec {
+            WindowSpec::Tumble { size_ms, offset_ms } => {
+                Slices { slice_ms: size_ms, offset_ms, kind: Kind::Last { size_ms } }
+            }
+            WindowSpec::Hop { size_ms, slide_ms, offset_ms } => {
+                Slices { slice_ms: slide_ms, offset_ms, kind: Kind::Last { size_ms } }
+            }
+            WindowSpec::Cumulate { size_ms, step_ms, offset_ms } => {
+                Slices { slice_ms: step_ms, offset_ms, kind: Kind::FromBegin { size_ms } }
+            }
+            WindowSpec::Session { .. } => return None,
+        })
+    }
+
+    /// Where the slice of a reading begins.
+    #[inline]
+    pub fn start_of(&self, reading_ms: i64) -> i64 {
+        floor(reading_ms, self.slice_ms, self.offset_ms)
+    }
+
+    /// Whether each window is one slice.
+    pub fn is_one_each(&self) -> bool {
+        matches!(self.kind, Kind::Last { size_ms } if size_ms == self.slice_ms)
+    }
+
+    /// Whether windows that begin together are made of each other.
+    pub fn accumulates(&self) -> bool {
+        matches!(self.kind, Kind::FromBegin { .. })
+    }
+
+    /// Where the last window ends that a slice belongs to.
+    pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
+        match self.kind {
+            Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
+            Kind::FromBegin { size_ms } => floor(slice_start_ms, size_ms, self.offset_ms).saturating_add(size_ms),
+        }
+    }
+
+    /// Where the window begins that ends there.
+    pub fn start_of_window(&self, end_ms: i64) -> i64 {
+        match self.kind {
+            Kind::Last { size_ms } => end_ms.saturating_sub(size_ms),
+            Kind::FromBegin { size_ms } => floor(end_ms.saturating_sub(self.slice_ms), size_ms, self.offset_ms),
+        }
+    }
+
+    /// Where the first window ends that a slice belongs to.
+    pub fn first_end_of(&self, slice_start_ms: i64) -> i64 {
+        slice_start_ms.saturating_add(self.slice_ms)
+    }
+
+    /// All windows of a reading, the earliest first: start and end.
+    pub fn windows_of(&self, reading_ms: i64) -> impl Iterator<Item = (i64, i64)> + use<> {
+        let slices = *self;
+        let slice = slices.start_of(reading_ms);
+        let (first, last) = (slices.first_end_of(slice), slices.last_end_of(slice));
+        let mut end = first;
+        std::iter::from_fn(move || {
+            if end > last {
+                return None;
+            }
+            let window = (slices.start_of_window(end), end);
+            end = end.checked_add(slices.slice_ms).unwrap_or(i64::MAX);
+            Some(window)
+        })
+    }
+}
+
+/// The greatest `offset + n * size` that is not above a value.
+#[inline]
+fn floor(value: i64, size: i64, offset: i64) -> i64 {
+    // Readings lie within a few hundred million years, and offsets within a size.
+    let offset = offset.rem_euclid(size);
+    value.saturating_sub(value.wrapping_sub(offset).rem_euclid(size))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_are_those_of_the_manual() {
+        let check = |spec: WindowSpec, reading: i64, expected: &[(i64, i64)]| {
+            let windows: Vec<_> = Slices::of(&spec).unwrap().windows_of(reading).collect();
+            assert_eq!(windows, expected, "{spec:?} {reading}");
+        };
+        check(WindowSpec::Tumble { size_ms: 10, offset_ms: 0 }, 25, &[(20, 30)]);
+        check(WindowSpec::Tumble { size_ms: 10, offset_ms: 3 }, 22, &[(13, 23)]);
+        check(WindowSpec::Tumble { size_ms: 10, offset_ms: -3 }, 27, &[(27, 37)]);
+        check(WindowSpec::Tumble { size_ms: 10, offset_ms: 0 }, -1, &[(-10, 0)]);
+        check(WindowSpec::Hop { size_ms: 10, slide_ms: 5, offset_ms: 0 }, 7, &[(0, 10), (5, 15)]);
+        check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, 5, &[(0, 6), (0, 8), (0, 10)]);
+        check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, 8, &[(0, 10)]);
+        check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, -10, &[(-10, -8), (-10, -6), (-10, -4), (-10, -2), (-10, 0)]);
+    }
+
+    /// New York went from 02:00 to 03:00 on the tenth of March of 2024, and twice through 01:00 on the third of November.
+    #[test]
+    fn clocks_jump_and_repeat() {
+        let mut clocks = Clocks::new(Some(Tz::America__New_York));
+        let hour = 3_600_000;
+        let jump = 1_710_054_000_000; // 2024-03-10T07:00:00Z, 03:00 there.
+        assert_eq!(clocks.reading(jump) - jump, -4 * hour);
+        assert_eq!(clocks.reading(jump - 1) - (jump - 1), -5 * hour);
+        let missing = jump - 5 * hour + hour / 2; // 02:30
+        assert_eq!(clocks.instant(missing), jump + hour / 2);
+        let twice = 1_730_611_800_000 - 5 * hour + hour; // 01:30 of 2024-11-03, first at 05:30Z
+        assert_eq!(clocks.instant(twice), 1_730_611_800_000);
+        let mut none = Clocks::new(None);
+        assert_eq!((none.reading(7), none.instant(7)), (7, 7));
+    }
+}

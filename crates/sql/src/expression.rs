@@ -1,0 +1,458 @@
+//! Expressions that know their types: what a query computes, over columns.
+//!
+//! An [`Expression`] is a tree of kernels ([`crate::functions`]) under the few things that are not functions, because they
+//! do not always look at all they are given: AND, OR and CASE. In Flink these skip, row by row, what does not matter:
+//! `d <> 0 AND n / d > 1` never divides by zero. So does evaluation here: what can fail is evaluated for those rows only for
+//! which it matters.
+
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::buffer::BooleanBuffer;
+use arrow::compute;
+use arrow::record_batch::RecordBatch;
+use datafusion_common::ScalarValue;
+use datafusion_expr::ColumnarValue;
+
+use crate::functions::{EvaluationError, Kernel, column};
+use crate::types::SqlType;
+
+/// An expression and what is known of its values.
+#[derive(Clone)]
+pub struct Typed {
+    /// What computes it.
+    pub expression: Expression,
+    /// The type of its values.
+    pub of: SqlType,
+    /// Whether they may be NULL.
+    pub is_nullable: bool,
+}
+
+/// What computes a column from those of a batch.
+#[derive(Clone)]
+pub enum Expression {
+    /// A column of the input, by its place.
+    Column(usize),
+    /// The same value for every row, and how it is shown.
+    Literal(ScalarValue),
+    /// A function of other values.
+    Call {
+        /// Its name, for people.
+        name: String,
+        /// What computes it.
+        kernel: Arc<dyn Kernel>,
+        /// Its arguments, of the types that the kernel takes.
+        arguments: Vec<Typed>,
+        /// Whether every row has a result, whatever the values.
+        is_total: bool,
+        /// Whether it gives the same for the same arguments.
+        is_deterministic: bool,
+    },
+    /// Whether all hold, in Kleene's logic: FALSE if any is, else NULL if any is.
+    And(Vec<Typed>),
+    /// Whether any holds, in Kleene's logic.
+    Or(Vec<Typed>),
+    /// The opposite; NULL of NULL.
+    Not(Box<Typed>),
+    /// Whether a value is one of some states; never NULL itself.
+    Is(Box<Typed>, State),
+    /// The value of the first condition that holds.
+    Case {
+        /// Conditions and values, in order.
+        branches: Vec<(Typed, Typed)>,
+        /// The value if none holds.
+        otherwise: Box<Typed>,
+    },
+}
+
+/// What [`Expression::Is`] asks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum State {
+    /// IS NULL, and IS UNKNOWN.
+    Null,
+    /// IS NOT NULL.
+    NotNull,
+    /// IS TRUE.
+    True,
+    /// IS NOT TRUE.
+    NotTrue,
+    /// IS FALSE.
+    False,
+    /// IS NOT FALSE.
+    NotFalse,
+}
+
+impl Typed {
+    /// A column of the input.
+    pub fn column(place: usize, of: SqlType, is_nullable: bool) -> Self {
+        Typed { expression: Expression::Column(place), of, is_nullable }
+    }
+
+    /// A value.
+    pub fn literal(value: ScalarValue, of: SqlType) -> Self {
+        Typed { is_nullable: value.is_null(), expression: Expression::Literal(value), of }
+    }
+
+    /// Its value, if it is a literal.
+    pub fn as_literal(&self) -> Option<&ScalarValue> {
+        match &self.expression {
+            Expression::Literal(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Its place in the input, if it is a column.
+    pub fn as_column(&self) -> Option<usize> {
+        match self.expression {
+            Expression::Column(place) => Some(place),
+            _ => None,
+        }
+    }
+
+    /// Whether every row has a result, whatever the values.
+    pub fn is_total(&self) -> bool {
+        let mut is_total = true;
+        self.visit(&mut |typed| {
+            is_total &= !matches!(typed.expression, Expression::Call { is_total: false, .. });
+        });
+        is_total
+    }
+
+    /// Whether it gives the same for the same row.
+    pub fn is_deterministic(&self) -> bool {
+        let mut is_deterministic = true;
+        self.visit(&mut |typed| {
+            is_deterministic &= !matches!(typed.expression, Expression::Call { is_deterministic: false, .. });
+        });
+        is_deterministic
+    }
+
+    /// Calls `each` with the places of all columns that it reads.
+    pub fn columns(&self, each: &mut impl FnMut(usize)) {
+        self.visit(&mut |typed| {
+            if let Expression::Column(place) = typed.expression {
+                each(place);
+            }
+        });
+    }
+
+    /// Calls `each` with it and everything in it.
+    pub fn visit(&self, each: &mut impl FnMut(&Typed)) {
+        each(self);
+        match &self.expression {
+            Expression::Column(_) | Expression::Literal(_) => {}
+            Expression::Call { arguments, .. } => arguments.iter().for_each(|argument| argument.visit(each)),
+            Expression::And(terms) | Expression::Or(terms) => terms.iter().for_each(|term| term.visit(each)),
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.visit(each),
+            Expression::Case { branches, otherwise } => {
+                for (condition, value) in branches {
+                    condition.visit(each);
+                    value.visit(each);
+                }
+                otherwise.visit(each);
+            }
+        }
+    }
+
+    /// The same expression over other columns: each column is replaced by what `by` gives for its place.
+    #[must_use]
+    pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {
+        let all = |terms: &[Typed]| terms.iter().map(|term| term.replaced(by)).collect();
+        let expression = match &self.expression {
+            &Expression::Column(place) => return by(place),
+            Expression::Literal(value) => Expression::Literal(value.clone()),
+            Expression::Call { name, kernel, arguments, is_total, is_deterministic } => Expression::Call {
+                name: name.clone(),
+                kernel: Arc::clone(kernel),
+                arguments: all(arguments),
+                is_total: *is_total,
+                is_deterministic: *is_deterministic,
+            },
+            Expression::And(terms) => Expression::And(all(terms)),
+            Expression::Or(terms) => Expression::Or(all(terms)),
+            Expression::Not(inner) => Expression::Not(Box::new(inner.replaced(by))),
+            Expression::Is(inner, state) => Expression::Is(Box::new(inner.replaced(by)), *state),
+            Expression::Case { branches, otherwise } => Expression::Case {
+                branches: branches.iter().map(|(when, then)| (when.replaced(by), then.replaced(by))).collect(),
+                otherwise: Box::new(otherwise.replaced(by)),
+            },
+        };
+        Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }
+    }
+
+    /// Its values for the rows of a batch: a column, or a scalar if they are all the same.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if a row has no result for which it matters.
+    pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
+        let rows = batch.num_rows();
+        match &self.expression {
+            &Expression::Column(place) => Ok(ColumnarValue::Array(Arc::clone(batch.column(place)))),
+            Expression::Literal(value) => Ok(ColumnarValue::Scalar(value.clone())),
+            Expression::Call { kernel, arguments, .. } => {
+                let arguments: Vec<ColumnarValue> =
+                    arguments.iter().map(|argument| argument.evaluate(batch)).collect::<Result<_, _>>()?;
+                kernel.evaluate(&arguments, rows)
+            }
+            Expression::And(terms) => Ok(ColumnarValue::Array(Arc::new(combine::<true>(terms, batch)?))),
+            Expression::Or(terms) => Ok(ColumnarValue::Array(Arc::new(combine::<false>(terms, batch)?))),
+            Expression::Not(inner) => {
+                let inner = inner.evaluate_booleans(batch)?;
+                Ok(ColumnarValue::Array(Arc::new(compute::not(&inner).map_err(arrow_error)?)))
+            }
+            Expression::Is(inner, state) => {
+                let inner = column(&inner.evaluate(batch)?, rows)?;
+                Ok(ColumnarValue::Array(Arc::new(is_in(&inner, *state)?)))
+            }
+            Expression::Case { branches, otherwise } => {
+                let of = self.of.arrow();
+                Ok(ColumnarValue::Array(choose(branches, otherwise, batch, &of)?))
+            }
+        }
+    }
+
+    /// Its values as a column.
+    ///
+    /// # Errors
+    /// As for [`evaluate`](Self::evaluate).
+    pub fn evaluate_column(&self, batch: &RecordBatch) -> Result<ArrayRef, EvaluationError> {
+        column(&self.evaluate(batch)?, batch.num_rows())
+    }
+
+    /// The values of a condition.
+    ///
+    /// # Errors
+    /// As for [`evaluate`](Self::evaluate).
+    pub fn evaluate_booleans(&self, batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
+        let values = self.evaluate_column(batch)?;
+        match values.as_boolean_opt() {
+            Some(booleans) => Ok(booleans.clone()),
+            // The literal NULL has no type.
+            None => Ok(BooleanArray::new_null(batch.num_rows())),
+        }
+    }
+}
+
+/// An error of a kernel of Arrow, which types and lengths that were checked do not give.
+pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
+    EvaluationError { code: "EVALUATION", message: error.to_string() }
+}
+
+/// AND or OR of several terms, each evaluated where those before it leave it open.
+fn combine<const IS_AND: bool>(terms: &[Typed], batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
+    let rows = batch.num_rows();
+    let mut so_far: Option<BooleanArray> = None;
+    for term in terms {
+        let Some(before) = so_far else {
+            so_far = Some(term.evaluate_booleans(batch)?);
+            continue;
+        };
+        // Decided is FALSE for AND, and TRUE for OR.
+        let is_open = |row: usize| before.is_null(row) || before.value(row) == IS_AND;
+        let open = BooleanBuffer::collect_bool(rows, is_open);
+        let open_count = open.count_set_bits();
+        so_far = Some(if open_count == 0 {
+            return Ok(before);
+        } else if open_count == rows || term.is_total() {
+            let next = term.evaluate_booleans(batch)?;
+            let by = if IS_AND { compute::and_kleene } else { compute::or_kleene };
+            by(&before, &next).map_err(arrow_error)?
+        } else {
+            let open = BooleanArray::new(open, None);
+            let next = term.evaluate_booleans(&compute::filter_record_batch(batch, &open).map_err(arrow_error)?)?;
+            let mut places = 0..;
+            let combined = (0..rows).map(|row| {
+                if !open.value(row) {
+                    return Some(!IS_AND);
+                }
+                let place = places.next().unwrap_or_default();
+                let next = next.is_valid(place).then(|| next.value(place));
+                match (before.is_valid(row), next) {
+                    // Open and known: it is for the next to say.
+                    (true, next) => next,
+                    (false, Some(decided)) if decided != IS_AND => Some(decided),
+                    (false, _) => None,
+                }
+            });
+            combined.collect()
+        });
+    }
+    Ok(so_far.unwrap_or_else(|| BooleanArray::from(vec![IS_AND; rows])))
+}
+
+fn is_in(values: &ArrayRef, state: State) -> Result<BooleanArray, EvaluationError> {
+    let booleans = values.as_boolean_opt();
+    let where_ = |holds: &dyn Fn(usize) -> bool| {
+        BooleanArray::new(BooleanBuffer::collect_bool(values.len(), holds), None)
+    };
+    // NULL without a type is neither true nor false.
+    let is = |row: usize, expected: bool| {
+        booleans.is_some_and(|booleans| booleans.is_valid(row) && booleans.value(row) == expected)
+    };
+    match state {
+        State::Null => compute::is_null(values).map_err(arrow_error),
+        State::NotNull => compute::is_not_null(values).map_err(arrow_error),
+        State::True => Ok(where_(&|row| is(row, true))),
+        State::NotTrue => Ok(where_(&|row| !is(row, true))),
+        State::False => Ok(where_(&|row| is(row, false))),
+        State::NotFalse => Ok(where_(&|row| !is(row, false))),
+    }
+}
+
+/// CASE: each value for the rows whose first condition it is.
+fn choose(
+    branches: &[(Typed, Typed)],
+    otherwise: &Typed,
+    batch: &RecordBatch,
+    of: &arrow::datatypes::DataType,
+) -> Result<ArrayRef, EvaluationError> {
+    let rows = batch.num_rows();
+    // The rows that no condition has taken yet, and the values of each branch with the rows that they are of.
+    let mut left: Vec<u32> = (0..rows as u32).collect();
+    let mut pieces: Vec<ArrayRef> = Vec::new();
+    // For each row, which piece its value is in, and where.
+    let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
+    let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
+        let values = if values.data_type() == of { values } else { compute::cast(&values, of).map_err(arrow_error)? };
+        for (place, row) in of_rows.iter().enumerate() {
+            from[*row as usize] = (pieces.len(), place);
+        }
+        pieces.push(values);
+        Ok(())
+    };
+    for (condition, value) in branches {
+        if left.is_empty() {
+            break;
+        }
+        let open = rows_of(batch, &left)?;
+        let holds = condition.evaluate_booleans(&open)?;
+        let is_true = |place: usize| holds.is_valid(place) && holds.value(place);
+        let (taken, rest): (Vec<(usize, u32)>, Vec<(usize, u32)>) =
+            left.iter().copied().enumerate().partition(|(place, _)| is_true(*place));
+        if taken.is_empty() {
+            continue;
+        }
+        let taken: Vec<u32> = taken.into_iter().map(|(_, row)| row).collect();
+        left = rest.into_iter().map(|(_, row)| row).collect();
+        add(value.evaluate_column(&rows_of(batch, &taken)?)?, &taken)?;
+    }
+    if !left.is_empty() {
+        add(otherwise.evaluate_column(&rows_of(batch, &left)?)?, &left)?;
+    }
+    if pieces.is_empty() {
+        return Ok(arrow::array::new_empty_array(of));
+    }
+    let pieces: Vec<&dyn Array> = pieces.iter().map(|piece| &**piece).collect();
+    compute::interleave(&pieces, &from).map_err(arrow_error)
+}
+
+/// Those rows of a batch; the batch itself if they are all.
+fn rows_of(batch: &RecordBatch, rows: &[u32]) -> Result<RecordBatch, EvaluationError> {
+    if rows.len() == batch.num_rows() {
+        return Ok(batch.clone());
+    }
+    compute::take_record_batch(batch, &UInt32Array::from(rows.to_vec())).map_err(arrow_error)
+}
+
+/// As SQL, with columns as `$place`.
+impl fmt::Display for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, &|place| format!("${place}"))
+    }
+}
+
+impl fmt::Debug for Typed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}: {}", self.of)
+    }
+}
+
+/// An expression with the names of its columns.
+pub struct Named<'a, F>(pub &'a Typed, pub F);
+
+impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.show(f, &self.1)
+    }
+}
+
+impl Typed {
+    fn show(&self, f: &mut fmt::Formatter<'_>, name: &dyn Fn(usize) -> String) -> fmt::Result {
+        let list = |f: &mut fmt::Formatter<'_>, terms: &[Typed], between: &str| {
+            for (place, term) in terms.iter().enumerate() {
+                if place > 0 {
+                    f.write_str(between)?;
+                }
+                let is_nested = matches!(term.expression, Expression::And(_) | Expression::Or(_));
+                if is_nested && between != ", " {
+                    f.write_str("(")?;
+                    term.show(f, name)?;
+                    f.write_str(")")?;
+                } else {
+                    term.show(f, name)?;
+                }
+            }
+            Ok(())
+        };
+        match &self.expression {
+            &Expression::Column(place) => f.write_str(&name(place)),
+            Expression::Literal(value) => show_literal(f, value),
+            Expression::Call { name: function, arguments, .. } => {
+                let is_infix = !function.starts_with(|first: char| first.is_alphabetic());
+                match &arguments[..] {
+                    [_, _] if is_infix => list(f, arguments, &format!(" {function} ")),
+                    _ if let Some(to) = function.strip_prefix("CAST AS ") => {
+                        f.write_str("CAST(")?;
+                        list(f, arguments, ", ")?;
+                        write!(f, " AS {to})")
+                    }
+                    _ => {
+                        write!(f, "{function}(")?;
+                        list(f, arguments, ", ")?;
+                        f.write_str(")")
+                    }
+                }
+            }
+            Expression::And(terms) => list(f, terms, " AND "),
+            Expression::Or(terms) => list(f, terms, " OR "),
+            Expression::Not(inner) => {
+                f.write_str("NOT (")?;
+                inner.show(f, name)?;
+                f.write_str(")")
+            }
+            Expression::Is(inner, state) => {
+                inner.show(f, name)?;
+                f.write_str(match state {
+                    State::Null => " IS NULL",
+                    State::NotNull => " IS NOT NULL",
+                    State::True => " IS TRUE",
+                    State::NotTrue => " IS NOT TRUE",
+                    State::False => " IS FALSE",
+                    State::NotFalse => " IS NOT FALSE",
+                })
+            }
+            Expression::Case { branches, otherwise } => {
+                f.write_str("CASE")?;
+                for (condition, value) in branches {
+                    f.write_str(" WHEN ")?;
+                    condition.show(f, name)?;
+                    f.write_str(" THEN ")?;
+                    value.show(f, name)?;
+                }
+                f.write_str(" ELSE ")?;
+                otherwise.show(f, name)?;
+                f.write_str(" END")
+            }
+        }
+    }
+}
+
+fn show_literal(f: &mut fmt::Formatter<'_>, value: &ScalarValue) -> fmt::Result {
+    match value {
+        value if value.is_null() => f.write_str("NULL"),
+        ScalarValue::Utf8(Some(text)) => write!(f, "'{}'", text.replace('\'', "''")),
+        ScalarValue::DurationMillisecond(Some(millis)) => write!(f, "INTERVAL {millis} ms"),
+        value => write!(f, "{value}"),
+    }
+}

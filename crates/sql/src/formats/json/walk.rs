@@ -1,0 +1,107 @@
+//! Finds the wanted values of an object, with the object before as a guide: records of one input mostly have the same keys in
+//! the same order, written in the same way.
+//!
+//! ```text
+//! {"user_id": "8f3a...", "ad_type": "banner", ...}
+//!  ^^^^^^^^^^^          ^^^^^^^^^^^^^
+//!  gap 0                gap 1: from the end of a value to the beginning of the next
+//! ```
+//!
+//! The gaps of the object before are kept, each with what is to become of the value behind it. Where a gap comes again byte
+//! for byte, one comparison does what reading blanks, a comma, a key, a colon and looking up the key would.
+
+use super::scan::{Broken, Kind, Scan, Slot};
+use super::text;
+
+/// How many gaps are kept, and how long: keys come from outside, and what is kept of them has a bound. Objects with more or
+/// longer keys are read without a guide from there on.
+const GAPS_MAX: usize = 1_024;
+const GAP_BYTES_MAX: usize = 256;
+
+/// Finds the values of some keys.
+pub(in super::super) struct Walk {
+    keys: Vec<String>,
+    gaps: Vec<Gap>,
+}
+
+struct Gap {
+    bytes: Vec<u8>,
+    key: Option<usize>,
+}
+
+impl Walk {
+    pub(in super::super) fn new(keys: impl IntoIterator<Item = String>) -> Self {
+        Walk { keys: keys.into_iter().collect(), gaps: Vec::new() }
+    }
+
+    /// Goes through the object that begins here and stands in `depth` others. Each of the slots gets the value of its key,
+    /// the last one if there are several.
+    #[inline]
+    pub(in super::super) fn object(
+        &mut self,
+        text: &str,
+        scan: &mut Scan<'_>,
+        depth: usize,
+        slots: &mut [Slot],
+    ) -> Result<(), Broken> {
+        slots.fill(Slot::MISSING);
+        // Blanks before the first key belong to its gap.
+        scan.expect(b'{', "'{'")?;
+        for place in 0.. {
+            let key = match self.gaps.get(place) {
+                Some(gap) if scan.passes(&gap.bytes) => {
+                    // This object may have a blank more than the one before.
+                    scan.pass_blanks();
+                    gap.key
+                }
+                _ => match self.gap(text, scan, place)? {
+                    Some(key) => key,
+                    None => break,
+                },
+            };
+            let value = scan.value(depth + 1)?;
+            if let Some(key) = key {
+                slots[key] = value;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads what is no known gap, and keeps it. None at the end of the object.
+    fn gap(
+        &mut self,
+        text: &str,
+        scan: &mut Scan<'_>,
+        place: usize,
+    ) -> Result<Option<Option<usize>>, Broken> {
+        let start = scan.at;
+        scan.pass_blanks();
+        if scan.eat(b'}') {
+            return Ok(None);
+        }
+        if place != 0 {
+            scan.expect(b',', "',' or '}'")?;
+            scan.pass_blanks();
+        }
+        let name = scan.key()?;
+        let key = match name.kind {
+            Kind::Escaped => {
+                let mut letters = Vec::new();
+                text::unescape(name.of(text), &mut letters);
+                self.keys.iter().position(|key| key.as_bytes() == letters)
+            }
+            _ => self.keys.iter().position(|key| key == name.of(text)),
+        };
+        let bytes = scan.since(start);
+        if place < GAPS_MAX && bytes.len() <= GAP_BYTES_MAX && place <= self.gaps.len() {
+            if place == self.gaps.len() {
+                self.gaps.push(Gap { bytes: Vec::new(), key: None });
+            }
+            let gap = &mut self.gaps[place];
+            gap.bytes.clear();
+            gap.bytes.extend_from_slice(bytes);
+            gap.key = key;
+        }
+        Ok(Some(key))
+    }
+}

@@ -1,0 +1,300 @@
+//! Values as the text that formats hold: numbers, decimals, days, times and timestamps as Java's parsers read them and
+//! Java's printers write them, because that is what Flink's formats are made of.
+//!
+//! Sources: Java's `Integer.parseInt`, `Double.parseDouble`, `Double.toString`, `BigDecimal`, and `DateTimeFormatter`
+//! with `ISO_LOCAL_DATE` and `ISO_LOCAL_TIME`; Flink's `TimeFormats` and `DecimalData.fromBigDecimal`.
+
+mod base64;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub(super) use base64::{decode_base64, write_base64};
+pub(super) use write::{
+    write_date, write_decimal, write_f32, write_f64, write_integer, write_time, write_timestamp,
+};
+
+use arrow::datatypes::TimeUnit;
+
+/// Seconds of a day.
+const DAY_SECONDS: i64 = 86_400;
+
+/// How timestamps are written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum TimestampForm {
+    /// `2020-12-30 12:13:14.123`, with a `Z` behind if it is an instant.
+    Sql,
+    /// `2020-12-30T12:13:14.123`, with a `Z` behind if it is an instant.
+    Iso,
+    /// `2020-12-30T12:13:14.123+02:00`; what is written is always `Z`.
+    IsoWithOffset,
+}
+
+/// A timestamp: seconds since 1970-01-01 00:00:00, and nanoseconds of the second.
+pub(super) type Instant = (i64, u32);
+
+/// Text without what Java's `trim` takes off its ends: spaces and control characters.
+pub(super) fn trim(text: &str) -> &str {
+    text.trim_matches(|letter| letter <= ' ')
+}
+
+/// A whole number of some width, as `parseInt` and its kin read it: digits with at most one sign before them.
+pub(super) fn integer<T: std::str::FromStr>(text: &str) -> Option<T> {
+    text.parse().ok()
+}
+
+/// A floating number, as `parseDouble` reads it: `NaN`, `Infinity`, and an `f` or `d` behind the digits included.
+///
+/// Differs from Java: hexadecimal floating numbers are none.
+pub(super) fn float<T: std::str::FromStr>(text: &str) -> Option<T> {
+    let text = trim(text);
+    let number = text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text);
+    let unsigned = number.strip_prefix(['+', '-']).unwrap_or(number);
+    let begins = unsigned.starts_with(|first: char| first.is_ascii_digit() || first == '.');
+    // Rust takes `inf`, `nan` and words in any case, too; Java these two only, and without a letter behind.
+    let is_word = number.len() == text.len() && matches!(unsigned, "NaN" | "Infinity");
+    (begins || is_word).then(|| number.parse().ok()).flatten()
+}
+
+/// A decimal number of `scale` digits behind the point, further digits rounded half up; `Ok(None)` if it has more than
+/// `precision` digits then, which makes NULL in Flink. `Err` if it is no number.
+pub(super) fn decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, ()> {
+    let (is_negative, unsigned) = match text.as_bytes() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        rest => (false, rest),
+    };
+    let (number, exponent) = match unsigned.iter().position(|byte| matches!(byte, b'e' | b'E')) {
+        None => (unsigned, 0),
+        Some(place) => {
+            let exponent = text.get(text.len() - unsigned.len() + place + 1..).ok_or(())?;
+            (&unsigned[..place], exponent.parse::<i32>().map_err(|_| ())?)
+        }
+    };
+    let point = number.iter().position(|byte| *byte == b'.');
+    let (whole, part) = match point {
+        None => (number, &number[number.len()..]),
+        Some(place) => (&number[..place], &number[place + 1..]),
+    };
+    if whole.is_empty() && part.is_empty() {
+        return Err(());
+    }
+    let digits = || whole.iter().chain(part);
+    if !digits().all(u8::is_ascii_digit) {
+        return Err(());
+    }
+    // The number is 0.d1d2d3... * 10^size, where d1 is its first digit that is no zero.
+    let zeros = digits().take_while(|digit| **digit == b'0').count();
+    if zeros == whole.len() + part.len() {
+        return Ok(Some(0));
+    }
+    let size = whole.len() as i64 - zeros as i64 + i64::from(exponent);
+    let kept = size + i64::from(scale);
+    if kept < 0 {
+        return Ok(Some(0));
+    }
+    // One more digit than fits may come of rounding only.
+    if i64::from(precision) < kept {
+        return Ok(None);
+    }
+    let mut rest = digits().skip(zeros);
+    let mut value: i128 = 0;
+    for _ in 0..kept {
+        value = value * 10 + i128::from(rest.next().map_or(0, |digit| digit - b'0'));
+    }
+    if rest.next().is_some_and(|digit| b'5' <= *digit) {
+        value += 1;
+    }
+    let is_held = value < 10_i128.pow(u32::from(precision));
+    Ok(is_held.then_some(if is_negative { -value } else { value }))
+}
+
+/// A day, `yyyy-MM-dd`, in days since 1970-01-01. Source: `ISO_LOCAL_DATE`, which is strict.
+pub(super) fn date(text: &str) -> Option<i32> {
+    let (year, month, day, rest) = date_parts(text)?;
+    (rest.is_empty() && day <= days_of_month(year, month))
+        .then(|| i32::try_from(days(year, month, day)).ok())?
+}
+
+/// A day with one or two digits of months and days, whose day may be 31 in any month and then counts on into the next.
+/// Source: `java.sql.Date.valueOf`, which Flink's CSV format uses.
+pub(super) fn date_loose(text: &str) -> Option<i32> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let is_digits = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let is_form = year.len() == 4 && month.len() <= 2 && day.len() <= 2 && parts.next().is_none();
+    if !is_form || !is_digits(year) || !is_digits(month) || !is_digits(day) {
+        return None;
+    }
+    let (year, month, day) = (year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+    let is_date = (1..=12).contains(&month) && (1..=31).contains(&day);
+    is_date.then(|| i32::try_from(days(year, month, day)).ok())?
+}
+
+/// A time of day, `HH:mm:ss[.fraction]`, in milliseconds; `24:00:00` is midnight. Source: Flink's `SQL_TIME_FORMAT`.
+pub(super) fn time(text: &str) -> Option<i32> {
+    let (seconds, nanos, rest) = time_parts(text)?;
+    let seconds = if seconds == DAY_SECONDS { 0 } else { seconds };
+    rest.is_empty().then(|| (seconds * 1_000) as i32 + (nanos / 1_000_000) as i32)
+}
+
+/// A time of day whose seconds may be missing, in milliseconds. Source: `LocalTime.parse`, which Flink's CSV format uses.
+pub(super) fn time_loose(text: &str) -> Option<i32> {
+    if text.len() == 5 {
+        return time_loose(&format!("{text}:00"));
+    }
+    // `ISO_LOCAL_TIME` is strict: the day has no second midnight.
+    if text.starts_with("24") {
+        return None;
+    }
+    time(text)
+}
+
+/// A timestamp, or an instant if `is_instant`.
+///
+/// As Flink's formatters resolve fields smartly, a day that the month does not have is its last one, and `24:00:00` is the
+/// midnight that follows.
+pub(super) fn timestamp(text: &str, form: TimestampForm, is_instant: bool) -> Option<Instant> {
+    let (year, month, day, rest) = date_parts(text)?;
+    let between = if form == TimestampForm::Sql { ' ' } else { 'T' };
+    let (seconds, nanos, mut rest) = time_parts(rest.strip_prefix(between)?)?;
+    let mut offset = 0;
+    if form == TimestampForm::IsoWithOffset {
+        (offset, rest) = offset_seconds(rest)?;
+    } else if is_instant {
+        rest = rest.strip_prefix('Z')?;
+    }
+    if !rest.is_empty() {
+        return None;
+    }
+    let day = day.min(days_of_month(year, month));
+    Some((days(year, month, day) * DAY_SECONDS + seconds - offset, nanos))
+}
+
+/// An instant in a unit, further digits cut off; none if it is out of range.
+pub(super) fn in_unit((seconds, nanos): Instant, unit: TimeUnit) -> Option<i64> {
+    let (per_second, nanos_per) = per_second(unit);
+    // Nanoseconds before 1970 reach one second less far down than their product would.
+    let value = i128::from(seconds) * i128::from(per_second) + i128::from(i64::from(nanos) / nanos_per);
+    i64::try_from(value).ok()
+}
+
+/// The instant that a number of units is.
+pub(super) fn of_unit(value: i64, unit: TimeUnit) -> Instant {
+    let (per_second, nanos_per) = per_second(unit);
+    (value.div_euclid(per_second), (value.rem_euclid(per_second) * nanos_per) as u32)
+}
+
+fn per_second(unit: TimeUnit) -> (i64, i64) {
+    match unit {
+        TimeUnit::Second => (1, 1_000_000_000),
+        TimeUnit::Millisecond => (1_000, 1_000_000),
+        TimeUnit::Microsecond => (1_000_000, 1_000),
+        TimeUnit::Nanosecond => (1_000_000_000, 1),
+    }
+}
+
+/// Year, month from 1 to 12 and day from 1 to 31, and what follows. A year has four digits, or more behind a sign.
+fn date_parts(text: &str) -> Option<(i64, i64, i64, &str)> {
+    let (sign, unsigned) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let year_digits = unsigned.bytes().take_while(u8::is_ascii_digit).count();
+    let is_plain = unsigned.len() == text.len();
+    // A sign shows that there are more than four digits; a year before 0 has one in any case.
+    let fits = match (is_plain, sign) {
+        (true, _) => year_digits == 4,
+        (false, -1) => (4..=9).contains(&year_digits),
+        (false, _) => (5..=9).contains(&year_digits),
+    };
+    if !fits {
+        return None;
+    }
+    let year = sign * unsigned[..year_digits].parse::<i64>().ok()?;
+    if sign < 0 && year == 0 {
+        return None;
+    }
+    let rest = unsigned[year_digits..].strip_prefix('-')?;
+    let (month, rest) = two_digits(rest)?;
+    let (day, rest) = two_digits(rest.strip_prefix('-')?)?;
+    ((1..=12).contains(&month) && (1..=31).contains(&day)).then_some((year, month, day, rest))
+}
+
+/// Seconds of the day, nanoseconds of the second, and what follows `HH:mm:ss[.fraction]`.
+fn time_parts(text: &str) -> Option<(i64, u32, &str)> {
+    let (hour, rest) = two_digits(text)?;
+    let (minute, rest) = two_digits(rest.strip_prefix(':')?)?;
+    let (second, mut rest) = two_digits(rest.strip_prefix(':')?)?;
+    let mut nanos = 0;
+    if let Some(fraction) = rest.strip_prefix('.') {
+        let digits = fraction.bytes().take_while(u8::is_ascii_digit).count();
+        if !(1..=9).contains(&digits) {
+            return None;
+        }
+        nanos = fraction[..digits].parse::<u32>().ok()? * 10_u32.pow(9 - digits as u32);
+        rest = &fraction[digits..];
+    }
+    let seconds = (hour * 60 + minute) * 60 + second;
+    let is_time = hour <= 23 || (seconds == DAY_SECONDS && nanos == 0);
+    (is_time && minute <= 59 && second <= 59).then_some((seconds, nanos, rest))
+}
+
+/// An offset from UTC in seconds, `Z`, `+HH:mm` or none, and what follows.
+fn offset_seconds(text: &str) -> Option<(i64, &str)> {
+    let sign = match text.as_bytes().first() {
+        None => return Some((0, text)),
+        Some(b'Z') => return Some((0, &text[1..])),
+        Some(b'+') => 1,
+        Some(b'-') => -1,
+        Some(_) => return None,
+    };
+    let (hours, rest) = two_digits(&text[1..])?;
+    let (minutes, rest) = two_digits(rest.strip_prefix(':')?)?;
+    // No zone is further from UTC than 18 hours, says Java's `ZoneOffset`.
+    let is_offset = minutes <= 59 && hours * 60 + minutes <= 18 * 60;
+    is_offset.then_some((sign * (hours * 60 + minutes) * 60, rest))
+}
+
+fn two_digits(text: &str) -> Option<(i64, &str)> {
+    let [tens, ones, ..] = text.as_bytes() else { return None };
+    let is_digits = tens.is_ascii_digit() && ones.is_ascii_digit();
+    is_digits.then(|| (i64::from(tens - b'0') * 10 + i64::from(ones - b'0'), &text[2..]))
+}
+
+/// Days from 1970-01-01 to a day of the Gregorian calendar, which is counted back before 1582, too. Days beyond the end of
+/// the month count on.
+///
+/// The year is taken to begin in March, so that the leap day is its last, and eras of 400 years are all alike.
+fn days(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let (era, year_of_era) = (year.div_euclid(400), year.rem_euclid(400));
+    let month_from_march = (month + 9) % 12;
+    let day_of_year = (153 * month_from_march + 2) / 5 + day - 1;
+    let day_of_era = year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year;
+    era * 146_097 + day_of_era - 719_468
+}
+
+/// The year, month and day of a number of days since 1970-01-01: the inverse of [`days`].
+fn date_of_days(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1_460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let month_from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
+    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+fn days_of_month(year: i64, month: i64) -> i64 {
+    match month {
+        4 | 6 | 9 | 11 => 30,
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        _ => 31,
+    }
+}

@@ -1,0 +1,189 @@
+//! Values as text, as Java prints them.
+
+use std::io::Write;
+
+use arrow::datatypes::TimeUnit;
+
+use super::{DAY_SECONDS, TimestampForm, date_of_days, of_unit};
+
+/// A whole number.
+pub(in super::super) fn write_integer(value: i64, to: &mut Vec<u8>) {
+    put(to, format_args!("{value}"));
+}
+
+/// A double, as `Double.toString` writes it: the fewest digits that tell it from its neighbours, at least one of them behind
+/// the point, and an exponent from 10^7 on and below 10^-3.
+pub(in super::super) fn write_f64(value: f64, to: &mut Vec<u8>) {
+    let mut text = Digits { bytes: [0; 48], len: 0 };
+    put(&mut text, format_args!("{:e}", value.abs()));
+    write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
+}
+
+/// A float, as `Float.toString` writes it.
+pub(in super::super) fn write_f32(value: f32, to: &mut Vec<u8>) {
+    let mut text = Digits { bytes: [0; 48], len: 0 };
+    put(&mut text, format_args!("{:e}", value.abs()));
+    write_float(value.is_nan(), value.is_infinite(), value.is_sign_negative(), text.text(), to);
+}
+
+/// A decimal, as Jackson writes a `BigDecimal`: without zeros at its end, and unless `is_plain` with an exponent if it ends
+/// in zeros before the point or is below 10^-6.
+///
+/// Source: `JsonNodeFactory.numberNode(BigDecimal)`, which takes the zeros off, `BigDecimal.toString`, `toPlainString`.
+pub(in super::super) fn write_decimal(value: i128, scale: u8, is_plain: bool, to: &mut Vec<u8>) {
+    let (mut digits, mut scale) = (value.unsigned_abs(), i32::from(scale));
+    while digits != 0 && digits.is_multiple_of(10) {
+        digits /= 10;
+        scale -= 1;
+    }
+    if digits == 0 {
+        to.push(b'0');
+        return;
+    }
+    if value < 0 {
+        to.push(b'-');
+    }
+    let mut text = Digits { bytes: [0; 48], len: 0 };
+    put(&mut text, format_args!("{digits}"));
+    let digits = text.text();
+    let count = digits.len() as i32;
+    let exponent = count - 1 - scale;
+    if !is_plain && (scale < 0 || exponent < -6) {
+        to.push(digits[0]);
+        if let [_, rest @ ..] = digits
+            && !rest.is_empty()
+        {
+            to.push(b'.');
+            to.extend_from_slice(rest);
+        }
+        put(to, format_args!("E{exponent:+}"));
+    } else if scale <= 0 {
+        to.extend_from_slice(digits);
+        to.resize(to.len() + scale.unsigned_abs() as usize, b'0');
+    } else if scale < count {
+        let (whole, part) = digits.split_at((count - scale) as usize);
+        to.extend_from_slice(whole);
+        to.push(b'.');
+        to.extend_from_slice(part);
+    } else {
+        to.extend_from_slice(b"0.");
+        to.resize(to.len() + (scale - count) as usize, b'0');
+        to.extend_from_slice(digits);
+    }
+}
+
+/// A day: `yyyy-MM-dd`, with a sign before years that have not four digits or are before 0.
+pub(in super::super) fn write_date(days: i64, to: &mut Vec<u8>) {
+    let (year, month, day) = date_of_days(days);
+    if year < 0 {
+        put(to, format_args!("-{:04}-{month:02}-{day:02}", -year));
+    } else {
+        let sign = if 9_999 < year { "+" } else { "" };
+        put(to, format_args!("{sign}{year:04}-{month:02}-{day:02}"));
+    }
+}
+
+/// A time of day in milliseconds: `HH:mm:ss`, and as many digits of a second as there are.
+pub(in super::super) fn write_time(millis: i32, to: &mut Vec<u8>) {
+    let (seconds, millis) = (i64::from(millis).div_euclid(1_000), i64::from(millis).rem_euclid(1_000));
+    write_clock(seconds.rem_euclid(DAY_SECONDS), (millis * 1_000_000) as u32, to);
+}
+
+/// A timestamp, or an instant if `is_instant`, with as many digits of a second as there are.
+pub(in super::super) fn write_timestamp(
+    value: i64,
+    unit: TimeUnit,
+    form: TimestampForm,
+    is_instant: bool,
+    to: &mut Vec<u8>,
+) {
+    let (seconds, nanos) = of_unit(value, unit);
+    write_date(seconds.div_euclid(DAY_SECONDS), to);
+    to.push(if form == TimestampForm::Sql { b' ' } else { b'T' });
+    write_clock(seconds.rem_euclid(DAY_SECONDS), nanos, to);
+    if is_instant || form == TimestampForm::IsoWithOffset {
+        to.push(b'Z');
+    }
+}
+
+fn write_clock(seconds: i64, nanos: u32, to: &mut Vec<u8>) {
+    let (hour, minute, second) = (seconds / 3_600, seconds / 60 % 60, seconds % 60);
+    put(to, format_args!("{hour:02}:{minute:02}:{second:02}"));
+    if nanos != 0 {
+        put(to, format_args!(".{nanos:09}"));
+        while to.last() == Some(&b'0') {
+            to.pop();
+        }
+    }
+}
+
+/// `scientific` is the absolute value as Rust writes it: `d.ddde-7`.
+fn write_float(is_nan: bool, is_infinite: bool, is_negative: bool, scientific: &[u8], to: &mut Vec<u8>) {
+    if is_nan {
+        to.extend_from_slice(b"NaN");
+        return;
+    }
+    if is_negative {
+        to.push(b'-');
+    }
+    if is_infinite {
+        to.extend_from_slice(b"Infinity");
+        return;
+    }
+    let split = scientific.iter().position(|byte| *byte == b'e').unwrap_or(scientific.len());
+    let exponent = scientific.get(split + 1..).and_then(|text| std::str::from_utf8(text).ok());
+    let exponent: i32 = exponent.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let (first, rest) = match &scientific[..split] {
+        [first, b'.', rest @ ..] => (*first, rest),
+        [first, ..] => (*first, &b""[..]),
+        [] => (b'0', &b""[..]),
+    };
+    let digit = |place: i32| match usize::try_from(place) {
+        Ok(0) => first,
+        Ok(place) => rest.get(place - 1).copied().unwrap_or(b'0'),
+        Err(_) => b'0',
+    };
+    let last = rest.len() as i32;
+    let is_plain = (-3..7).contains(&exponent);
+    let whole_end = if is_plain { exponent } else { 0 };
+    if whole_end < 0 {
+        to.push(b'0');
+    }
+    (0..=whole_end).for_each(|place| to.push(digit(place)));
+    to.push(b'.');
+    (whole_end + 1..=last.max(whole_end + 1)).for_each(|place| to.push(digit(place)));
+    if !is_plain {
+        put(to, format_args!("E{exponent}"));
+    }
+}
+
+/// Room for the digits of one number: none has more than 40 bytes as Rust writes it.
+struct Digits {
+    bytes: [u8; 48],
+    len: usize,
+}
+
+impl Digits {
+    fn text(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl Write for Digits {
+    fn write(&mut self, text: &[u8]) -> std::io::Result<usize> {
+        let len = text.len().min(self.bytes.len() - self.len);
+        self.bytes[self.len..self.len + len].copy_from_slice(&text[..len]);
+        self.len += len;
+        Ok(len)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes to memory, which takes everything.
+fn put(to: &mut impl Write, text: std::fmt::Arguments<'_>) {
+    let written = to.write_fmt(text);
+    debug_assert!(written.is_ok(), "memory takes what is written to it");
+}

@@ -1,0 +1,314 @@
+//! Numbers and truth values as text: floats as Java shows them, decimals in plain digits, and what Flink reads as a number.
+//!
+//! Source: Flink, `BinaryStringDataUtil` (`toLong`, `toDouble`, `toDecimal`, `toBooleanSQL`); Java 19 and later,
+//! `Double.toString`: the shortest digits that are read as the same number, with an exponent outside of 0.001 to 10 million.
+
+use std::fmt::{self, Write};
+
+use crate::functions::decimal;
+
+/// Appends a number as Java does: `1.0`, `0.001`, `1.0E10`, `NaN`, `Infinity`.
+pub fn write_double(value: f64, out: &mut String) {
+    if !value.is_finite() {
+        out.push_str(name_of(value));
+        return;
+    }
+    // Most numbers that are whole are small, and their digits come for less.
+    if value.fract() == 0.0 && value.abs() < 1e7 {
+        write_small_whole(value, out);
+        return;
+    }
+    let mut form = Form::default();
+    // Where digits are so few that one of them tells the number, Java still looks for the nearest of two digits.
+    let is_nearly_zero = value.abs() < 1e-320;
+    let is_written =
+        if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
+    if is_written && (!is_nearly_zero || form.text().parse() == Ok(value)) {
+        write_as_java(form.text(), out);
+    } else {
+        let mut form = Form::default();
+        if write!(form, "{value:e}").is_ok() {
+            write_as_java(form.text(), out);
+        }
+    }
+}
+
+/// Appends a number as Java does: `1.0`, `1.4E-45`.
+pub fn write_float(value: f32, out: &mut String) {
+    if !value.is_finite() {
+        out.push_str(name_of(f64::from(value)));
+        return;
+    }
+    if value.fract() == 0.0 && value.abs() < 1e7 {
+        write_small_whole(f64::from(value), out);
+        return;
+    }
+    let mut form = Form::default();
+    let is_nearly_zero = value.abs() < 1e-43;
+    let is_written =
+        if is_nearly_zero { write!(form, "{value:.1e}") } else { write!(form, "{value:e}") }.is_ok();
+    if is_written && (!is_nearly_zero || form.text().parse() == Ok(value)) {
+        write_as_java(form.text(), out);
+    } else {
+        let mut form = Form::default();
+        if write!(form, "{value:e}").is_ok() {
+            write_as_java(form.text(), out);
+        }
+    }
+}
+
+/// Appends a decimal number in plain digits, as many behind the point as its scale says: `-0.50`.
+pub fn write_decimal(value: i128, scale: u8, out: &mut String) {
+    if value < 0 {
+        out.push('-');
+    }
+    let value = value.unsigned_abs();
+    let divisor = decimal::power_of_ten(u32::from(scale)).map_or(u128::MAX, i128::unsigned_abs);
+    // Writing to a string does not fail.
+    let _ = if scale == 0 {
+        write!(out, "{value}")
+    } else if let (Ok(whole), Ok(part)) = (u64::try_from(value / divisor), u64::try_from(value % divisor)) {
+        write!(out, "{whole}.{part:0width$}", width = usize::from(scale))
+    } else {
+        write!(out, "{}.{:0width$}", value / divisor, value % divisor, width = usize::from(scale))
+    };
+}
+
+/// Reads a whole number. Spaces around it do not matter, and digits behind a point are dropped.
+pub fn parse_integer(text: &str) -> Option<i64> {
+    let text = text.trim_matches(' ');
+    let (is_negative, digits) = match text.as_bytes() {
+        [b'-', rest @ ..] => (true, rest),
+        [b'+', rest @ ..] => (false, rest),
+        all => (false, all),
+    };
+    if digits.is_empty() {
+        return None;
+    }
+    // Negative numbers reach one further.
+    let mut value = 0_i64;
+    let mut rest = digits.iter();
+    for &digit in rest.by_ref() {
+        match digit {
+            b'0'..=b'9' => value = value.checked_mul(10)?.checked_sub(i64::from(digit - b'0'))?,
+            b'.' => break,
+            _ => return None,
+        }
+    }
+    if !rest.all(u8::is_ascii_digit) {
+        return None;
+    }
+    if is_negative { Some(value) } else { value.checked_neg() }
+}
+
+/// Reads a number as Java's `Double.valueOf` does: `1`, `.5`, `1e3`, `2d`, `NaN`, `-Infinity`, with white space around it.
+///
+/// Differs from Flink: numbers in hexadecimal digits (`0x1p3`) are not read.
+pub fn parse_double(text: &str) -> Option<f64> {
+    match literal(text)? {
+        Literal::Digits(digits) => digits.parse().ok(),
+        Literal::Name(value) => Some(value),
+    }
+}
+
+/// Reads a number as Java's `Float.valueOf` does; see [`parse_double`].
+pub fn parse_float(text: &str) -> Option<f32> {
+    match literal(text)? {
+        Literal::Digits(digits) => digits.parse().ok(),
+        Literal::Name(value) => Some(value as f32),
+    }
+}
+
+/// Reads a decimal number, rounded half up to its scale. None if it is no number or has too many digits.
+pub fn parse_decimal(text: &str, precision: u8, scale: u8) -> Option<i128> {
+    read_decimal(text, precision, scale).ok().flatten()
+}
+
+/// Text that is no number at all, which is not the same as one with too many digits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct NotANumber;
+
+/// Reads a decimal number, rounded half up to its scale. None if it has too many digits.
+///
+/// Differs from Flink: a single stray character behind a short number (`12x`), which Flink overlooks, makes it no number.
+///
+/// # Errors
+/// [`NotANumber`].
+pub fn read_decimal(text: &str, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
+    let text = text.trim_matches([' ', '\n', '\t']);
+    let (is_negative, text) = match text.as_bytes().first() {
+        Some(b'-') => (true, &text[1..]),
+        Some(b'+') => (false, &text[1..]),
+        _ => (false, text),
+    };
+    let (digits, exponent) = match text.split_once(['e', 'E']) {
+        Some((digits, exponent)) => (digits, exponent_of(exponent)?),
+        None => (text, 0),
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let are_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if (whole.is_empty() && part.is_empty()) || !are_digits(whole) || !are_digits(part) {
+        return Err(NotANumber);
+    }
+    // Digits behind this place are beyond the scale.
+    let kept = whole.len() as i64 + exponent + i64::from(scale);
+    let mut value = 0_i128;
+    let mut place = 0_i64;
+    for digit in whole.bytes().chain(part.bytes()).map(|byte| i128::from(byte - b'0')) {
+        if kept <= place {
+            // The first digit that is dropped decides alone: half is rounded up.
+            if kept == place && 5 <= digit {
+                value += 1;
+            }
+            break;
+        }
+        match value.checked_mul(10).and_then(|value| value.checked_add(digit)) {
+            Some(next) => value = next,
+            None => return Ok(None),
+        }
+        place += 1;
+    }
+    if place < kept && value != 0 {
+        let missing = u32::try_from(kept - place).unwrap_or(u32::MAX);
+        match decimal::power_of_ten(missing).and_then(|factor| value.checked_mul(factor)) {
+            Some(scaled) => value = scaled,
+            None => return Ok(None),
+        }
+    }
+    let value = if is_negative { -value } else { value };
+    Ok(decimal::fits(value, precision).then_some(value))
+}
+
+/// A float as a decimal number: its shortest digits, rounded half up. None if it has too many digits.
+///
+/// # Errors
+/// [`NotANumber`] of NaN and of infinity.
+pub fn decimal_of_double(value: f64, precision: u8, scale: u8) -> Result<Option<i128>, NotANumber> {
+    if !value.is_finite() {
+        return Err(NotANumber);
+    }
+    let mut form = Form::default();
+    write!(form, "{value:e}").map_err(|_| NotANumber)?;
+    read_decimal(form.text(), precision, scale)
+}
+
+/// Reads a truth value: `true`, `t`, `yes`, `y`, `1` and their opposites, in any case.
+pub fn parse_boolean(text: &str) -> Option<bool> {
+    let is_one_of = |words: &[&str]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
+    if is_one_of(&["true", "t", "yes", "y", "1"]) {
+        Some(true)
+    } else if is_one_of(&["false", "f", "no", "n", "0"]) {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+/// A number in scientific form, which is never longer than this.
+#[derive(Default)]
+pub(crate) struct Form {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Form {
+    pub(crate) fn text(&self) -> &str {
+        std::str::from_utf8(&self.bytes[..self.length]).unwrap_or_default()
+    }
+}
+
+impl Write for Form {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let room = self.bytes.get_mut(self.length..self.length + text.len()).ok_or(fmt::Error)?;
+        room.copy_from_slice(text.as_bytes());
+        self.length += text.len();
+        Ok(())
+    }
+}
+
+enum Literal<'a> {
+    Digits(&'a str),
+    Name(f64),
+}
+
+fn literal(text: &str) -> Option<Literal<'_>> {
+    let text = text.trim_matches(|c| c <= ' ');
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = if text.starts_with('-') { -1.0 } else { 1.0 };
+    match unsigned {
+        "NaN" => return Some(Literal::Name(f64::NAN)),
+        "Infinity" => return Some(Literal::Name(sign * f64::INFINITY)),
+        _ => {}
+    }
+    // Rust reads `inf` and `nan` in any case, Java does not.
+    if !unsigned.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+        return None;
+    }
+    Some(Literal::Digits(text.strip_suffix(['f', 'F', 'd', 'D']).unwrap_or(text)))
+}
+
+/// Exponents beyond what any number can use count as the largest, so that sums with them stay in bounds.
+fn exponent_of(text: &str) -> Result<i64, NotANumber> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(NotANumber);
+    }
+    const LARGEST: i64 = 1 << 40;
+    let size = digits.parse().unwrap_or(LARGEST).min(LARGEST);
+    Ok(if text.starts_with('-') { -size } else { size })
+}
+
+fn name_of(value: f64) -> &'static str {
+    if value.is_nan() {
+        "NaN"
+    } else if 0.0 < value {
+        "Infinity"
+    } else {
+        "-Infinity"
+    }
+}
+
+fn write_small_whole(value: f64, out: &mut String) {
+    if value.is_sign_negative() {
+        out.push('-');
+    }
+    let _ = write!(out, "{}.0", value.abs() as u32);
+}
+
+/// From Rust's `-1.25e-7` to Java's `-1.25E-7` or, near to one, `-0.00125`.
+fn write_as_java(form: &str, out: &mut String) {
+    let (mantissa, exponent) = form.split_once('e').unwrap_or((form, "0"));
+    let exponent: i32 = exponent.parse().unwrap_or(0);
+    let unsigned = mantissa.strip_prefix('-').unwrap_or(mantissa);
+    if unsigned.len() < mantissa.len() {
+        out.push('-');
+    }
+    let (whole, part) = unsigned.split_once('.').unwrap_or((unsigned, ""));
+    match exponent {
+        0..=6 => {
+            let places = exponent as usize;
+            out.push_str(whole);
+            if places < part.len() {
+                out.push_str(&part[..places]);
+                out.push('.');
+                out.push_str(&part[places..]);
+            } else {
+                out.push_str(part);
+                out.extend(std::iter::repeat_n('0', places - part.len()));
+                out.push_str(".0");
+            }
+        }
+        -3..=-1 => {
+            out.push_str("0.");
+            out.extend(std::iter::repeat_n('0', exponent.unsigned_abs() as usize - 1));
+            out.push_str(whole);
+            out.push_str(part);
+        }
+        _ => {
+            out.push_str(whole);
+            out.push('.');
+            out.push_str(if part.is_empty() { "0" } else { part });
+            let _ = write!(out, "E{exponent}");
+        }
+    }
+}

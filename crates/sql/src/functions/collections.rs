@@ -1,0 +1,213 @@
+//! Functions of arrays and maps: what Flink's documentation lists under "Collection functions", and element access.
+//!
+//! Promises: positions count from 1 on. Two values are the same if they are the same bit for bit, and NULL is the same as
+//! NULL, where functions compare elements. Kernels compute with places in the columns of elements and take them at the end,
+//! so that elements of any type will do.
+//!
+//! Source: Flink documentation, "Collection Functions"; where that is silent, the classes of
+//! `org.apache.flink.table.runtime.functions.scalar`.
+
+mod access;
+mod arrays;
+mod maps;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, ListArray, MapArray, StructArray, UInt32Array};
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::compute::{concat, take};
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, Rows, SortField};
+use datafusion_expr::ColumnarValue;
+
+use super::each::{self, failure};
+use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
+use crate::types::SqlType;
+
+/// All of them.
+pub static COLLECTIONS: &[Function] = &[
+    function("CARDINALITY", "CARDINALITY(array or map)", access::cardinality),
+    function("ELEMENT", "ELEMENT(array)", access::element),
+    function("ITEM", "array[index] or map[key]", access::item),
+    function("ARRAY_CONTAINS", "ARRAY_CONTAINS(array, element)", access::contains),
+    function("ARRAY_POSITION", "ARRAY_POSITION(array, element)", access::position),
+    function("ARRAY_MAX", "ARRAY_MAX(array)", access::max),
+    function("ARRAY_MIN", "ARRAY_MIN(array)", access::min),
+    function("ARRAY_JOIN", "ARRAY_JOIN(array, delimiter [, text for NULL])", access::join),
+    function("ARRAY_APPEND", "ARRAY_APPEND(array, element)", arrays::append),
+    function("ARRAY_PREPEND", "ARRAY_PREPEND(array, element)", arrays::prepend),
+    function("ARRAY_REMOVE", "ARRAY_REMOVE(array, element)", arrays::remove),
+    function("ARRAY_DISTINCT", "ARRAY_DISTINCT(array)", arrays::distinct),
+    function("ARRAY_REVERSE", "ARRAY_REVERSE(array)", arrays::reverse),
+    function("ARRAY_SLICE", "ARRAY_SLICE(array, start [, end])", arrays::slice),
+    function("ARRAY_SORT", "ARRAY_SORT(array [, ascending [, NULL first]])", arrays::sort),
+    function("ARRAY_CONCAT", "ARRAY_CONCAT(array, ...)", arrays::concat_all),
+    function("ARRAY_UNION", "ARRAY_UNION(array, array)", arrays::union),
+    function("ARRAY_EXCEPT", "ARRAY_EXCEPT(array, array)", arrays::except),
+    function("ARRAY_INTERSECT", "ARRAY_INTERSECT(array, array)", arrays::intersect),
+    function("MAP_KEYS", "MAP_KEYS(map)", maps::keys),
+    function("MAP_VALUES", "MAP_VALUES(map)", maps::values),
+    function("MAP_ENTRIES", "MAP_ENTRIES(map)", maps::entries),
+    function("MAP_FROM_ARRAYS", "MAP_FROM_ARRAYS(keys, values)", maps::from_arrays),
+    function("MAP_UNION", "MAP_UNION(map, ...)", maps::union),
+];
+
+type Bind = fn(&[Argument], &Context) -> Result<Bound, BindError>;
+
+const fn function(name: &'static str, usage: &'static str, bind: Bind) -> Function {
+    Function { name, usage, is_deterministic: true, bind }
+}
+
+/// An argument that is an array, opened.
+struct Lists {
+    array: ListArray,
+    stride: usize,
+}
+
+impl Lists {
+    fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        let (array, stride) = each::one_or_many(argument)?;
+        let array = array.as_any().downcast_ref::<ListArray>().cloned();
+        Ok(Lists { array: array.ok_or_else(|| failure(&"an argument is no array"))?, stride })
+    }
+
+    /// Where the elements of a row stand among all; None if the array is NULL.
+    fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        let row = row * self.stride;
+        let offsets = self.array.value_offsets();
+        (!self.array.is_null(row)).then(|| offsets[row] as usize..offsets[row + 1] as usize)
+    }
+
+    fn values(&self) -> &ArrayRef {
+        self.array.values()
+    }
+}
+
+/// An argument that is a map, opened.
+struct Maps {
+    array: MapArray,
+    stride: usize,
+}
+
+impl Maps {
+    fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        let (array, stride) = each::one_or_many(argument)?;
+        let array = array.as_any().downcast_ref::<MapArray>().cloned();
+        Ok(Maps { array: array.ok_or_else(|| failure(&"an argument is no map"))?, stride })
+    }
+
+    /// Where the entries of a row stand among all; None if the map is NULL.
+    fn span(&self, row: usize) -> Option<std::ops::Range<usize>> {
+        let row = row * self.stride;
+        let offsets = self.array.value_offsets();
+        (!self.array.is_null(row)).then(|| offsets[row] as usize..offsets[row + 1] as usize)
+    }
+}
+
+/// Values in a form whose bytes compare as they do.
+fn comparable(columns: &[&ArrayRef]) -> Result<Vec<Rows>, EvaluationError> {
+    let Some(first) = columns.first() else { return Ok(Vec::new()) };
+    let converter = RowConverter::new(vec![SortField::new(first.data_type().clone())]);
+    // One converter for all, or else their bytes could not be compared.
+    let converter = converter.map_err(|error| failure(&error))?;
+    let rows = |column: &&ArrayRef| converter.convert_columns(std::slice::from_ref(*column));
+    columns.iter().map(|column| rows(column).map_err(|error| failure(&error))).collect()
+}
+
+/// Refuses elements that cannot be compared.
+fn check_comparable(of: &SqlType) -> Result<(), BindError> {
+    if RowConverter::supports_fields(&[SortField::new(of.arrow())]) {
+        return Ok(());
+    }
+    Err(BindError::new(format!("values of {of} cannot be compared")))
+}
+
+/// The type of the elements of an argument that is an array.
+fn item_of(given: &[Argument], place: usize) -> Result<SqlType, BindError> {
+    match given.get(place).map(|argument| &argument.of) {
+        Some(SqlType::Array(item)) => Ok((**item).clone()),
+        Some(other) => Err(BindError::of_type(place + 1, other)),
+        None => Err(BindError::count(given.len())),
+    }
+}
+
+/// The types of keys and values of an argument that is a map.
+fn entry_of(given: &[Argument], place: usize) -> Result<(SqlType, SqlType), BindError> {
+    match given.get(place).map(|argument| &argument.of) {
+        Some(SqlType::Map(key, value)) => Ok(((**key).clone(), (**value).clone())),
+        Some(other) => Err(BindError::of_type(place + 1, other)),
+        None => Err(BindError::count(given.len())),
+    }
+}
+
+/// Refuses another number of arguments.
+fn check_count(given: &[Argument], expected: std::ops::RangeInclusive<usize>) -> Result<(), BindError> {
+    if expected.contains(&given.len()) { Ok(()) } else { Err(BindError::count(given.len())) }
+}
+
+/// Elements by their places; NULL where there is none.
+fn taken(values: &ArrayRef, places: Vec<Option<usize>>) -> Result<ArrayRef, EvaluationError> {
+    let places: UInt32Array = places.into_iter().map(|place| Some(place? as u32)).collect();
+    take(values, &places, None).map_err(|error| failure(&error))
+}
+
+/// Several columns as one; 32 bits must count what is in it.
+fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
+    let all = columns.iter().map(|column| column.as_ref()).collect::<Vec<&dyn Array>>();
+    if all.iter().map(|column| column.len()).sum::<usize>() > i32::MAX as usize {
+        return Err(failure(&"the arrays of one batch have too many elements"));
+    }
+    concat(&all).map_err(|error| failure(&error))
+}
+
+/// A column of arrays, made row by row out of places in `values`.
+fn lists(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    of: &SqlType,
+    values: &ArrayRef,
+    mut row: impl FnMut(usize, &mut Vec<Option<usize>>) -> Option<()>,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = each::row_count(arguments, rows);
+    let (mut places, mut lengths, mut is_valid) = (Vec::new(), Vec::new(), Vec::new());
+    for place in 0..count {
+        let before = places.len();
+        let is_some = row(place, &mut places).is_some();
+        if !is_some {
+            places.truncate(before);
+        }
+        if places.len() > i32::MAX as usize {
+            return Err(failure(&"the arrays of one batch have too many elements"));
+        }
+        lengths.push(places.len() - before);
+        is_valid.push(is_some);
+    }
+    let (values, offsets) = (taken(values, places)?, OffsetBuffer::from_lengths(lengths));
+    each::shaped(list_array(of, offsets, values, Some(NullBuffer::from(is_valid)))?, arguments)
+}
+
+fn list_array(
+    of: &SqlType,
+    offsets: OffsetBuffer<i32>,
+    values: ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Result<ListArray, EvaluationError> {
+    let DataType::List(field) = of.arrow() else { return Err(failure(&"a result is no array")) };
+    ListArray::try_new(field, offsets, values, nulls).map_err(|error| failure(&error))
+}
+
+/// A column of maps, out of columns of keys and values.
+pub(super) fn map_array(
+    of: &SqlType,
+    offsets: OffsetBuffer<i32>,
+    (keys, values): (ArrayRef, ArrayRef),
+    nulls: Option<NullBuffer>,
+) -> Result<MapArray, EvaluationError> {
+    let DataType::Map(entries, is_sorted) = of.arrow() else { return Err(failure(&"a result is no map")) };
+    let DataType::Struct(fields) = entries.data_type() else { return Err(failure(&"a map lacks entries")) };
+    let columns = StructArray::try_new(fields.clone(), vec![keys, values], None);
+    let columns = columns.map_err(|error| failure(&error))?;
+    MapArray::try_new(Arc::clone(&entries), offsets, columns, nulls, is_sorted).map_err(|error| failure(&error))
+}

@@ -1,0 +1,419 @@
+//! What makes kernels short: arguments read by row, results written by row, and signatures checked when a function is bound.
+//!
+//! A kernel opens its arguments as [`Input`]s and hands a closure over row numbers to [`text`], [`primitive`], [`boolean`] or
+//! another writer. [`Input::at`] gives None for NULL, so that `?` is all that a strict function needs, and a slot that is
+//! NULL is never read. If all arguments are scalars the closure runs once and the result is a scalar (rules K1 and K2 of
+//! `functions.rs`).
+
+use arrow::array::{
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder, ListBuilder,
+    PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+};
+use datafusion_common::ScalarValue;
+use datafusion_expr::ColumnarValue;
+
+use super::{Argument, BindError, Bound, EvaluationError, Kernel};
+use crate::types::SqlType;
+
+#[cfg(test)]
+pub(crate) mod bed;
+
+/// The longest text that one call makes out of short arguments, as REPEAT and LPAD do: 64 MiB. Without a bound one row of
+/// `REPEAT(x, 2000000000)` would take the memory of all queries.
+pub const MADE_BYTES_MAX: usize = 64 << 20;
+
+/// The most bytes that the text of one result column holds: Arrow counts them in 32 bits.
+const COLUMN_BYTES_MAX: usize = i32::MAX as usize;
+
+/// How values of one type are read out of a column.
+pub trait Values {
+    /// The column that holds them.
+    type Array: Array + Clone + 'static;
+    /// One of them.
+    type Item<'a>;
+    /// The value at `row`, which is not NULL.
+    fn read(array: &Self::Array, row: usize) -> Self::Item<'_>;
+}
+
+/// Text.
+#[derive(Debug)]
+pub struct Text;
+
+/// Bytes.
+#[derive(Debug)]
+pub struct Bytes;
+
+/// True or false.
+#[derive(Debug)]
+pub struct Flag;
+
+impl Values for Text {
+    type Array = StringArray;
+    type Item<'a> = &'a str;
+    fn read(array: &StringArray, row: usize) -> &str {
+        array.value(row)
+    }
+}
+
+impl Values for Bytes {
+    type Array = BinaryArray;
+    type Item<'a> = &'a [u8];
+    fn read(array: &BinaryArray, row: usize) -> &[u8] {
+        array.value(row)
+    }
+}
+
+impl Values for Flag {
+    type Array = BooleanArray;
+    type Item<'a> = bool;
+    fn read(array: &BooleanArray, row: usize) -> bool {
+        array.value(row)
+    }
+}
+
+impl<T: ArrowPrimitiveType> Values for T {
+    type Array = PrimitiveArray<T>;
+    type Item<'a> = T::Native;
+    fn read(array: &PrimitiveArray<T>, row: usize) -> T::Native {
+        array.value(row)
+    }
+}
+
+/// An argument, opened for reading.
+#[derive(Debug)]
+pub struct Input<V: Values> {
+    array: V::Array,
+    /// 1 for a column, 0 for a scalar, whose only value serves all rows.
+    stride: usize,
+}
+
+impl<V: Values> Input<V> {
+    /// Opens an argument.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if it is of another type than the function was bound to.
+    pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        let (array, stride) = one_or_many(argument)?;
+        let array = array.as_any().downcast_ref::<V::Array>().cloned().ok_or_else(|| EvaluationError {
+            code: "EVALUATION",
+            message: format!("an argument of type {} reached a function bound to another", array.data_type()),
+        })?;
+        Ok(Input { array, stride })
+    }
+
+    /// Opens the argument at `place`, from 0 on, if the function was called with so many.
+    ///
+    /// # Errors
+    /// As [`Input::of`].
+    pub fn optional(arguments: &[ColumnarValue], place: usize) -> Result<Option<Self>, EvaluationError> {
+        arguments.get(place).map(Self::of).transpose()
+    }
+
+    /// The value of a row; None if it is NULL.
+    pub fn at(&self, row: usize) -> Option<V::Item<'_>> {
+        let row = row * self.stride;
+        if self.array.is_null(row) { None } else { Some(V::read(&self.array, row)) }
+    }
+
+    /// Whether all rows have the same value.
+    pub fn is_constant(&self) -> bool {
+        self.stride == 0
+    }
+}
+
+/// An argument as a column, and the step from row to row in it: a scalar is a column of one row.
+///
+/// # Errors
+/// [`EvaluationError`] if a scalar cannot be made a column.
+pub fn one_or_many(argument: &ColumnarValue) -> Result<(ArrayRef, usize), EvaluationError> {
+    match argument {
+        ColumnarValue::Array(array) => Ok((array.clone(), 1)),
+        ColumnarValue::Scalar(_) => Ok((super::column(argument, 1)?, 0)),
+    }
+}
+
+/// What a row may come to: a value or NULL, or an error.
+pub trait Outcome<T> {
+    /// As a result.
+    ///
+    /// # Errors
+    /// If the row has no result.
+    fn outcome(self) -> Result<Option<T>, EvaluationError>;
+}
+
+impl<T> Outcome<T> for Option<T> {
+    fn outcome(self) -> Result<Option<T>, EvaluationError> {
+        Ok(self)
+    }
+}
+
+impl<T> Outcome<T> for Result<Option<T>, EvaluationError> {
+    fn outcome(self) -> Result<Option<T>, EvaluationError> {
+        self
+    }
+}
+
+/// Writes text that exists already: slices of arguments, or owned.
+///
+/// # Errors
+/// That of the first row without a result, or if the column grows too long.
+pub fn text<R: AsRef<str>, O: Outcome<R>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = StringBuilder::with_capacity(count, 0);
+    let mut bytes = 0;
+    for place in 0..count {
+        match row(place).outcome()? {
+            Some(value) => {
+                bytes = grown(bytes, value.as_ref().len())?;
+                builder.append_value(value);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Writes text that is put together in a scratch string, which is empty at the beginning of each row.
+///
+/// # Errors
+/// As [`text`].
+pub fn written<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut String) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = StringBuilder::with_capacity(count, 0);
+    let (mut scratch, mut bytes) = (String::new(), 0);
+    for place in 0..count {
+        scratch.clear();
+        match row(place, &mut scratch).outcome()? {
+            Some(()) => {
+                bytes = grown(bytes, scratch.len())?;
+                builder.append_value(&scratch);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Writes bytes that are put together in a scratch vector, which is empty at the beginning of each row.
+///
+/// # Errors
+/// As [`text`].
+pub fn bytes<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut Vec<u8>) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = BinaryBuilder::with_capacity(count, 0);
+    let (mut scratch, mut bytes) = (Vec::new(), 0);
+    for place in 0..count {
+        scratch.clear();
+        match row(place, &mut scratch).outcome()? {
+            Some(()) => {
+                bytes = grown(bytes, scratch.len())?;
+                builder.append_value(&scratch);
+            }
+            None => builder.append_null(),
+        }
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Writes arrays of text, each gathered in a scratch vector that is empty at the beginning of its row.
+///
+/// # Errors
+/// As [`text`].
+pub fn text_lists<O: Outcome<()>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize, &mut Vec<Option<String>>) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = ListBuilder::new(StringBuilder::new());
+    let (mut scratch, mut bytes) = (Vec::new(), 0);
+    for place in 0..count {
+        scratch.clear();
+        let is_valid = row(place, &mut scratch).outcome()?.is_some();
+        if is_valid {
+            for item in &scratch {
+                // Items count as well, since offsets count them in 32 bits.
+                bytes = grown(bytes, item.as_ref().map_or(1, |item| item.len().max(1)))?;
+                builder.values().append_option(item.as_deref());
+            }
+        }
+        builder.append(is_valid);
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Writes numbers, and all that Arrow keeps as numbers.
+///
+/// # Errors
+/// That of the first row without a result.
+pub fn primitive<T: ArrowPrimitiveType, O: Outcome<T::Native>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = PrimitiveBuilder::<T>::with_capacity(count);
+    for place in 0..count {
+        builder.append_option(row(place).outcome()?);
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// Writes truth values.
+///
+/// # Errors
+/// That of the first row without a result.
+pub fn boolean<O: Outcome<bool>>(
+    arguments: &[ColumnarValue],
+    rows: usize,
+    mut row: impl FnMut(usize) -> O,
+) -> Result<ColumnarValue, EvaluationError> {
+    let count = row_count(arguments, rows);
+    let mut builder = BooleanBuilder::with_capacity(count);
+    for place in 0..count {
+        builder.append_option(row(place).outcome()?);
+    }
+    shaped(builder.finish(), arguments)
+}
+
+/// How often a kernel's closure runs: once if all arguments are scalars.
+pub fn row_count(arguments: &[ColumnarValue], rows: usize) -> usize {
+    if are_scalars(arguments) { 1 } else { rows }
+}
+
+/// A result of [`row_count`] rows, as a scalar if all arguments are scalars.
+///
+/// # Errors
+/// [`EvaluationError`] if there is no scalar of this type.
+pub fn shaped(
+    array: impl Array + 'static,
+    arguments: &[ColumnarValue],
+) -> Result<ColumnarValue, EvaluationError> {
+    if !are_scalars(arguments) {
+        return Ok(ColumnarValue::Array(std::sync::Arc::new(array)));
+    }
+    let scalar = ScalarValue::try_from_array(&array, 0);
+    scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
+}
+
+/// An error of Arrow or DataFusion, which only a fault of ours brings about.
+pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
+    EvaluationError { code: "EVALUATION", message: error.to_string() }
+}
+
+/// Refuses to make a text longer than [`MADE_BYTES_MAX`].
+///
+/// # Errors
+/// [`EvaluationError`] with the length.
+pub fn made(bytes: Option<usize>) -> Result<usize, EvaluationError> {
+    match bytes {
+        Some(bytes) if bytes <= MADE_BYTES_MAX => Ok(bytes),
+        _ => Err(EvaluationError {
+            code: "RESULT_TOO_LONG",
+            message: format!("the result would be longer than {MADE_BYTES_MAX} bytes: shorten the arguments"),
+        }),
+    }
+}
+
+fn are_scalars(arguments: &[ColumnarValue]) -> bool {
+    arguments.iter().all(|argument| matches!(argument, ColumnarValue::Scalar(_)))
+}
+
+fn grown(bytes: usize, more: usize) -> Result<usize, EvaluationError> {
+    match bytes.checked_add(more) {
+        Some(bytes) if bytes <= COLUMN_BYTES_MAX => Ok(bytes),
+        _ => Err(EvaluationError {
+            code: "RESULT_TOO_LONG",
+            message: format!("the results of one batch are longer than {COLUMN_BYTES_MAX} bytes"),
+        }),
+    }
+}
+
+/// What an argument may be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// Text, which arrives as it is.
+    Text,
+    /// Bytes, which arrive as they are.
+    Bytes,
+    /// Either.
+    TextOrBytes,
+    /// A whole number, which arrives as a BIGINT.
+    Whole,
+}
+
+impl Kind {
+    /// The type in which an argument arrives; None if it does not fit.
+    fn accept(self, given: &SqlType) -> Option<SqlType> {
+        let is_null = *given == SqlType::Null;
+        match self {
+            Kind::Text if is_null => Some(SqlType::STRING),
+            Kind::Text => given.is_text().then(|| given.clone()),
+            Kind::Bytes if is_null => Some(SqlType::BYTES),
+            Kind::Bytes => given.is_bytes().then(|| given.clone()),
+            Kind::TextOrBytes => Kind::Text.accept(given).or_else(|| Kind::Bytes.accept(given)),
+            Kind::Whole => (is_null || given.is_integer()).then_some(SqlType::BigInt),
+        }
+    }
+}
+
+/// Checks arguments against a signature, and gives the types in which they are to arrive.
+///
+/// # Errors
+/// [`BindError`] if there are too few or too many, or one does not fit.
+pub fn expect(
+    arguments: &[Argument],
+    required: &[Kind],
+    optional: &[Kind],
+) -> Result<Vec<SqlType>, BindError> {
+    if arguments.len() < required.len() || arguments.len() > required.len() + optional.len() {
+        return Err(BindError::count(arguments.len()));
+    }
+    let kinds = required.iter().chain(optional);
+    let pairs = arguments.iter().zip(kinds).enumerate();
+    pairs
+        .map(|(place, (argument, kind))| {
+            kind.accept(&argument.of).ok_or_else(|| BindError::of_type(place + 1, &argument.of))
+        })
+        .collect()
+}
+
+/// When a function gives NULL.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Nulls {
+    /// Never.
+    Never,
+    /// For arguments that are NULL only.
+    OfArguments,
+    /// For other arguments, too.
+    Anyway,
+}
+
+/// A function that was bound to types which fit.
+pub fn bound(
+    types: Vec<SqlType>,
+    given: &[Argument],
+    result: SqlType,
+    nulls: Nulls,
+    kernel: impl Fn(&[ColumnarValue], usize) -> Result<ColumnarValue, EvaluationError> + Send + Sync + 'static,
+) -> Bound {
+    let kernel: std::sync::Arc<dyn Kernel> = std::sync::Arc::new(kernel);
+    let is_nullable = match nulls {
+        Nulls::Never => false,
+        Nulls::OfArguments => given.iter().any(|argument| argument.is_nullable),
+        Nulls::Anyway => true,
+    };
+    Bound { arguments: types, result, is_nullable, kernel }
+}

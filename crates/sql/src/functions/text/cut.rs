@@ -1,0 +1,242 @@
+//! Parts of text by position: SUBSTRING, LEFT, RIGHT, OVERLAY, the TRIMs, LPAD, RPAD.
+//!
+//! Positions count characters from 1 on.
+
+use arrow::datatypes::Int64Type;
+
+use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::{Argument, BindError, Bound, Context};
+use crate::types::SqlType;
+
+/// From a position on, so many characters or all. Position 0 counts as 1, positions below count from the end; one that
+/// lies before the first character or behind the last gives the empty text, a length below zero NULL.
+///
+/// Source: Flink, `BinaryStringDataUtil.substringSQL`.
+pub(super) fn substring(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Whole], &[Kind::Whole])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, |arguments, rows| {
+        let (text, start) = (Input::<Text>::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
+        let length = Input::<Int64Type>::optional(arguments, 2)?;
+        each::text(arguments, rows, |row| {
+            let (text, start) = (text.at(row)?, start.at(row)?);
+            let length = match &length {
+                None => i64::MAX,
+                Some(length) => length.at(row)?,
+            };
+            part(text, start, length)
+        })
+    }))
+}
+
+/// What [`substring`] gives.
+fn part(text: &str, start: i64, length: i64) -> Option<&str> {
+    let length = usize::try_from(length).ok()?;
+    let begin = match start {
+        0 => Some(0),
+        1.. => byte_of(text, start as u64 - 1),
+        // From the end: the position before which so many characters lie.
+        _ => byte_from_end(text, start.unsigned_abs()),
+    };
+    let Some(rest) = begin.and_then(|begin| text.get(begin..)) else { return Some("") };
+    let end = byte_of(rest, length as u64).unwrap_or(rest.len());
+    rest.get(..end)
+}
+
+/// Where the character of an index begins; None if there are not so many.
+fn byte_of(text: &str, index: u64) -> Option<usize> {
+    let index = usize::try_from(index).ok()?;
+    if text.is_ascii() {
+        return (index < text.len()).then_some(index);
+    }
+    text.char_indices().nth(index).map(|(byte, _)| byte)
+}
+
+/// Where the last so many characters begin; None if there are fewer.
+fn byte_from_end(text: &str, count: u64) -> Option<usize> {
+    let count = usize::try_from(count).ok()?;
+    text.char_indices().rev().nth(count.checked_sub(1)?).map(|(byte, _)| byte)
+}
+
+/// The first so many characters; the empty text for numbers below one.
+pub(super) fn left(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    end_of(given, |text, count| text.get(..byte_of(text, count).unwrap_or(text.len())))
+}
+
+/// The last so many characters; the empty text for numbers below one.
+pub(super) fn right(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    end_of(given, |text, count| text.get(byte_from_end(text, count).unwrap_or(0)..))
+}
+
+fn end_of(given: &[Argument], take: fn(&str, u64) -> Option<&str>) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Whole], &[])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        let (text, count) = (Input::<Text>::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
+        each::text(arguments, rows, |row| {
+            let (text, count) = (text.at(row)?, count.at(row)?);
+            if count <= 0 { Some("") } else { take(text, count as u64) }
+        })
+    }))
+}
+
+/// The text with another in place of so many characters from a position on, as many as the other has unless said. A
+/// position outside of the text changes nothing; a length below one takes all that follows.
+///
+/// Source: Flink, `SqlFunctionUtils.overlay`.
+pub(super) fn overlay(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Text, Kind::Whole], &[Kind::Whole])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
+        let (text, new) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
+        let start = Input::<Int64Type>::of(&arguments[2])?;
+        let length = Input::<Int64Type>::optional(arguments, 3)?;
+        each::written(arguments, rows, |row, out| {
+            let (text, new, start) = (text.at(row)?, new.at(row)?, start.at(row)?);
+            let length = match &length {
+                None => new.chars().count() as i64,
+                Some(length) => length.at(row)?,
+            };
+            let begin = (start > 0).then(|| byte_of(text, start as u64 - 1)).flatten();
+            let Some((head, rest)) = begin.and_then(|begin| text.split_at_checked(begin)) else {
+                out.push_str(text);
+                return Some(());
+            };
+            out.push_str(head);
+            out.push_str(new);
+            if length > 0
+                && let Some(tail) = byte_of(rest, length as u64).and_then(|end| rest.get(end..))
+            {
+                out.push_str(tail);
+            }
+            Some(())
+        })
+    }))
+}
+
+/// Which ends are trimmed.
+#[derive(Clone, Copy)]
+struct Ends {
+    leading: bool,
+    trailing: bool,
+}
+
+const BOTH: Ends = Ends { leading: true, trailing: true };
+const LEADING: Ends = Ends { leading: true, trailing: false };
+const TRAILING: Ends = Ends { leading: false, trailing: true };
+
+/// Without spaces at both ends.
+pub(super) fn trim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    expect(given, &[Kind::Text], &[])?;
+    trimmed(given, BOTH, Order::TextFirst)
+}
+
+/// Without any of the characters at both ends.
+pub(super) fn trim_both(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, BOTH, Order::CharactersFirst)
+}
+
+/// Without any of the characters at the beginning.
+pub(super) fn trim_leading(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, LEADING, Order::CharactersFirst)
+}
+
+/// Without any of the characters at the end.
+pub(super) fn trim_trailing(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, TRAILING, Order::CharactersFirst)
+}
+
+/// Without spaces, or any of the characters, at both ends.
+pub(super) fn btrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, BOTH, Order::TextFirst)
+}
+
+/// Without spaces, or any of the characters, at the beginning.
+pub(super) fn ltrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, LEADING, Order::TextFirst)
+}
+
+/// Without spaces, or any of the characters, at the end.
+pub(super) fn rtrim(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    trimmed(given, TRAILING, Order::TextFirst)
+}
+
+/// Which argument stands first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    TextFirst,
+    CharactersFirst,
+}
+
+/// Differs from Flink: characters of which the first is a space trim all of them, while Flink then trims spaces only
+/// (`BinaryStringDataUtil.isSpaceString` looks at one byte).
+fn trimmed(given: &[Argument], ends: Ends, order: Order) -> Result<Bound, BindError> {
+    let types = match order {
+        Order::TextFirst => expect(given, &[Kind::Text], &[Kind::Text])?,
+        Order::CharactersFirst => expect(given, &[Kind::Text, Kind::Text], &[])?,
+    };
+    let (text_place, other_place) = if order == Order::TextFirst { (0, 1) } else { (1, 0) };
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        let text = Input::<Text>::of(&arguments[text_place])?;
+        let characters = Input::<Text>::optional(arguments, other_place)?;
+        each::text(arguments, rows, |row| {
+            let text = text.at(row)?;
+            let Some(characters) = &characters else { return Some(cut_ends(text, ends, |c| c == ' ')) };
+            let characters = characters.at(row)?;
+            Some(match characters.as_bytes() {
+                [only] => cut_ends(text, ends, |c| c == char::from(*only)),
+                _ => cut_ends(text, ends, |c| characters.contains(c)),
+            })
+        })
+    }))
+}
+
+fn cut_ends(text: &str, ends: Ends, goes: impl Fn(char) -> bool) -> &str {
+    let text = if ends.leading { text.trim_start_matches(&goes) } else { text };
+    if ends.trailing { text.trim_end_matches(&goes) } else { text }
+}
+
+/// The text with another before it, again and again, until it is so long; cut if it is longer. NULL for lengths below zero,
+/// and if there is nothing to fill with.
+///
+/// Source: Flink, `SqlFunctionUtils.lpad`. Differs from Flink: lengths count code points, there UTF-16 units.
+pub(super) fn lpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    padded(given, Side::Left)
+}
+
+/// As [`lpad`], behind the text.
+pub(super) fn rpad(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    padded(given, Side::Right)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Left,
+    Right,
+}
+
+fn padded(given: &[Argument], side: Side) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Whole, Kind::Text], &[])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
+        let (text, length) = (Input::<Text>::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
+        let pad = Input::<Text>::of(&arguments[2])?;
+        each::written(arguments, rows, |row, out| {
+            let (Some(text), Some(length), Some(pad)) = (text.at(row), length.at(row), pad.at(row)) else {
+                return Ok(None);
+            };
+            let Ok(length) = usize::try_from(length) else { return Ok(None) };
+            if pad.is_empty() {
+                return Ok(None);
+            }
+            let base = part(text, 1, i64::try_from(length).unwrap_or(i64::MAX)).unwrap_or_default();
+            let missing = length - base.chars().count();
+            // A character takes four bytes at most.
+            each::made(missing.checked_mul(4).map(|bytes| bytes.saturating_add(base.len())))?;
+            if side == Side::Right {
+                out.push_str(base);
+            }
+            out.extend(pad.chars().cycle().take(missing));
+            if side == Side::Left {
+                out.push_str(base);
+            }
+            Ok(Some(()))
+        })
+    }))
+}

@@ -1,0 +1,223 @@
+//! Encodings: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
+
+use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
+use crate::types::SqlType;
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// Of text or bytes; padded with `=`.
+///
+/// Source: RFC 4648, section 4.
+pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::TextOrBytes], &[])?;
+    let are_bytes = types[0].is_bytes();
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        if are_bytes {
+            let bytes = Input::<Bytes>::of(&arguments[0])?;
+            return each::written(arguments, rows, |row, out| Some(write_base64(bytes.at(row)?, out)));
+        }
+        let text = Input::<Text>::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| Some(write_base64(text.at(row)?.as_bytes(), out)))
+    }))
+}
+
+/// Writes bytes in base 64.
+pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
+    for chunk in bytes.chunks(3) {
+        let number = chunk.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte));
+        let number = number << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(number >> (18 - 6 * place)) as usize & 63];
+            out.push(if place <= chunk.len() { char::from(digit) } else { '=' });
+        }
+    }
+}
+
+/// The text that was encoded, out of text or bytes.
+///
+/// Differs from Flink: where the bytes are not UTF-8 they are replaced here, and when they are shown there.
+pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::TextOrBytes], &[])?;
+    let are_bytes = types[0].is_bytes();
+    let write = |digits: &[u8], out: &mut String| match base64_of(digits) {
+        Some(bytes) => {
+            out.push_str(&String::from_utf8_lossy(&bytes));
+            Ok(Some(()))
+        }
+        None => {
+            let shown = String::from_utf8_lossy(digits.get(..60).unwrap_or(digits));
+            Err(EvaluationError { code: "BAD_BASE64", message: format!("'{shown}' is not in base 64") })
+        }
+    };
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        if are_bytes {
+            let bytes = Input::<Bytes>::of(&arguments[0])?;
+            return each::written(arguments, rows, |row, out| match bytes.at(row) {
+                Some(digits) => write(digits, out),
+                None => Ok(None),
+            });
+        }
+        let text = Input::<Text>::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| match text.at(row) {
+            Some(digits) => write(digits.as_bytes(), out),
+            None => Ok(None),
+        })
+    }))
+}
+
+/// None if it is not in base 64. Padding may be left out, but if it is there it must be right.
+///
+/// Source: Java, `Base64.getDecoder`.
+fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
+    let plain = digits.strip_suffix(b"==").or_else(|| digits.strip_suffix(b"=")).unwrap_or(digits);
+    if (plain.len() != digits.len() && digits.len() % 4 != 0) || plain.len() % 4 == 1 {
+        return None;
+    }
+    let mut bytes = Vec::with_capacity(plain.len() / 4 * 3 + 2);
+    for chunk in plain.chunks(4) {
+        let mut number = 0_u32;
+        for digit in chunk {
+            let value = match digit {
+                b'A'..=b'Z' => digit - b'A',
+                b'a'..=b'z' => digit - b'a' + 26,
+                b'0'..=b'9' => digit - b'0' + 52,
+                b'+' => 62,
+                b'/' => 63,
+                _ => return None,
+            };
+            number = number << 6 | u32::from(value);
+        }
+        number <<= 6 * (4 - chunk.len());
+        bytes.extend(number.to_be_bytes().into_iter().skip(1).take(chunk.len() * 6 / 8));
+    }
+    Some(bytes)
+}
+
+/// The bytes that pairs of hexadecimal digits stand for, BYTES; the first pair may lack its first digit. NULL if there is
+/// something else.
+///
+/// Source: Flink, `UnhexFunction`.
+pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text], &[])?;
+    Ok(bound(types, given, SqlType::BYTES, Nulls::Anyway, |arguments, rows| {
+        let text = Input::<Text>::of(&arguments[0])?;
+        each::bytes(arguments, rows, |row, out| {
+            let digits = text.at(row)?.as_bytes();
+            for pair in digits.rchunks(2).rev() {
+                let value = pair.iter().try_fold(0_u8, |value, digit| {
+                    let digit = char::from(*digit).to_digit(16)?;
+                    Some(value << 4 | digit as u8)
+                });
+                out.push(value?);
+            }
+            Some(())
+        })
+    }))
+}
+
+/// A way to write text as bytes.
+#[derive(Clone, Copy)]
+enum Charset {
+    Utf8,
+    Ascii,
+    Latin1,
+    /// With a mark of its order in front: the upper byte first, unless the mark says otherwise.
+    Utf16,
+    Utf16Be,
+    Utf16Le,
+}
+
+impl Charset {
+    fn of(name: &str) -> Result<Charset, String> {
+        match name.to_ascii_uppercase().as_str() {
+            "UTF-8" | "UTF8" => Ok(Charset::Utf8),
+            "US-ASCII" | "ASCII" => Ok(Charset::Ascii),
+            "ISO-8859-1" | "LATIN1" => Ok(Charset::Latin1),
+            "UTF-16" => Ok(Charset::Utf16),
+            "UTF-16BE" => Ok(Charset::Utf16Be),
+            "UTF-16LE" => Ok(Charset::Utf16Le),
+            _ => Err(format!(
+                "there is no character set '{name}': take US-ASCII, ISO-8859-1, UTF-8, UTF-16BE, UTF-16LE or UTF-16"
+            )),
+        }
+    }
+
+    fn encode(self, text: &str, out: &mut Vec<u8>) {
+        let narrow = |text: &str, out: &mut Vec<u8>, limit: u32| {
+            let byte = |letter: char| if u32::from(letter) < limit { letter as u8 } else { b'?' };
+            out.extend(text.chars().map(byte));
+        };
+        match self {
+            Charset::Utf8 => out.extend_from_slice(text.as_bytes()),
+            Charset::Ascii => narrow(text, out, 128),
+            Charset::Latin1 => narrow(text, out, 256),
+            Charset::Utf16Le => out.extend(text.encode_utf16().flat_map(u16::to_le_bytes)),
+            Charset::Utf16Be => out.extend(text.encode_utf16().flat_map(u16::to_be_bytes)),
+            Charset::Utf16 => {
+                if !text.is_empty() {
+                    out.extend([0xFE, 0xFF]);
+                }
+                out.extend(text.encode_utf16().flat_map(u16::to_be_bytes));
+            }
+        }
+    }
+
+    fn decode(self, bytes: &[u8], out: &mut String) {
+        let mut wide = |bytes: &[u8], unit: fn([u8; 2]) -> u16| {
+            let (units, rest) = bytes.as_chunks::<2>();
+            let units = units.iter().map(|pair| unit(*pair));
+            out.extend(char::decode_utf16(units).map(|letter| letter.unwrap_or(char::REPLACEMENT_CHARACTER)));
+            if !rest.is_empty() {
+                out.push(char::REPLACEMENT_CHARACTER);
+            }
+        };
+        match (self, bytes) {
+            (Charset::Utf16, [0xFF, 0xFE, rest @ ..]) => wide(rest, u16::from_le_bytes),
+            (Charset::Utf16, [0xFE, 0xFF, rest @ ..]) => wide(rest, u16::from_be_bytes),
+            (Charset::Utf16 | Charset::Utf16Be, _) => wide(bytes, u16::from_be_bytes),
+            (Charset::Utf16Le, _) => wide(bytes, u16::from_le_bytes),
+            (Charset::Utf8, _) => out.push_str(&String::from_utf8_lossy(bytes)),
+            (Charset::Latin1, _) => out.extend(bytes.iter().map(|byte| char::from(*byte))),
+            (Charset::Ascii, _) => out.extend(bytes.iter().map(|byte| {
+                if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER }
+            })),
+        }
+    }
+}
+
+fn unknown(reason: String) -> EvaluationError {
+    EvaluationError { code: "UNKNOWN_CHARSET", message: reason }
+}
+
+fn check_charset(argument: &Argument) -> Result<(), BindError> {
+    argument.text().map_or(Ok(()), |name| Charset::of(name).map(|_| ()).map_err(BindError))
+}
+
+/// Text as bytes of a character set; what it lacks becomes a question mark.
+pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Text], &[])?;
+    check_charset(&given[1])?;
+    Ok(bound(types, given, SqlType::BYTES, Nulls::OfArguments, |arguments, rows| {
+        let (text, charset) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
+        each::bytes(arguments, rows, |row, out| {
+            let (Some(text), Some(charset)) = (text.at(row), charset.at(row)) else { return Ok(None) };
+            Charset::of(charset).map_err(unknown)?.encode(text, out);
+            Ok(Some(()))
+        })
+    }))
+}
+
+/// Bytes of a character set as text; what stands for nothing becomes U+FFFD.
+pub(super) fn decode(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Bytes, Kind::Text], &[])?;
+    check_charset(&given[1])?;
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
+        let (bytes, charset) = (Input::<Bytes>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
+        each::written(arguments, rows, |row, out| {
+            let (Some(bytes), Some(charset)) = (bytes.at(row), charset.at(row)) else { return Ok(None) };
+            Charset::of(charset).map_err(unknown)?.decode(bytes, out);
+            Ok(Some(()))
+        })
+    }))
+}

@@ -1,0 +1,57 @@
+//! The present: CURRENT_DATE, CURRENT_TIME, LOCALTIME, CURRENT_TIMESTAMP, NOW, CURRENT_ROW_TIMESTAMP, PROCTIME,
+//! LOCALTIMESTAMP.
+//!
+//! The clock is read once for each batch of rows. Differs from Flink, where it is read for each row in streaming mode.
+
+use std::sync::Arc;
+
+use thalweg_model::Clock;
+
+use super::moments::{self, Moment};
+use super::zone::Zone;
+use crate::functions::each::{Nulls, bound};
+use crate::functions::{Argument, BindError, Bound, Context};
+use crate::types::SqlType;
+
+/// The day in the zone of the session.
+pub(super) fn current_date(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    now(given, context, SqlType::Date)
+}
+
+/// The time of day in the zone of the session, a TIME(0).
+pub(super) fn current_time(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    now(given, context, SqlType::Time(0))
+}
+
+/// The instant, a TIMESTAMP_LTZ(3).
+pub(super) fn current_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    now(given, context, SqlType::TimestampLtz(3))
+}
+
+/// What clocks show in the zone of the session, a TIMESTAMP(3).
+pub(super) fn local_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    now(given, context, SqlType::Timestamp(3))
+}
+
+/// The instant that a clock shows.
+pub(super) fn present(clock: &dyn Clock) -> Moment {
+    let nanos = clock.now().as_nanos();
+    Moment { seconds: (nanos / 1_000_000_000) as i64, nanos: (nanos % 1_000_000_000) as i64 }
+}
+
+fn now(given: &[Argument], context: &Context, of: SqlType) -> Result<Bound, BindError> {
+    if !given.is_empty() {
+        return Err(BindError::count(given.len()));
+    }
+    // An instant is told as what clocks in UTC show.
+    let zone = if of == SqlType::TimestampLtz(3) { Zone::UTC } else { Zone::Named(context.zone) };
+    let clock = Arc::clone(&context.clock);
+    Ok(bound(Vec::new(), given, of.clone(), Nulls::Never, move |arguments, rows| {
+        let instant = present(clock.as_ref());
+        let mut local = Moment { seconds: zone.local_of(instant.seconds), ..instant };
+        if matches!(of, SqlType::Time(0)) {
+            local.nanos = 0;
+        }
+        moments::write(arguments, rows, &of, zone, |_| Some(local))
+    }))
+}

@@ -1,0 +1,313 @@
+//! From times to text, and back: DATE_FORMAT, TO_DATE, TO_TIMESTAMP, TO_TIMESTAMP_LTZ, FROM_UNIXTIME, UNIX_TIMESTAMP,
+//! CONVERT_TZ.
+//!
+//! Text that cannot be read gives NULL, and the least BIGINT in UNIX_TIMESTAMP. A pattern that cannot be used is refused if it
+//! is a literal, and fails its row if not. Which of Java's formatters reads and writes is said at each function.
+//!
+//! Source: Flink documentation, "Temporal functions"; Flink, `DateTimeUtils`.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::{DataType, Decimal128Type, Float64Type, Int64Type};
+use datafusion_common::ScalarValue;
+
+use super::calendar::{DAY_SECONDS, civil};
+use super::moments::{self, Moment, Moments};
+use super::now::present;
+use super::pattern::{Pattern, Purpose, Style, default_date, default_timestamp};
+use super::zone::{Overlap, Zone};
+use crate::functions::each::{self, Input, Kind, Nulls, Text, bound, expect, failure, one_or_many};
+use crate::functions::text::pattern::Cache;
+use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
+use crate::types::SqlType;
+
+const TIMESTAMP: &str = "yyyy-MM-dd HH:mm:ss";
+
+/// A timestamp by a pattern (strict), or a text in the default form by a pattern (lenient).
+pub(super) fn date_format(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    let [time, pattern] = given else { return Err(BindError::count(given.len())) };
+    let is_text = time.of.is_text() || time.of == SqlType::Null;
+    let style = if is_text { Style::Lenient } else { Style::Strict };
+    let patterns = Patterns::of(Some(pattern), style, Purpose::Format)?;
+    if is_text {
+        let types = expect(given, &[Kind::Text, Kind::Text], &[])?;
+        let (reader, since) = (compiled(TIMESTAMP)?, first_year(context));
+        return Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
+            let (text, pattern) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
+            each::written(arguments, rows, |row, out| {
+                let (Some(text), Some(pattern)) = (text.at(row), pattern.at(row)) else { return Ok(None) };
+                let Some(millis) = reader.instant(text, Zone::UTC, since) else { return Ok(None) };
+                let moment = Moment::of_millis(millis);
+                patterns.get(pattern)?.format(moment, Zone::UTC, moment.seconds, out);
+                Ok(Some(()))
+            })
+        }));
+    }
+    if !matches!(time.of, SqlType::Date | SqlType::Timestamp(_) | SqlType::TimestampLtz(_)) {
+        return Err(BindError::of_type(1, &time.of));
+    }
+    if !pattern.of.is_text() && pattern.of != SqlType::Null {
+        return Err(BindError::of_type(2, &pattern.of));
+    }
+    let zone = Zone::Named(context.zone);
+    let types = vec![time.of.clone(), SqlType::STRING];
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        let (moments, pattern) = (Moments::of(&arguments[0], zone)?, Input::<Text>::of(&arguments[1])?);
+        each::written(arguments, rows, |row, out| {
+            let (Some(moment), Some(pattern)) = (moments.at(row), pattern.at(row)) else { return Ok(None) };
+            patterns.get(pattern)?.format(moment, Zone::UTC, moment.seconds, out);
+            Ok(Some(()))
+        })
+    }))
+}
+
+/// A DATE out of text: `yyyy-MM-dd`, or by a pattern (lenient).
+pub(super) fn to_date(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text], &[Kind::Text])?;
+    let patterns = Patterns::of(given.get(1), Style::Lenient, Purpose::Parse)?;
+    let since = first_year(context);
+    Ok(bound(types, given, SqlType::Date, Nulls::Anyway, move |arguments, rows| {
+        let (text, pattern) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
+        moments::write(arguments, rows, &SqlType::Date, Zone::UTC, |row| {
+            let Some(text) = text.at(row) else { return Ok(None) };
+            let Some(pattern) = &pattern else {
+                return Ok(default_date(text).map(|day| Moment::on_day(day, 0)));
+            };
+            let Some(pattern) = pattern.at(row) else { return Ok(None) };
+            Ok(patterns.get(pattern)?.instant(text, Zone::UTC, since).map(Moment::of_millis))
+        })
+    }))
+}
+
+/// A TIMESTAMP(3) out of text: in the default form, or by a pattern (strict), and in the default form if that does not fit.
+pub(super) fn to_timestamp(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text], &[Kind::Text])?;
+    of_text(types, given, SqlType::Timestamp(3))
+}
+
+/// An instant of text, as [`to_timestamp`] reads it, in a zone (UTC unless said); or of a number of milliseconds, or of
+/// seconds if the second argument is 0. A TIMESTAMP_LTZ(3). Years are 0 to 9999.
+///
+/// Source: Flink, `ToTimestampLtzFunction`, `DateTimeUtils.toTimestampData`.
+pub(super) fn to_timestamp_ltz(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
+    let Some(first) = given.first() else { return Err(BindError::count(0)) };
+    if first.of.is_numeric() || (first.of == SqlType::Null && given.len() <= 2) {
+        return of_number(given);
+    }
+    let types = expect(given, &[Kind::Text], &[Kind::Text, Kind::Text])?;
+    if let Some(name) = given.get(2).and_then(Argument::text) {
+        known_zone(name)?;
+    }
+    of_text(types, given, SqlType::TimestampLtz(3))
+}
+
+fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound, BindError> {
+    let patterns = Patterns::of(given.get(1), Style::Strict, Purpose::Parse)?;
+    Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
+        let (text, pattern) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
+        let zones = Input::<Text>::optional(arguments, 2)?;
+        moments::write(arguments, rows, &of, Zone::UTC, |row| {
+            let Some(text) = text.at(row) else { return Ok(None) };
+            let mut moment = match &pattern {
+                None => default_timestamp(text),
+                Some(pattern) => {
+                    let Some(pattern) = pattern.at(row) else { return Ok(None) };
+                    patterns.get(pattern)?.reading(text).or_else(|| default_timestamp(text.trim()))
+                }
+            };
+            if let (Some(zones), Some(moment)) = (&zones, &mut moment) {
+                let Some(zone) = zones.at(row).and_then(Zone::read) else { return Ok(None) };
+                moment.seconds = zone.instant_of(moment.seconds, Overlap::Earlier);
+            }
+            Ok(moment)
+        })
+    }))
+}
+
+/// The first and the last millisecond of the years that numbers may stand for.
+const MILLIS: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+
+fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
+    let [number, precision @ ..] = given else { return Err(BindError::count(0)) };
+    let mut types = vec![match &number.of {
+        SqlType::Float | SqlType::Double => SqlType::Double,
+        of @ SqlType::Decimal { .. } => of.clone(),
+        _ => SqlType::BigInt,
+    }];
+    if let Some(argument) = precision.first() {
+        if !argument.of.is_integer() && argument.of != SqlType::Null {
+            return Err(BindError::of_type(2, &argument.of));
+        }
+        let literal = argument.literal.as_ref().and_then(|literal| literal.cast_to(&DataType::Int64).ok());
+        if let Some(ScalarValue::Int64(Some(digits))) = literal {
+            per_second(digits).map_err(|error| BindError(error.message))?;
+        }
+        types.push(SqlType::BigInt);
+    }
+    let scale = if let SqlType::Decimal { scale, .. } = number.of { u32::from(scale) } else { 0 };
+    let of = SqlType::TimestampLtz(3);
+    Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
+        let (numbers, stride) = one_or_many(&arguments[0])?;
+        let precision = Input::<Int64Type>::optional(arguments, 1)?;
+        let millis_of: Box<dyn Fn(usize, i64) -> Option<i64>> = match numbers.data_type() {
+            DataType::Int64 => {
+                let numbers = numbers.as_primitive::<Int64Type>().clone();
+                Box::new(move |row, factor| numbers.value(row).checked_mul(factor))
+            }
+            DataType::Float64 => {
+                let numbers = numbers.as_primitive::<Float64Type>().clone();
+                // NaN lies within no bounds; all else is cut towards zero.
+                Box::new(move |row, factor| {
+                    let millis = numbers.value(row) * factor as f64;
+                    (-1e15..1e15).contains(&millis).then_some(millis as i64)
+                })
+            }
+            DataType::Decimal128(..) => {
+                let numbers = numbers.as_primitive::<Decimal128Type>().clone();
+                let divisor = 10_i128.checked_pow(scale).unwrap_or(i128::MAX);
+                Box::new(move |row, factor| i64::try_from(numbers.value(row) / divisor).ok()?.checked_mul(factor))
+            }
+            other => return Err(failure(&format!("{other} is no number"))),
+        };
+        moments::write(arguments, rows, &of, Zone::UTC, |row| {
+            let digits = precision.as_ref().map_or(Some(3), |precision| precision.at(row));
+            let Some(digits) = digits.filter(|_| !numbers.is_null(row * stride)) else { return Ok(None) };
+            let millis = millis_of(row * stride, per_second(digits)?);
+            Ok(millis.filter(|millis| MILLIS.contains(millis)).map(Moment::of_millis))
+        })
+    }))
+}
+
+/// The milliseconds that a number counts: 1,000 each if it has 0 digits of a second.
+fn per_second(digits: i64) -> Result<i64, EvaluationError> {
+    match digits {
+        0 => Ok(1_000),
+        3 => Ok(1),
+        _ => Err(EvaluationError {
+            code: "BAD_ARGUMENT",
+            message: format!("a number cannot have {digits} digits of a second: take 0 for seconds, 3 for milliseconds"),
+        }),
+    }
+}
+
+/// Seconds since 1970 as text in the zone of the session: in the default form, or by a pattern (lenient).
+pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    let (first, rest) = given.split_first().ok_or_else(|| BindError::count(0))?;
+    if !first.of.is_numeric() && first.of != SqlType::Null {
+        return Err(BindError::of_type(1, &first.of));
+    }
+    let mut types = vec![SqlType::BigInt];
+    types.extend(expect(rest, &[], &[Kind::Text]).map_err(|_| match rest {
+        [pattern] => BindError::of_type(2, &pattern.of),
+        _ => BindError::count(given.len()),
+    })?);
+    let patterns = Patterns::of(rest.first(), Style::Lenient, Purpose::Format)?;
+    let zone = Zone::Named(context.zone);
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
+        let (seconds, pattern) = (Input::<Int64Type>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
+        each::written(arguments, rows, |row, out| {
+            let pattern = pattern.as_ref().map_or(Some(TIMESTAMP), |pattern| pattern.at(row));
+            let (Some(seconds), Some(pattern)) = (seconds.at(row), pattern) else { return Ok(None) };
+            let local = Moment { seconds: zone.local_of(seconds), nanos: 0 };
+            patterns.get(pattern)?.format(local, zone, seconds, out);
+            Ok(Some(()))
+        })
+    }))
+}
+
+/// Seconds since 1970, a BIGINT: of the present, or of text in the zone of the session, in the default form or by a pattern
+/// (lenient). The least BIGINT for text that cannot be read.
+pub(super) fn unix_timestamp(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    let clock = Arc::clone(&context.clock);
+    if given.is_empty() {
+        return Ok(bound(Vec::new(), given, SqlType::BigInt, Nulls::Never, move |arguments, rows| {
+            let seconds = present(clock.as_ref()).seconds;
+            each::primitive::<Int64Type, _>(arguments, rows, |_| Some(seconds))
+        }));
+    }
+    let types = expect(given, &[Kind::Text], &[Kind::Text])?;
+    let patterns = Patterns::of(given.get(1), Style::Lenient, Purpose::Parse)?;
+    let (zone, since) = (Zone::Named(context.zone), first_year(context));
+    Ok(bound(types, given, SqlType::BigInt, Nulls::OfArguments, move |arguments, rows| {
+        let (text, pattern) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
+        each::primitive::<Int64Type, _>(arguments, rows, |row| {
+            let pattern = pattern.as_ref().map_or(Some(TIMESTAMP), |pattern| pattern.at(row));
+            let (Some(text), Some(pattern)) = (text.at(row), pattern) else { return Ok(None) };
+            let millis = patterns.get(pattern)?.instant(text, zone, since);
+            // Cut towards zero, as Java divides.
+            Ok(Some(millis.map_or(i64::MIN, |millis| millis / 1_000)))
+        })
+    }))
+}
+
+/// A text in the default form, read in one zone and written in another (lenient). A zone that is not known is refused if it
+/// is a literal, and GMT otherwise, as in Java.
+pub(super) fn convert_tz(given: &[Argument], context: &Context) -> Result<Bound, BindError> {
+    let types = expect(given, &[Kind::Text, Kind::Text, Kind::Text], &[])?;
+    for name in given.iter().skip(1).filter_map(Argument::text) {
+        known_zone(name)?;
+    }
+    let (pattern, since) = (compiled(TIMESTAMP)?, first_year(context));
+    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
+        let text = Input::<Text>::of(&arguments[0])?;
+        let (from, to) = (Input::<Text>::of(&arguments[1])?, Input::<Text>::of(&arguments[2])?);
+        let zone = |name: &str| Zone::read(name).unwrap_or(Zone::UTC);
+        each::written(arguments, rows, |row, out| {
+            let (text, from, to) = (text.at(row)?, zone(from.at(row)?), zone(to.at(row)?));
+            let instant = Moment::of_millis(pattern.instant(text, from, since)?);
+            let local = Moment { seconds: to.local_of(instant.seconds), ..instant };
+            pattern.format(local, to, instant.seconds, out);
+            Some(())
+        })
+    }))
+}
+
+fn known_zone(name: &str) -> Result<Zone, BindError> {
+    let hint = "write it as 'Europe/Berlin', 'PST' or 'GMT-08:00'";
+    Zone::read(name).ok_or_else(|| BindError::new(format!("there is no zone '{name}': {hint}")))
+}
+
+fn compiled(pattern: &str) -> Result<Pattern, BindError> {
+    Pattern::compile(pattern, Style::Lenient, Purpose::Parse).map_err(BindError)
+}
+
+/// The first of the hundred years that two digits of a year may stand for: eighty years ago, as in Java.
+fn first_year(context: &Context) -> i64 {
+    civil(present(context.clock.as_ref()).seconds.div_euclid(DAY_SECONDS)).year - 80
+}
+
+/// The patterns of one function.
+struct Patterns {
+    style: Style,
+    purpose: Purpose,
+    /// The pattern, if it is a literal.
+    literal: Option<(String, Arc<Pattern>)>,
+    cache: Cache<Result<Arc<Pattern>, String>>,
+}
+
+impl Patterns {
+    fn of(argument: Option<&Argument>, style: Style, purpose: Purpose) -> Result<Self, BindError> {
+        // Without an argument the pattern is the default one.
+        let text = argument.map_or(Some(TIMESTAMP), Argument::text);
+        let literal = match text {
+            None => None,
+            Some(text) => {
+                let pattern = Pattern::compile(text, style, purpose).map_err(BindError)?;
+                Some((text.to_owned(), Arc::new(pattern)))
+            }
+        };
+        Ok(Patterns { style, purpose, literal, cache: Cache::default() })
+    }
+
+    fn get(&self, text: &str) -> Result<Arc<Pattern>, EvaluationError> {
+        match &self.literal {
+            Some((known, pattern)) if known == text => Ok(Arc::clone(pattern)),
+            _ => {
+                let make = |text: &str| Pattern::compile(text, self.style, self.purpose).map(Arc::new);
+                let bad = |reason| EvaluationError { code: "BAD_PATTERN", message: reason };
+                self.cache.get(text, make).map_err(bad)
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Time zones: those with names, and plain offsets.
+//!
+//! Promises: every reading of a clock is some instant. One that was left out when the clock was put forward is taken as
+//! though it had not been; one that came twice is the earlier, or the later if asked.
+//!
+//! Source: Java, `ZoneId`, `ZonedDateTime.ofLocal`, `TimeZone.getTimeZone`.
+
+use chrono::{DateTime, LocalResult, NaiveDateTime, Offset, TimeDelta, TimeZone};
+use chrono_tz::{OffsetName, Tz};
+
+/// A zone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Zone {
+    /// One of the tz database.
+    Named(Tz),
+    /// So many seconds ahead of UTC.
+    Fixed(i32),
+}
+
+/// Which of two instants with the same reading is meant.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Overlap {
+    /// As java.time has it.
+    Earlier,
+    /// As Java's older calendar has it.
+    Later,
+}
+
+impl Zone {
+    /// UTC.
+    pub const UTC: Zone = Zone::Named(Tz::UTC);
+
+    /// Reads the name of a zone: `Europe/Berlin`, `PST`, `GMT-08:00`, `+05:30`. None if there is none of this name.
+    pub fn read(name: &str) -> Option<Zone> {
+        if let Ok(named) = name.parse::<Tz>() {
+            return Some(Zone::Named(named));
+        }
+        if let Some((_, named)) = SHORT_NAMES.iter().find(|(short, _)| *short == name) {
+            return named.parse::<Tz>().ok().map(Zone::Named);
+        }
+        let offset = ["GMT", "UTC", "UT"].iter().find_map(|prefix| name.strip_prefix(prefix)).unwrap_or(name);
+        match offset {
+            "Z" => Some(Zone::UTC),
+            offset => offset_of(offset).map(Zone::Fixed),
+        }
+    }
+
+    /// How many seconds its clocks are ahead of UTC at an instant, in seconds since 1970.
+    pub fn offset_at(&self, seconds: i64) -> i32 {
+        match self {
+            Zone::Named(Tz::UTC) => 0,
+            Zone::Fixed(offset) => *offset,
+            Zone::Named(zone) => zone.offset_from_utc_datetime(&naive(seconds)).fix().local_minus_utc(),
+        }
+    }
+
+    /// What its clocks show at an instant, both in seconds since 1970.
+    pub fn local_of(&self, seconds: i64) -> i64 {
+        seconds.saturating_add(i64::from(self.offset_at(seconds)))
+    }
+
+    /// The instant at which its clocks show something, both in seconds since 1970.
+    pub fn instant_of(&self, local: i64, overlap: Overlap) -> i64 {
+        let offset = match self {
+            Zone::Named(Tz::UTC) => 0,
+            Zone::Fixed(offset) => *offset,
+            Zone::Named(zone) => {
+                let reading = naive(local);
+                let fixed = |offset: &<Tz as TimeZone>::Offset| offset.fix().local_minus_utc();
+                match zone.offset_from_local_datetime(&reading) {
+                    LocalResult::Single(offset) => fixed(&offset),
+                    LocalResult::Ambiguous(earlier, _) if overlap == Overlap::Earlier => fixed(&earlier),
+                    LocalResult::Ambiguous(_, later) => fixed(&later),
+                    // Left out: the offset that was valid before. No zone is put forward twice within a day.
+                    LocalResult::None => {
+                        let before = reading.checked_sub_signed(TimeDelta::days(1)).unwrap_or(reading);
+                        fixed(&zone.offset_from_utc_datetime(&before))
+                    }
+                }
+            }
+        };
+        local.saturating_sub(i64::from(offset))
+    }
+
+    /// What it is called at an instant, for people: `CET`, `GMT+05:30`.
+    pub fn name_at(&self, seconds: i64, out: &mut String) {
+        let named = match self {
+            Zone::Named(zone) => zone.offset_from_utc_datetime(&naive(seconds)).abbreviation().map(str::to_owned),
+            Zone::Fixed(_) => None,
+        };
+        // Where people have no name of their own the database has the offset for one.
+        match named.filter(|name| !name.starts_with(['+', '-'])) {
+            Some(name) => out.push_str(&name),
+            None => {
+                out.push_str("GMT");
+                write_offset(self.offset_at(seconds), Colon::Between, out);
+            }
+        }
+    }
+}
+
+/// Whether hours and minutes are apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Colon {
+    Between,
+    Without,
+}
+
+/// Writes an offset: `+0530`, `+05:30`.
+pub(super) fn write_offset(seconds: i32, colon: Colon, out: &mut String) {
+    let minutes = seconds.unsigned_abs() / 60;
+    let sign = if seconds < 0 { '-' } else { '+' };
+    let between = if colon == Colon::Between { ":" } else { "" };
+    out.push_str(&format!("{sign}{:02}{between}{:02}", minutes / 60, minutes % 60));
+}
+
+/// `+8`, `+08`, `+0830`, `+08:30`, `+8:30`.
+fn offset_of(text: &str) -> Option<i32> {
+    let (sign, digits) = match text.split_at_checked(1)? {
+        ("+", digits) => (1, digits),
+        ("-", digits) => (-1, digits),
+        _ => return None,
+    };
+    let (hours, minutes) = match digits.split_once(':') {
+        Some(parts) => parts,
+        None if digits.len() == 4 => digits.split_at_checked(2)?,
+        None => (digits, "00"),
+    };
+    let number = |digits: &str, most: i32| {
+        let is_plain = (1..=2).contains(&digits.len()) && digits.bytes().all(|digit| digit.is_ascii_digit());
+        is_plain.then(|| digits.parse::<i32>().ok()).flatten().filter(|number| *number <= most)
+    };
+    let is_whole = minutes.len() == 2;
+    Some(sign * (number(hours, 23)? * 3_600 + number(minutes, 59).filter(|_| is_whole)? * 60))
+}
+
+/// An instant for chrono, which ends at some 262,000 years; the offset at its ends is as good as any beyond.
+fn naive(seconds: i64) -> NaiveDateTime {
+    const EDGE: i64 = 8_000_000_000_000;
+    DateTime::from_timestamp(seconds.clamp(-EDGE, EDGE), 0).unwrap_or_default().naive_utc()
+}
+
+/// Names of three letters that Java knows and the tz database does not, or has for something else.
+///
+/// Source: Java, `ZoneId.SHORT_IDS`.
+const SHORT_NAMES: &[(&str, &str)] = &[
+    ("ACT", "Australia/Darwin"),
+    ("AET", "Australia/Sydney"),
+    ("AGT", "America/Argentina/Buenos_Aires"),
+    ("ART", "Africa/Cairo"),
+    ("AST", "America/Anchorage"),
+    ("BET", "America/Sao_Paulo"),
+    ("BST", "Asia/Dhaka"),
+    ("CAT", "Africa/Harare"),
+    ("CNT", "America/St_Johns"),
+    ("CST", "America/Chicago"),
+    ("CTT", "Asia/Shanghai"),
+    ("EAT", "Africa/Addis_Ababa"),
+    ("ECT", "Europe/Paris"),
+    ("IET", "America/Indiana/Indianapolis"),
+    ("IST", "Asia/Kolkata"),
+    ("JST", "Asia/Tokyo"),
+    ("MIT", "Pacific/Apia"),
+    ("NET", "Asia/Yerevan"),
+    ("NST", "Pacific/Auckland"),
+    ("PLT", "Asia/Karachi"),
+    ("PNT", "America/Phoenix"),
+    ("PRT", "America/Puerto_Rico"),
+    ("PST", "America/Los_Angeles"),
+    ("SST", "Pacific/Guadalcanal"),
+    ("VST", "Asia/Ho_Chi_Minh"),
+];

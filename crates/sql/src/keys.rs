@@ -1,0 +1,294 @@
+//! Groups by key: turns the key columns of a batch into group numbers, by which accumulators find their slots.
+//!
+//! Each distinct key has a number, from 0 on, in order of first appearance. Keys are equal as Flink's GROUP BY has it: NULL
+//! equals NULL, text is compared by its bytes, and floats by their bits, so -0.0 and 0.0 are two keys, and so are NaNs of
+//! different payload (Flink, `BinaryRowData.equals`).
+//!
+//! | key columns | how keys are held |
+//! |---|---|
+//! | none | one group, once a row was seen |
+//! | one that is a whole number: BOOLEAN, integers, dates, times, timestamps, intervals | as i64 (`keys/whole.rs`) |
+//! | one of text or bytes | end to end in one buffer (`keys/bytes.rs`) |
+//! | anything else | as comparable rows (arrow's `RowConverter`), end to end in one buffer |
+//!
+//! What it leaves to others: forgetting single keys. An index grows until it is [cleared](KeyIndex::clear).
+
+use std::ops::Range;
+
+use arrow::array::{Array, ArrayRef};
+use arrow::buffer::NullBuffer;
+use arrow::datatypes::DataType;
+use arrow::row::{RowConverter, Rows, SortField};
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use crate::functions::EvaluationError;
+use crate::types::SqlType;
+
+mod bytes;
+mod numbers;
+#[cfg(test)]
+mod tests;
+mod whole;
+
+pub(crate) use bytes::{ByteSlices, bytes_column, offset};
+pub(crate) use numbers::{is_whole, whole_column, whole_numbers};
+pub(crate) use whole::hash_of;
+
+use bytes::BytesKeys;
+use whole::WholeKeys;
+
+/// Stands before saved rows: arrow may change their form from one version to the next, and then they cannot be read back.
+pub(crate) const ROW_FORMAT: u32 = 59;
+
+/// Groups by key: each distinct key has a number, from 0 on, in order of first appearance.
+pub struct KeyIndex {
+    types: Vec<DataType>,
+    keys: Keys,
+}
+
+/// How keys are held.
+enum Keys {
+    /// There is no key column.
+    None { is_seen: bool },
+    /// One column of whole numbers.
+    Whole(WholeKeys),
+    /// One column of text or bytes.
+    Bytes(BytesKeys),
+    /// All else. The rows of the last batch are kept for their memory.
+    Rows { converter: RowConverter, batch: Rows, keys: BytesKeys },
+}
+
+impl KeyIndex {
+    /// An index of no keys yet. The seed keeps keys from being chosen to collide.
+    pub fn new(key_types: &[SqlType], hash_seed: u64) -> Self {
+        let types: Vec<DataType> = key_types.iter().map(SqlType::arrow).collect();
+        let keys = match &types[..] {
+            [] => Keys::None { is_seen: false },
+            [one] if is_whole(one) => Keys::Whole(WholeKeys::new(hash_seed)),
+            [DataType::Utf8 | DataType::Binary] => Keys::Bytes(BytesKeys::new(hash_seed)),
+            _ => {
+                let fields = types.iter().cloned().map(SortField::new).collect();
+                let converter = RowConverter::new(fields).expect("every type of SQL has a form as row");
+                let batch = converter.empty_rows(0, 0);
+                Keys::Rows { converter, batch, keys: BytesKeys::new(hash_seed) }
+            }
+        };
+        KeyIndex { types, keys }
+    }
+
+    /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
+    ///
+    /// # Panics
+    /// If the columns are not of the types that the index was made for, or there are 2^32 keys: memory ends before.
+    pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
+        self.check(keys, rows);
+        groups.clear();
+        groups.reserve(rows);
+        match &mut self.keys {
+            Keys::None { is_seen } => {
+                *is_seen |= rows > 0;
+                groups.resize(rows, 0);
+            }
+            Keys::Whole(index) => {
+                let values = whole_numbers(&keys[0]);
+                match nulls(&keys[0]) {
+                    None => index.index(&values, groups),
+                    Some(nulls) => index.index_nullable(&values, |row| nulls.is_null(row), groups),
+                }
+            }
+            Keys::Bytes(index) => {
+                let slices = ByteSlices::of(&keys[0]);
+                match nulls(&keys[0]) {
+                    None => groups.extend((0..rows).map(|row| index.number(slices.get(row)))),
+                    Some(nulls) => groups.extend((0..rows).map(|row| match nulls.is_null(row) {
+                        true => index.null_number(),
+                        false => index.number(slices.get(row)),
+                    })),
+                }
+            }
+            Keys::Rows { converter, batch, keys: index } => {
+                batch.clear();
+                converter
+                    .append(batch, keys)
+                    .expect("key columns are of the types that the index was made for");
+                groups.extend(batch.iter().map(|row| index.number(row.data())));
+            }
+        }
+    }
+
+    /// Writes the group number of each row into `groups`, which is cleared first; none of keys that are not there.
+    ///
+    /// # Panics
+    /// If the columns are not of the types that the index was made for.
+    pub fn find(&self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<Option<u32>>) {
+        self.check(keys, rows);
+        groups.clear();
+        match &self.keys {
+            Keys::None { is_seen } => groups.resize(rows, is_seen.then_some(0)),
+            Keys::Whole(index) => {
+                let (values, nulls) = (whole_numbers(&keys[0]), nulls(&keys[0]));
+                groups.extend(values.iter().enumerate().map(|(row, &value)| match is_null(&nulls, row) {
+                    true => index.null(),
+                    false => index.find(value),
+                }));
+            }
+            Keys::Bytes(index) => {
+                let (slices, nulls) = (ByteSlices::of(&keys[0]), nulls(&keys[0]));
+                groups.extend((0..rows).map(|row| match is_null(&nulls, row) {
+                    true => index.null(),
+                    false => index.find(slices.get(row)),
+                }));
+            }
+            Keys::Rows { converter, keys: index, .. } => {
+                let batch = converter
+                    .convert_columns(keys)
+                    .expect("key columns are of the types that the index was made for");
+                groups.extend(batch.iter().map(|row| index.find(row.data())));
+            }
+        }
+    }
+
+    /// How many distinct keys there are.
+    pub fn len(&self) -> usize {
+        match &self.keys {
+            Keys::None { is_seen } => usize::from(*is_seen),
+            Keys::Whole(index) => index.len(),
+            Keys::Bytes(index) | Keys::Rows { keys: index, .. } => index.len(),
+        }
+    }
+
+    /// Whether there is no key.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Bytes held beyond itself.
+    pub fn bytes(&self) -> usize {
+        match &self.keys {
+            Keys::None { .. } => 0,
+            Keys::Whole(index) => index.held_bytes(),
+            Keys::Bytes(index) => index.held_bytes(),
+            Keys::Rows { batch, keys, .. } => batch.size() + keys.held_bytes(),
+        }
+    }
+
+    /// Forgets all keys, and keeps the memory for the next ones.
+    pub fn clear(&mut self) {
+        match &mut self.keys {
+            Keys::None { is_seen } => *is_seen = false,
+            Keys::Whole(index) => index.clear(),
+            Keys::Bytes(index) => index.clear(),
+            Keys::Rows { batch, keys, .. } => {
+                batch.clear();
+                keys.clear();
+            }
+        }
+    }
+
+    /// The keys of groups `range` as columns, in number order.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if they are more than 2 GiB of text: ask for fewer.
+    pub fn columns(&self, range: Range<usize>) -> Result<Vec<ArrayRef>, EvaluationError> {
+        self.gather(range)
+    }
+
+    /// The keys of such groups as columns, in that order; a group may be named more than once.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if they are more than 2 GiB of text: ask for fewer.
+    pub fn columns_of(&self, groups: &[u32]) -> Result<Vec<ArrayRef>, EvaluationError> {
+        self.gather(groups.iter().map(|&group| group as usize))
+    }
+
+    fn gather(
+        &self,
+        groups: impl ExactSizeIterator<Item = usize> + Clone,
+    ) -> Result<Vec<ArrayRef>, EvaluationError> {
+        Ok(match &self.keys {
+            Keys::None { .. } => Vec::new(),
+            Keys::Whole(index) => {
+                let null = index.null().map(|null| null as usize);
+                let nulls =
+                    null.map(|null| groups.clone().map(|group| group != null).collect::<NullBuffer>());
+                let numbers = groups.map(|group| index.key(group)).collect();
+                vec![whole_column(&self.types[0], numbers, nulls)]
+            }
+            Keys::Bytes(index) => {
+                let null = index.null().map(|null| null as usize);
+                let keys = groups.map(|group| (Some(group) != null).then(|| index.key(group)));
+                vec![bytes_column(&self.types[0], keys)?]
+            }
+            Keys::Rows { converter, keys: index, .. } => {
+                let parser = converter.parser();
+                converter
+                    .convert_rows(groups.map(|group| parser.parse(index.key(group))))
+                    .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })?
+            }
+        })
+    }
+
+    /// Writes down all keys, in number order.
+    ///
+    /// # Errors
+    /// [`StateError`] if they cannot be written.
+    pub fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        match &self.keys {
+            Keys::None { is_seen } => state.put(is_seen),
+            Keys::Whole(index) => index.save(state),
+            Keys::Bytes(index) => index.save(state),
+            Keys::Rows { keys, .. } => {
+                state.put(&ROW_FORMAT)?;
+                keys.save(state)
+            }
+        }
+    }
+
+    /// Replaces all keys by those that [`save`](Self::save) wrote, with the numbers that they had.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are not keys of such types.
+    pub fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        match &mut self.keys {
+            Keys::None { is_seen } => *is_seen = state.take()?,
+            Keys::Whole(index) => index.load(state)?,
+            Keys::Bytes(index) => index.load(state)?,
+            Keys::Rows { keys, .. } => {
+                check_row_format(state)?;
+                keys.load(state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check(&self, keys: &[ArrayRef], rows: usize) {
+        assert_eq!(keys.len(), self.types.len(), "an index is given as many columns as it was made for");
+        for (column, of) in keys.iter().zip(&self.types) {
+            assert_eq!(column.len(), rows, "every key column has a value for each row");
+            assert!(
+                column.data_type().equals_datatype(of),
+                "a key column is {} and not {of}",
+                column.data_type()
+            );
+        }
+    }
+}
+
+/// Reads what stands before saved rows.
+pub(crate) fn check_row_format(state: &mut StateReader<'_>) -> Result<(), StateError> {
+    match state.take::<u32>()? {
+        ROW_FORMAT => Ok(()),
+        other => {
+            Err(state.wrong(format!("rows are in the form of arrow {other}, this is arrow {ROW_FORMAT}")))
+        }
+    }
+}
+
+/// Which values are NULL, if some are.
+fn nulls(column: &ArrayRef) -> Option<NullBuffer> {
+    column.nulls().filter(|nulls| nulls.null_count() > 0).cloned()
+}
+
+fn is_null(nulls: &Option<NullBuffer>, row: usize) -> bool {
+    nulls.as_ref().is_some_and(|nulls| nulls.is_null(row))
+}

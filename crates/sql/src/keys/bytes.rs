@@ -1,0 +1,228 @@
+//! Numbers strings of bytes in order of first appearance, and keeps them end to end in one buffer.
+
+use std::hash::{BuildHasher, Hasher};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BinaryArray, StringArray};
+use arrow::buffer::{Buffer, NullBuffer, OffsetBuffer};
+use arrow::datatypes::DataType;
+use foldhash::fast::FixedState;
+use hashbrown::HashTable;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::whole::next_number;
+use crate::functions::EvaluationError;
+
+/// The keys by their number, and where each key's number is found.
+pub(super) struct BytesKeys {
+    /// Numbers, found by their key's hash.
+    table: HashTable<u32>,
+    /// All keys, end to end in number order; NULL takes no room.
+    bytes: Vec<u8>,
+    /// Where each key ends.
+    ends: Vec<usize>,
+    /// The hash of each key: tells keys apart sooner than their bytes, and need not be made anew when the table grows.
+    hashes: Vec<u64>,
+    /// The number of NULL, which is not in the table.
+    null: Option<u32>,
+    /// The number found last: keys often come in runs.
+    last: Option<u32>,
+    hasher: FixedState,
+}
+
+impl BytesKeys {
+    pub(super) fn new(seed: u64) -> Self {
+        BytesKeys {
+            table: HashTable::new(),
+            bytes: Vec::new(),
+            ends: Vec::new(),
+            hashes: Vec::new(),
+            null: None,
+            last: None,
+            hasher: FixedState::with_seed(seed),
+        }
+    }
+
+    #[inline]
+    pub(super) fn number(&mut self, key: &[u8]) -> u32 {
+        if let Some(last) = self.last
+            && self.key(last as usize) == key
+        {
+            return last;
+        }
+        let hash = self.hash(key);
+        let number = self.find_hashed(hash, key).unwrap_or_else(|| self.insert(key, hash));
+        self.last = Some(number);
+        number
+    }
+
+    pub(super) fn null_number(&mut self) -> u32 {
+        match self.null {
+            Some(null) => null,
+            None => {
+                let null = self.push(&[], 0);
+                self.null = Some(null);
+                null
+            }
+        }
+    }
+
+    pub(super) fn find(&self, key: &[u8]) -> Option<u32> {
+        self.find_hashed(self.hash(key), key)
+    }
+
+    pub(super) fn null(&self) -> Option<u32> {
+        self.null
+    }
+
+    /// The key of a number; empty of NULL's.
+    #[inline]
+    pub(super) fn key(&self, number: usize) -> &[u8] {
+        let start = if number == 0 { 0 } else { self.ends[number - 1] };
+        &self.bytes[start..self.ends[number]]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.table.allocation_size()
+            + self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.hashes.capacity() * size_of::<u64>()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.table.clear();
+        self.bytes.clear();
+        self.ends.clear();
+        self.hashes.clear();
+        self.null = None;
+        self.last = None;
+    }
+
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.null)?;
+        state.put(&self.ends)?;
+        state.put(&self.bytes)
+    }
+
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let null: Option<u32> = state.take()?;
+        let ends: Vec<usize> = state.take()?;
+        let bytes: Vec<u8> = state.take()?;
+        self.clear();
+        let mut start = 0;
+        for (place, &end) in ends.iter().enumerate() {
+            let key = bytes.get(start..end).ok_or_else(|| state.wrong("a key ends before it begins"))?;
+            let number = if null.is_some_and(|null| null as usize == place) {
+                self.null_number()
+            } else {
+                self.number(key)
+            };
+            if number as usize != place {
+                return Err(state.wrong("a key stands there twice"));
+            }
+            start = end;
+        }
+        if self.null != null || start != bytes.len() {
+            return Err(state.wrong("there are more bytes, or fewer, than the keys have"));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn find_hashed(&self, hash: u64, key: &[u8]) -> Option<u32> {
+        let is_it = |&number: &u32| self.hashes[number as usize] == hash && self.key(number as usize) == key;
+        self.table.find(hash, is_it).copied()
+    }
+
+    #[cold]
+    fn insert(&mut self, key: &[u8], hash: u64) -> u32 {
+        let number = self.push(key, hash);
+        let hashes = &self.hashes;
+        self.table.insert_unique(hash, number, |&number| hashes[number as usize]);
+        number
+    }
+
+    fn push(&mut self, key: &[u8], hash: u64) -> u32 {
+        let number = next_number(self.ends.len());
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len());
+        self.hashes.push(hash);
+        number
+    }
+
+    #[inline]
+    fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.hasher.build_hasher();
+        hasher.write(key);
+        // Strings of zeros differ by their length only.
+        hasher.write_usize(key.len());
+        hasher.finish()
+    }
+}
+
+/// The values of a column of text or bytes, without their nullability.
+pub(crate) struct ByteSlices {
+    offsets: OffsetBuffer<i32>,
+    data: Buffer,
+}
+
+impl ByteSlices {
+    /// # Panics
+    /// If the column holds neither text nor bytes.
+    pub(crate) fn of(column: &ArrayRef) -> Self {
+        match column.data_type() {
+            DataType::Utf8 => {
+                let text = column.as_string::<i32>();
+                ByteSlices { offsets: text.offsets().clone(), data: text.values().clone() }
+            }
+            _ => {
+                let bytes = column.as_binary::<i32>();
+                ByteSlices { offsets: bytes.offsets().clone(), data: bytes.values().clone() }
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, row: usize) -> &[u8] {
+        &self.data[self.offsets[row] as usize..self.offsets[row + 1] as usize]
+    }
+}
+
+/// A column of text or bytes, whichever `of` says.
+///
+/// # Errors
+/// [`EvaluationError`] if it has more than 2 GiB, or is said to be text and is none.
+pub(crate) fn bytes_column<'a>(
+    of: &DataType,
+    values: impl Iterator<Item = Option<&'a [u8]>>,
+) -> Result<ArrayRef, EvaluationError> {
+    let mut offsets = vec![0i32];
+    let mut data = Vec::new();
+    let mut is_there = Vec::new();
+    for value in values {
+        data.extend_from_slice(value.unwrap_or_default());
+        offsets.push(offset(data.len())?);
+        is_there.push(value.is_some());
+    }
+    let nulls = Some(NullBuffer::from(is_there)).filter(|nulls| nulls.null_count() > 0);
+    let (offsets, data) = (OffsetBuffer::new(offsets.into()), Buffer::from_vec(data));
+    let column: Result<ArrayRef, _> = match of {
+        DataType::Utf8 => StringArray::try_new(offsets, data, nulls).map(|column| Arc::new(column) as _),
+        _ => BinaryArray::try_new(offsets, data, nulls).map(|column| Arc::new(column) as _),
+    };
+    column.map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })
+}
+
+/// Where something ends in a column, whose offsets have 32 bits.
+pub(crate) fn offset(end: usize) -> Result<i32, EvaluationError> {
+    i32::try_from(end).map_err(|_| EvaluationError {
+        code: "RESULT_TOO_LARGE",
+        message: format!(
+            "a column of {end} bytes or items: at most 2147483647 fit, so group by more or collect less"
+        ),
+    })
+}

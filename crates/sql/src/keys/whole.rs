@@ -1,0 +1,143 @@
+//! Numbers whole numbers in order of first appearance: a table of positions into a vector of keys.
+//!
+//! A run of equal keys is looked up once. Nothing of arrow is needed here, so the loop can be measured alone.
+
+use hashbrown::HashTable;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+/// The keys by their number, and where each key's number is found.
+pub(super) struct WholeKeys {
+    /// Numbers, found by their key's hash.
+    table: HashTable<u32>,
+    /// Keys by number; 0 in the place of NULL.
+    keys: Vec<i64>,
+    /// The number of NULL, which is not in the table.
+    null: Option<u32>,
+    seed: u64,
+}
+
+impl WholeKeys {
+    pub(super) fn new(seed: u64) -> Self {
+        WholeKeys { table: HashTable::new(), keys: Vec::new(), null: None, seed }
+    }
+
+    /// Appends the numbers of `values`, none of which is NULL.
+    pub(super) fn index(&mut self, values: &[i64], groups: &mut Vec<u32>) {
+        let Some(&first) = values.first() else { return };
+        let mut last = (first, self.number(first));
+        groups.extend(values.iter().map(|&value| {
+            if value != last.0 {
+                last = (value, self.number(value));
+            }
+            last.1
+        }));
+    }
+
+    /// The same if some are NULL, whatever their value.
+    pub(super) fn index_nullable(
+        &mut self,
+        values: &[i64],
+        is_null: impl Fn(usize) -> bool,
+        groups: &mut Vec<u32>,
+    ) {
+        groups.extend(values.iter().enumerate().map(|(row, &value)| match is_null(row) {
+            true => self.null_number(),
+            false => self.number(value),
+        }));
+    }
+
+    pub(super) fn find(&self, key: i64) -> Option<u32> {
+        self.table.find(hash_of(key, self.seed), |&number| self.keys[number as usize] == key).copied()
+    }
+
+    pub(super) fn null(&self) -> Option<u32> {
+        self.null
+    }
+
+    /// The key of a number; 0 of NULL's.
+    pub(super) fn key(&self, number: usize) -> i64 {
+        self.keys[number]
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.table.allocation_size() + self.keys.capacity() * size_of::<i64>()
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.table.clear();
+        self.keys.clear();
+        self.null = None;
+    }
+
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.null)?;
+        state.put(&self.keys)
+    }
+
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let null: Option<u32> = state.take()?;
+        let keys: Vec<i64> = state.take()?;
+        self.clear();
+        for (place, key) in keys.into_iter().enumerate() {
+            let number = if null.is_some_and(|null| null as usize == place) {
+                self.null_number()
+            } else {
+                self.number(key)
+            };
+            if number as usize != place {
+                return Err(state.wrong(format!("key {key} stands there twice")));
+            }
+        }
+        if self.null != null {
+            return Err(state.wrong("the number of the key NULL is beyond the last key"));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn number(&mut self, key: i64) -> u32 {
+        let hash = hash_of(key, self.seed);
+        let keys = &self.keys;
+        match self.table.find(hash, |&number| keys[number as usize] == key) {
+            Some(&number) => number,
+            None => self.insert(key, hash),
+        }
+    }
+
+    #[cold]
+    fn insert(&mut self, key: i64, hash: u64) -> u32 {
+        let number = next_number(self.keys.len());
+        self.keys.push(key);
+        let (keys, seed) = (&self.keys, self.seed);
+        self.table.insert_unique(hash, number, |&number| hash_of(keys[number as usize], seed));
+        number
+    }
+
+    fn null_number(&mut self) -> u32 {
+        let keys = &mut self.keys;
+        *self.null.get_or_insert_with(|| {
+            keys.push(0);
+            next_number(keys.len() - 1)
+        })
+    }
+}
+
+/// The number of the next key.
+pub(super) fn next_number(keys: usize) -> u32 {
+    u32::try_from(keys).expect("memory ends before there are 2^32 keys")
+}
+
+/// A hash all of whose bits are good: both halves of a product of 128 bits, one upon the other. Both factors depend on the
+/// seed, so that who does not know it cannot choose keys that collide.
+#[inline]
+pub(crate) fn hash_of(key: i64, seed: u64) -> u64 {
+    // An odd number whose bits are those of the golden ratio: neighbouring keys end up far apart.
+    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+    let factor = (FACTOR ^ seed.rotate_left(32)) | 1;
+    let product = u128::from(key as u64 ^ seed) * u128::from(factor);
+    (product as u64) ^ (product >> 64) as u64
+}

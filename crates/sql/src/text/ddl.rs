@@ -1,0 +1,457 @@
+//! `CREATE TABLE`, with what Flink's has and no parser of a dialect does: computed and metadata columns, watermarks, keys
+//! that are not enforced, options.
+//!
+//! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for how types are written.
+
+use std::collections::BTreeMap;
+
+use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::{Span, Token};
+
+use crate::error::Place;
+use crate::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
+
+/// A table, as it is declared.
+#[derive(Clone, Debug)]
+pub struct CreateTable {
+    /// Its name, of one part or several.
+    pub name: Name,
+    /// Whether it is fine that there is one of that name.
+    pub if_not_exists: bool,
+    /// Its columns, in order.
+    pub columns: Vec<ColumnDefinition>,
+    /// The column that event time is taken from, and how watermarks follow from it.
+    pub watermark: Option<WatermarkDefinition>,
+    /// The columns of its primary key.
+    pub primary_key: Vec<(String, Place)>,
+    /// The columns that it is partitioned by.
+    pub partitioned_by: Vec<(String, Place)>,
+    /// What stands in WITH.
+    pub options: BTreeMap<String, OptionValue>,
+    /// Where WITH stands, or else the name.
+    pub options_place: Place,
+}
+
+/// A name and where it stands. Parts are joined by points; we have one catalog and one database, so all but the last are
+/// checked to be those.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Name {
+    /// The last part.
+    pub name: String,
+    /// The parts before it.
+    pub before: Vec<String>,
+    /// Where it stands.
+    pub place: Place,
+}
+
+/// A value in WITH.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OptionValue {
+    /// The value.
+    pub value: String,
+    /// Where the key stands.
+    pub place: Place,
+}
+
+/// A column, as it is declared.
+#[derive(Clone, Debug)]
+pub struct ColumnDefinition {
+    /// Its name.
+    pub name: String,
+    /// Where it stands.
+    pub place: Place,
+    /// What it holds.
+    pub kind: ColumnKind,
+}
+
+/// What a column holds.
+#[derive(Clone, Debug)]
+pub enum ColumnKind {
+    /// A field of the records.
+    Physical {
+        /// Its type.
+        of: SqlType,
+        /// Whether it may be NULL.
+        is_nullable: bool,
+    },
+    /// What an expression makes of the others: `cost AS price * quantity`.
+    Computed(Box<Expr>),
+    /// What the connector says of a record: `ts TIMESTAMP_LTZ(3) METADATA FROM 'timestamp' VIRTUAL`.
+    Metadata {
+        /// Its type.
+        of: SqlType,
+        /// The connector's name of it, if it is another.
+        key: Option<String>,
+        /// Whether it is left out when the table is written to.
+        is_virtual: bool,
+    },
+}
+
+/// `WATERMARK FOR column AS expression`.
+#[derive(Clone, Debug)]
+pub struct WatermarkDefinition {
+    /// The column that becomes the event time.
+    pub column: String,
+    /// Where the column's name stands.
+    pub place: Place,
+    /// Later records have event times above this.
+    pub expression: Expr,
+}
+
+/// Reads what follows `CREATE [TEMPORARY] TABLE`.
+pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserError> {
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let name = name(parser)?;
+    let mut table = CreateTable {
+        options_place: name.place,
+        name,
+        if_not_exists,
+        columns: Vec::new(),
+        watermark: None,
+        primary_key: Vec::new(),
+        partitioned_by: Vec::new(),
+        options: BTreeMap::new(),
+    };
+    if parser.consume_token(&Token::LParen) {
+        loop {
+            element(parser, &mut table)?;
+            if !parser.consume_token(&Token::Comma) {
+                break;
+            }
+        }
+        parser.expect_token(&Token::RParen)?;
+    }
+    loop {
+        let token = parser.peek_token_ref().clone();
+        if parser.parse_keyword(Keyword::COMMENT) {
+            parser.parse_literal_string()?;
+        } else if parser.parse_keywords(&[Keyword::PARTITIONED, Keyword::BY]) {
+            table.partitioned_by = column_list(parser)?;
+        } else if parser.parse_keyword(Keyword::WITH) {
+            table.options_place = place_of(&token.span);
+            table.options = options(parser)?;
+        } else if parser.peek_keyword(Keyword::AS) || parser.peek_keyword(Keyword::LIKE) {
+            let message = format!("CREATE TABLE .. {} is not supported: declare columns and WITH", token.token);
+            return Err(at(&token.span, message));
+        } else {
+            break;
+        }
+    }
+    Ok(table)
+}
+
+/// A column, a key or a watermark.
+fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
+    let first = parser.peek_token_ref().clone();
+    if word_is(&first.token, "WATERMARK") && keyword_at(parser, 1, Keyword::FOR) {
+        parser.next_token();
+        parser.next_token();
+        let column = parser.parse_identifier()?;
+        parser.expect_keyword(Keyword::AS)?;
+        let expression = parser.parse_expr()?;
+        if table.watermark.is_some() {
+            return Err(at(&first.span, "a table has one watermark, and this is a second".to_owned()));
+        }
+        let place = place_of(&column.span);
+        table.watermark = Some(WatermarkDefinition { column: column.value, place, expression });
+        return Ok(());
+    }
+    let is_constraint = parser.parse_keyword(Keyword::CONSTRAINT);
+    if is_constraint {
+        parser.parse_identifier()?;
+    }
+    if is_constraint || (word_is(&first.token, "PRIMARY") && keyword_at(parser, 1, Keyword::KEY)) {
+        parser.expect_keywords(&[Keyword::PRIMARY, Keyword::KEY])?;
+        let columns = column_list(parser)?;
+        return primary_key(parser, table, columns, &first.span);
+    }
+    column(parser, table)
+}
+
+/// What follows the columns of a key.
+fn primary_key(
+    parser: &mut Parser,
+    table: &mut CreateTable,
+    columns: Vec<(String, Place)>,
+    begin: &Span,
+) -> Result<(), ParserError> {
+    if !parser.parse_keywords(&[Keyword::NOT, Keyword::ENFORCED]) {
+        let message = "a primary key is not checked: write PRIMARY KEY (..) NOT ENFORCED";
+        return Err(at(begin, message.to_owned()));
+    }
+    if !table.primary_key.is_empty() {
+        return Err(at(begin, "a table has one primary key, and this is a second".to_owned()));
+    }
+    table.primary_key = columns;
+    Ok(())
+}
+
+fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
+    let name = parser.parse_identifier()?;
+    let place = place_of(&name.span);
+    if table.columns.iter().any(|column| column.name == name.value) {
+        return Err(at(&name.span, format!("there are two columns `{}`", name.value)));
+    }
+    if parser.parse_keyword(Keyword::AS) {
+        let kind = ColumnKind::Computed(Box::new(parser.parse_expr()?));
+        table.columns.push(ColumnDefinition { name: name.value, place, kind });
+        return comment(parser);
+    }
+    let of = data_type(parser)?;
+    let mut is_nullable = true;
+    let mut metadata = None;
+    let mut is_key = false;
+    let mut is_virtual = false;
+    loop {
+        if parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]) {
+            is_nullable = false;
+        } else if parser.parse_keyword(Keyword::NULL) {
+            is_nullable = true;
+        } else if word_is(&parser.peek_token_ref().token, "METADATA") {
+            parser.next_token();
+            let key = parser.parse_keyword(Keyword::FROM).then(|| parser.parse_literal_string()).transpose()?;
+            metadata = Some(key);
+        } else if parser.parse_keyword(Keyword::VIRTUAL) {
+            is_virtual = true;
+        } else if parser.peek_keyword(Keyword::PRIMARY) && keyword_at(parser, 1, Keyword::KEY) {
+            let begin = parser.peek_token_ref().span;
+            parser.expect_keywords(&[Keyword::PRIMARY, Keyword::KEY])?;
+            primary_key(parser, table, vec![(name.value.clone(), place)], &begin)?;
+            is_key = true;
+        } else {
+            break;
+        }
+    }
+    let kind = match metadata {
+        Some(key) => ColumnKind::Metadata { of, key, is_virtual },
+        // A key has a value.
+        None => ColumnKind::Physical { of, is_nullable: is_nullable && !is_key },
+    };
+    table.columns.push(ColumnDefinition { name: name.value, place, kind });
+    comment(parser)
+}
+
+fn comment(parser: &mut Parser) -> Result<(), ParserError> {
+    if parser.parse_keyword(Keyword::COMMENT) {
+        parser.parse_literal_string()?;
+    }
+    Ok(())
+}
+
+fn column_list(parser: &mut Parser) -> Result<Vec<(String, Place)>, ParserError> {
+    parser.expect_token(&Token::LParen)?;
+    let columns = parser.parse_comma_separated(Parser::parse_identifier)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(columns.into_iter().map(|Ident { value, span, .. }| (value, place_of(&span))).collect())
+}
+
+/// `('key' = 'value', ..)`.
+fn options(parser: &mut Parser) -> Result<BTreeMap<String, OptionValue>, ParserError> {
+    let mut options = BTreeMap::new();
+    parser.expect_token(&Token::LParen)?;
+    loop {
+        let token = parser.peek_token_ref().clone();
+        let key = parser.parse_literal_string()?;
+        parser.expect_token(&Token::Eq)?;
+        let value = parser.parse_literal_string()?;
+        let place = place_of(&token.span);
+        if options.insert(key.clone(), OptionValue { value, place }).is_some() {
+            return Err(at(&token.span, format!("the option '{key}' is given twice")));
+        }
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    parser.expect_token(&Token::RParen)?;
+    Ok(options)
+}
+
+/// A name of one part or several.
+pub(super) fn name(parser: &mut Parser) -> Result<Name, ParserError> {
+    let span = parser.peek_token_ref().span;
+    let ObjectName(parts) = parser.parse_object_name(false)?;
+    let mut before: Vec<String> = parts
+        .into_iter()
+        .filter_map(|part| match part {
+            ObjectNamePart::Identifier(ident) => Some(ident.value),
+            ObjectNamePart::Function(_) => None,
+        })
+        .collect();
+    let Some(name) = before.pop() else {
+        return Err(at(&span, "a name is missing".to_owned()));
+    };
+    Ok(Name { name, before, place: place_of(&span) })
+}
+
+/// A type, as Flink writes it.
+pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
+    let token = parser.next_token();
+    let Token::Word(word) = &token.token else { return parser.expected("a type", token) };
+    let name = word.value.to_uppercase();
+    let number = |parser: &mut Parser, least: u32, most: u32, unless: u32| -> Result<u32, ParserError> {
+        let numbers = numbers(parser)?;
+        match numbers[..] {
+            [] => Ok(unless),
+            [number] if (least..=most).contains(&number) => Ok(number),
+            _ => Err(at(&token.span, format!("{name} takes a number from {least} to {most} in brackets"))),
+        }
+    };
+    let plain = match name.as_str() {
+        "BOOLEAN" => SqlType::Boolean,
+        "TINYINT" => SqlType::TinyInt,
+        "SMALLINT" => SqlType::SmallInt,
+        "INT" | "INTEGER" => SqlType::Int,
+        "BIGINT" => SqlType::BigInt,
+        "FLOAT" => SqlType::Float,
+        "DOUBLE" => {
+            let _ = parser.parse_keyword(Keyword::PRECISION);
+            SqlType::Double
+        }
+        "DECIMAL" | "DEC" | "NUMERIC" => match numbers(parser)?[..] {
+            [] => SqlType::Decimal { precision: 10, scale: 0 },
+            [precision] if (1..=DECIMAL_PRECISION_MAX.into()).contains(&precision) => {
+                SqlType::Decimal { precision: precision as u8, scale: 0 }
+            }
+            [precision, scale]
+                if (1..=DECIMAL_PRECISION_MAX.into()).contains(&precision) && scale <= precision =>
+            {
+                SqlType::Decimal { precision: precision as u8, scale: scale as u8 }
+            }
+            _ => {
+                let message =
+                    format!("{name}(precision, scale) has at most {DECIMAL_PRECISION_MAX} digits, and a scale within");
+                return Err(at(&token.span, message));
+            }
+        },
+        "CHAR" => SqlType::Char(number(parser, 1, LENGTH_MAX, 1)?),
+        "VARCHAR" => SqlType::Varchar(number(parser, 1, LENGTH_MAX, 1)?),
+        "STRING" => SqlType::STRING,
+        "BINARY" => SqlType::Binary(number(parser, 1, LENGTH_MAX, 1)?),
+        "VARBINARY" => SqlType::Varbinary(number(parser, 1, LENGTH_MAX, 1)?),
+        "BYTES" => SqlType::BYTES,
+        "DATE" => SqlType::Date,
+        "TIME" => {
+            let digits = number(parser, 0, 9, 0)? as u8;
+            let _ = parser.parse_keywords(&[Keyword::WITHOUT, Keyword::TIME, Keyword::ZONE]);
+            SqlType::Time(digits)
+        }
+        "TIMESTAMP_LTZ" => SqlType::TimestampLtz(number(parser, 0, 9, 6)? as u8),
+        "TIMESTAMP" => {
+            let digits = number(parser, 0, 9, 6)? as u8;
+            if parser.parse_keywords(&[Keyword::WITH, Keyword::LOCAL, Keyword::TIME, Keyword::ZONE]) {
+                SqlType::TimestampLtz(digits)
+            } else if parser.peek_keyword(Keyword::WITH) {
+                let message = "TIMESTAMP WITH TIME ZONE is not supported, nor is it by Flink: \
+                               write TIMESTAMP(3) or TIMESTAMP_LTZ(3)";
+                return Err(at(&token.span, message.to_owned()));
+            } else {
+                let _ = parser.parse_keywords(&[Keyword::WITHOUT, Keyword::TIME, Keyword::ZONE]);
+                SqlType::Timestamp(digits)
+            }
+        }
+        "ARRAY" => {
+            parser.expect_token(&Token::Lt)?;
+            let item = data_type(parser)?;
+            let _ = parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]);
+            close_angle(parser)?;
+            SqlType::Array(Box::new(item))
+        }
+        "MAP" => {
+            parser.expect_token(&Token::Lt)?;
+            let key = data_type(parser)?;
+            let _ = parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]);
+            parser.expect_token(&Token::Comma)?;
+            let value = data_type(parser)?;
+            let _ = parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]);
+            close_angle(parser)?;
+            SqlType::Map(Box::new(key), Box::new(value))
+        }
+        "ROW" => row_type(parser)?,
+        _ => {
+            return Err(at(&token.span, format!("there is no type {}", word.value)));
+        }
+    };
+    if parser.peek_keyword(Keyword::ARRAY) {
+        parser.next_token();
+        return Ok(SqlType::Array(Box::new(plain)));
+    }
+    Ok(plain)
+}
+
+/// `ROW<name type, ..>`, or with round brackets.
+fn row_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
+    let is_round = match parser.next_token().token {
+        Token::Lt => false,
+        Token::LParen => true,
+        _ => {
+            let token = parser.get_current_token().clone();
+            return parser.expected("ROW<name type, ..>", token);
+        }
+    };
+    let mut fields = Vec::new();
+    loop {
+        let name = parser.parse_identifier()?;
+        let of = data_type(parser)?;
+        let _ = parser.parse_keywords(&[Keyword::NOT, Keyword::NULL]);
+        if matches!(parser.peek_token_ref().token, Token::SingleQuotedString(_)) {
+            parser.next_token();
+        }
+        fields.push((name.value, of));
+        if !parser.consume_token(&Token::Comma) {
+            break;
+        }
+    }
+    if is_round {
+        parser.expect_token(&Token::RParen)?;
+    } else {
+        close_angle(parser)?;
+    }
+    Ok(SqlType::Row(fields))
+}
+
+/// One `>`. Two that follow each other are read as one token: the second is put back by taking it for a `>` later, which
+/// the parser's tokens do not allow; so the dialect's tokens are split before parsing ([`super::script`]).
+fn close_angle(parser: &mut Parser) -> Result<(), ParserError> {
+    parser.expect_token(&Token::Gt).map(drop)
+}
+
+/// `(n, ..)`, if it is there.
+fn numbers(parser: &mut Parser) -> Result<Vec<u32>, ParserError> {
+    if !parser.consume_token(&Token::LParen) {
+        return Ok(Vec::new());
+    }
+    let numbers = parser.parse_comma_separated(|parser| {
+        let token = parser.next_token();
+        match &token.token {
+            Token::Number(number, _) => number.parse().map_err(|_| at(&token.span, format!("{number} is too large"))),
+            _ => parser.expected("a number", token),
+        }
+    })?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(numbers)
+}
+
+fn word_is(token: &Token, word: &str) -> bool {
+    matches!(token, Token::Word(found) if found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word))
+}
+
+fn keyword_at(parser: &Parser, place: usize, keyword: Keyword) -> bool {
+    matches!(&parser.peek_nth_token_ref(place).token, Token::Word(word) if word.keyword == keyword)
+}
+
+/// Where a span begins.
+pub(crate) fn place_of(span: &Span) -> Place {
+    let width = if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+    Place {
+        line: (span.start.line as usize).max(1),
+        column: (span.start.column as usize).max(1),
+        width: (width as usize).max(1),
+    }
+}
+
+/// An error whose place can be told from its text, as the parser's own are.
+pub(super) fn at(span: &Span, message: String) -> ParserError {
+    ParserError::ParserError(format!("{message}{}", span.start))
+}

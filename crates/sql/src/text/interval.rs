@@ -1,0 +1,225 @@
+//! `INTERVAL '1 02:03' DAY TO MINUTE` and its like: spans of time, as they are written.
+//!
+//! A span of days to seconds becomes a number of milliseconds, one of years and months a number of months, as in Flink;
+//! it is read as a call of [`MILLIS`] or [`MONTHS`] with that number.
+//!
+//! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
+
+use sqlparser::ast::{DateTimeField, Expr, Ident, Value};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+use super::dialect::call;
+
+/// The function that a span of days to seconds is read as.
+pub const MILLIS: &str = "interval of milliseconds";
+
+/// The function that a span of years and months is read as.
+pub const MONTHS: &str = "interval of months";
+
+/// What a part of an interval is counted in, the largest first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Unit {
+    Year,
+    Quarter,
+    Month,
+    Week,
+    Day,
+    Hour,
+    Minute,
+    Second,
+}
+
+impl Unit {
+    fn of(field: &DateTimeField) -> Option<Unit> {
+        Some(match field {
+            DateTimeField::Year | DateTimeField::Years => Unit::Year,
+            DateTimeField::Quarter => Unit::Quarter,
+            DateTimeField::Month | DateTimeField::Months => Unit::Month,
+            DateTimeField::Week(None) | DateTimeField::Weeks => Unit::Week,
+            DateTimeField::Day | DateTimeField::Days => Unit::Day,
+            DateTimeField::Hour | DateTimeField::Hours => Unit::Hour,
+            DateTimeField::Minute | DateTimeField::Minutes => Unit::Minute,
+            DateTimeField::Second | DateTimeField::Seconds => Unit::Second,
+            _ => return None,
+        })
+    }
+
+    fn in_months(self) -> Option<i64> {
+        match self {
+            Unit::Year => Some(12),
+            Unit::Quarter => Some(3),
+            Unit::Month => Some(1),
+            _ => None,
+        }
+    }
+
+    fn in_millis(self) -> i64 {
+        match self {
+            Unit::Week => 7 * 86_400_000,
+            Unit::Day => 86_400_000,
+            Unit::Hour => 3_600_000,
+            Unit::Minute => 60_000,
+            _ => 1_000,
+        }
+    }
+}
+
+/// Reads an interval, from the word INTERVAL on.
+pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let begin = parser.peek_token_ref().span;
+    parser.expect_keyword(Keyword::INTERVAL)?;
+    let is_negative = match parser.peek_token_ref().token {
+        Token::Minus => true,
+        Token::Plus => false,
+        _ => false,
+    };
+    if matches!(parser.peek_token_ref().token, Token::Minus | Token::Plus) {
+        parser.next_token();
+    }
+    let token = parser.next_token();
+    let text = match &token.token {
+        Token::SingleQuotedString(text) => text.clone(),
+        Token::Number(number, _) => {
+            return Err(at(&token.span, format!("the span of an INTERVAL is quoted: write INTERVAL '{number}'")));
+        }
+        _ => return parser.expected("a quoted span behind INTERVAL", token),
+    };
+    let first = unit(parser)?;
+    let last = if parser.parse_keyword(Keyword::TO) { unit(parser)? } else { first };
+    let (number, name) = value(&text, first, last)
+        .map(|number| if is_negative { -number } else { number })
+        .map(|number| (number, if first.in_months().is_some() { MONTHS } else { MILLIS }))
+        .ok_or_else(|| {
+            at(&token.span, format!("'{text}' is no span of {}", shown(first, last).to_lowercase()))
+        })?;
+    let literal = |number: i64| Expr::Value(Value::Number(number.to_string(), false).into());
+    let argument = match number {
+        0.. => literal(number),
+        // The least number has no opposite; no span that can be written is so long.
+        _ => Expr::UnaryOp {
+            op: sqlparser::ast::UnaryOperator::Minus,
+            expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),
+        },
+    };
+    Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
+}
+
+/// A unit and its precision, which says nothing that the text does not.
+fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
+    let token = parser.peek_token_ref().clone();
+    let field = parser.parse_date_time_field()?;
+    parser.parse_optional_precision()?;
+    Unit::of(&field).ok_or_else(|| at(&token.span, format!("INTERVAL has no unit {}", token.token)))
+}
+
+fn at(span: &sqlparser::tokenizer::Span, message: String) -> ParserError {
+    ParserError::ParserError(format!("{message}{}", span.start))
+}
+
+fn shown(first: Unit, last: Unit) -> String {
+    if first == last { format!("{first:?}") } else { format!("{first:?} to {last:?}") }
+}
+
+/// Milliseconds or months; none if the text is no such span.
+fn value(text: &str, first: Unit, last: Unit) -> Option<i64> {
+    let text = text.trim();
+    let (sign, text) = match text.strip_prefix(['-', '+']) {
+        Some(rest) => (if text.starts_with('-') { -1 } else { 1 }, rest.trim_start()),
+        None => (1, text),
+    };
+    let magnitude = match (first, last) {
+        (Unit::Year, Unit::Month) => {
+            let (years, months) = text.split_once('-')?;
+            let months = digits(months).filter(|months| *months < 12)?;
+            digits(years)?.checked_mul(12)?.checked_add(months)?
+        }
+        _ if first == last => match first.in_months() {
+            Some(months) => digits(text)?.checked_mul(months)?,
+            None if first == Unit::Second => seconds(text, None)?,
+            None => digits(text)?.checked_mul(first.in_millis())?,
+        },
+        (Unit::Day | Unit::Hour | Unit::Minute, _) if last > first => parts(text, first, last)?,
+        _ => return None,
+    };
+    magnitude.checked_mul(sign)
+}
+
+/// `1 02:03:04.5`, of the units from `first` to `last`.
+fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
+    let units = [Unit::Day, Unit::Hour, Unit::Minute, Unit::Second];
+    let wanted: Vec<Unit> = units.into_iter().filter(|unit| (first..=last).contains(unit)).collect();
+    let mut pieces: Vec<&str> = Vec::new();
+    let rest = match first {
+        Unit::Day => {
+            let (days, rest) = text.split_once(' ')?;
+            pieces.push(days);
+            rest.trim_start()
+        }
+        _ => text,
+    };
+    pieces.extend(rest.split(':'));
+    if pieces.len() != wanted.len() {
+        return None;
+    }
+    let mut sum = 0i64;
+    for (place, (piece, unit)) in pieces.into_iter().zip(wanted).enumerate() {
+        let limit = match unit {
+            _ if place == 0 => None,
+            Unit::Hour => Some(24),
+            _ => Some(60),
+        };
+        let millis = match unit {
+            Unit::Second => seconds(piece, limit)?,
+            _ => digits(piece).filter(|count| limit.is_none_or(|limit| *count < limit))?.checked_mul(unit.in_millis())?,
+        };
+        sum = sum.checked_add(millis)?;
+    }
+    Some(sum)
+}
+
+/// Seconds with at most nine digits behind the point, of which three count.
+fn seconds(text: &str, limit: Option<i64>) -> Option<i64> {
+    let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
+    let whole = if whole.is_empty() { 0 } else { digits(whole)? };
+    if limit.is_some_and(|limit| whole >= limit) || fraction.len() > 9 {
+        return None;
+    }
+    digits(fraction)?;
+    let millis = digits(&format!("{fraction:0<3}")[..3])?;
+    whole.checked_mul(1_000)?.checked_add(millis)
+}
+
+fn digits(text: &str) -> Option<i64> {
+    let text = text.trim();
+    (!text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_are_read_in_all_their_forms() {
+        use Unit::*;
+        let check = |text, first, last, expected| assert_eq!(value(text, first, last), expected, "{text}");
+        check("10", Minute, Minute, Some(600_000));
+        check("-5", Second, Second, Some(-5_000));
+        check("0.001", Second, Second, Some(1));
+        check("1.5", Second, Second, Some(1_500));
+        check("1 10:00", Day, Minute, Some(122_400_000));
+        check("1 2:3:4.5", Day, Second, Some(86_400_000 + 7_384_500));
+        check("90:30", Minute, Second, Some(5_430_000));
+        check("2-10", Year, Month, Some(34));
+        check("3", Year, Year, Some(36));
+        check("2", Week, Week, Some(1_209_600_000));
+        for (text, first, last) in
+            [("", Day, Day), ("1.5", Day, Day), ("1 24:00", Day, Minute), ("2-12", Year, Month), ("x", Second, Second)]
+        {
+            check(text, first, last, None);
+        }
+        check("99999999999999999999", Day, Day, None);
+        check("9223372036854775807", Day, Day, None);
+    }
+}

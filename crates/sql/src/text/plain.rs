@@ -1,0 +1,521 @@
+//! Queries made plain: what has two forms gets the one that planning knows, and what planning would pass over in silence is
+//! refused.
+//!
+//! The planner behind this ignores parts of the syntax tree that it does not know (locks, samples, hints and so on): a query
+//! with such a part would run and mean something else. So every part of a query that is not known here is an error. Forms
+//! that are rewritten:
+//!
+//! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `SUBSTRING(a FROM b FOR c)`,
+//!   `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
+//! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
+//! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
+//!
+//! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of columns.
+
+use std::ops::ControlFlow;
+
+use sqlparser::ast::{
+    AccessExpr, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function, FunctionArg,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query,
+    Select, SelectFlavor, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Subscript, TableFactor,
+    TableVersion, TimezoneInfo, TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut,
+    VisitorMut,
+};
+
+use super::ddl::place_of;
+use super::dialect::call;
+use crate::error::{Code, Place, SqlError};
+
+/// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
+pub const EXPRESSION_DEPTH_MAX: usize = 2_000;
+
+/// Makes a query plain.
+///
+/// # Errors
+/// [`Code::Unsupported`] for what we do not have, at its place.
+pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
+    visit(query)
+}
+
+/// Makes an expression of a table's declaration plain.
+///
+/// # Errors
+/// As for [`make_plain`].
+pub fn make_expression_plain(expression: &mut Expr) -> Result<(), SqlError> {
+    visit(expression)
+}
+
+fn visit(tree: &mut impl VisitMut) -> Result<(), SqlError> {
+    match tree.visit(&mut Plain { depth: 0 }) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(error) => Err(*error),
+    }
+}
+
+struct Plain {
+    depth: usize,
+}
+
+type Visit = ControlFlow<Box<SqlError>>;
+
+fn refuse(what: &str, place: Option<Place>) -> Visit {
+    ControlFlow::Break(Box::new(SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(place)))
+}
+
+/// Where a part of the tree stands, if it says so.
+fn place(part: &impl Spanned) -> Option<Place> {
+    let span = part.span();
+    (span.start.line > 0).then(|| place_of(&span))
+}
+
+/// Refuses the first of the given parts that is there.
+macro_rules! refuse_any {
+    ($place:expr; $($is_there:expr => $what:literal),+ $(,)?) => {
+        $(if $is_there {
+            return refuse($what, $place);
+        })+
+    };
+}
+
+impl VisitorMut for Plain {
+    type Break = Box<SqlError>;
+
+    fn pre_visit_query(&mut self, query: &mut Query) -> Visit {
+        let at = place(query);
+        let Query {
+            with, body, order_by: _, limit_clause: _, fetch: _, locks, for_clause, settings, format_clause, pipe_operators,
+        } = query;
+        refuse_any!(at;
+            with.as_ref().is_some_and(|with| with.recursive) => "WITH RECURSIVE",
+            !locks.is_empty() => "FOR UPDATE",
+            for_clause.is_some() => "FOR XML or JSON",
+            settings.is_some() => "SETTINGS",
+            format_clause.is_some() => "FORMAT",
+            !pipe_operators.is_empty() => "|>",
+        );
+        self.check_body(body)
+    }
+
+    fn pre_visit_select(&mut self, select: &mut Select) -> Visit {
+        let at = place(select);
+        let Select {
+            select_token: _, optimizer_hints: _, distinct, select_modifiers, top, top_before_distinct: _, projection,
+            exclude, into, from, lateral_views, prewhere, selection: _, connect_by, group_by, cluster_by,
+            distribute_by, sort_by, having: _, named_window: _, qualify, window_before_qualify: _, value_table_mode,
+            flavor,
+        } = select;
+        refuse_any!(at;
+            matches!(distinct, Some(Distinct::On(_))) => "DISTINCT ON",
+            select_modifiers.is_some() => "a modifier of SELECT",
+            top.is_some() => "TOP",
+            exclude.is_some() => "EXCLUDE",
+            into.is_some() => "SELECT INTO",
+            !lateral_views.is_empty() => "LATERAL VIEW",
+            prewhere.is_some() => "PREWHERE",
+            !connect_by.is_empty() => "CONNECT BY",
+            !cluster_by.is_empty() => "CLUSTER BY",
+            !distribute_by.is_empty() => "DISTRIBUTE BY",
+            !sort_by.is_empty() => "SORT BY",
+            qualify.is_some() => "QUALIFY",
+            value_table_mode.is_some() => "SELECT AS VALUE",
+            *flavor != SelectFlavor::Standard => "FROM without SELECT",
+            matches!(group_by, GroupByExpr::All(_)) => "GROUP BY ALL",
+        );
+        if let GroupByExpr::Expressions(keys, modifiers) = group_by {
+            refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
+            if let Some(number) = keys.iter().find(|key| is_number(key)) {
+                let error = SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));
+                return ControlFlow::Break(Box::new(error.at(place(number).or(at)).help("repeat the expression")));
+            }
+        }
+        for joined in from {
+            for join in &joined.joins {
+                check_join(&join.join_operator, place(&join.relation).or(at))?;
+            }
+        }
+        for (ordinal, item) in projection.iter_mut().enumerate() {
+            name_item(item, ordinal, at)?;
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Visit {
+        let at = place(factor);
+        match factor {
+            TableFactor::Table {
+                name: _, alias: _, args: _, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints,
+            } => {
+                refuse_any!(at;
+                    !with_hints.is_empty() => "WITH behind a table",
+                    *with_ordinality => "WITH ORDINALITY",
+                    !partitions.is_empty() => "PARTITION behind a table",
+                    json_path.is_some() => "a path behind a table",
+                    sample.is_some() => "TABLESAMPLE",
+                    !index_hints.is_empty() => "an index hint",
+                    matches!(version, Some(version) if !matches!(version, TableVersion::ForSystemTimeAsOf(_)))
+                        => "this kind of table version",
+                );
+            }
+            TableFactor::Derived { lateral, subquery: _, alias: _, sample } => {
+                refuse_any!(at; *lateral => "LATERAL", sample.is_some() => "TABLESAMPLE");
+            }
+            TableFactor::TableFunction { expr: _, alias: _ } => {}
+            TableFactor::NestedJoin { table_with_joins, alias: _ } => {
+                for join in &table_with_joins.joins {
+                    check_join(&join.join_operator, place(&join.relation).or(at))?;
+                }
+            }
+            TableFactor::UNNEST { .. } => return refuse("UNNEST", at),
+            TableFactor::Function { .. } => return refuse("LATERAL TABLE(..)", at),
+            _ => return refuse("this kind of table", at),
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &mut Expr) -> Visit {
+        self.depth += 1;
+        if self.depth > EXPRESSION_DEPTH_MAX {
+            let message = format!("an expression has more than {EXPRESSION_DEPTH_MAX} operators within each other");
+            let error = SqlError::new(Code::Unsupported, message).at(place(expression));
+            return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expression: &mut Expr) -> Visit {
+        self.depth -= 1;
+        let at = place(expression);
+        // What it is made of is taken out, and comes back in a plainer form.
+        let taken = std::mem::replace(expression, Expr::Value(Value::Null.into()));
+        match plain(taken, at) {
+            Ok(plain) => *expression = plain,
+            Err(error) => return ControlFlow::Break(Box::new(error.at(at))),
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl Plain {
+    fn check_body(&self, body: &SetExpr) -> Visit {
+        let mut rest = vec![body];
+        while let Some(body) = rest.pop() {
+            match body {
+                SetExpr::Select(_) | SetExpr::Query(_) | SetExpr::Values(_) => {}
+                SetExpr::SetOperation { left, op, set_quantifier, right } => {
+                    refuse_any!(place(body);
+                        matches!(set_quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
+                            => "BY NAME",
+                        matches!(op, SetOperator::Minus) => "MINUS",
+                    );
+                    rest.extend([&**left, &**right]);
+                }
+                _ => return refuse("this kind of query", place(body)),
+            }
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+fn is_number(expression: &Expr) -> bool {
+    matches!(expression, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
+}
+
+fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
+    use JoinOperator::*;
+    match operator {
+        Join(on) | Inner(on) | Left(on) | LeftOuter(on) | Right(on) | RightOuter(on) | FullOuter(on) => match on {
+            JoinConstraint::None => {
+                let error = SqlError::new(Code::Syntax, "a join has no condition").at(at);
+                ControlFlow::Break(Box::new(error.help("write ON .. = .. behind it, or CROSS JOIN")))
+            }
+            _ => ControlFlow::Continue(()),
+        },
+        CrossJoin(JoinConstraint::None) => ControlFlow::Continue(()),
+        CrossJoin(_) => refuse("a condition of CROSS JOIN", at),
+        Semi(_) | LeftSemi(_) | RightSemi(_) => refuse("SEMI JOIN: write WHERE EXISTS (..) or IN (..); it", at),
+        Anti(_) | LeftAnti(_) | RightAnti(_) => refuse("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..); it", at),
+        _ => refuse("this kind of join", at),
+    }
+}
+
+/// Gives a result without a name the one that Flink gives it.
+fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit {
+    match item {
+        SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {}
+        SelectItem::UnnamedExpr(expression) => {
+            let expr = std::mem::replace(expression, Expr::Value(Value::Null.into()));
+            *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', format!("EXPR${ordinal}")) };
+        }
+        SelectItem::ExprWithAlias { .. } => {}
+        SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
+            refuse_any!(at;
+                options.opt_exclude.is_some() || options.opt_except.is_some() || options.opt_replace.is_some()
+                    || options.opt_rename.is_some() || options.opt_ilike.is_some() => "what follows *",
+            );
+        }
+        SelectItem::ExprWithAliases { .. } => return refuse("several names of one result", at),
+    }
+    ControlFlow::Continue(())
+}
+
+fn function(name: &str, arguments: Vec<Expr>) -> Expr {
+    call(Ident::new(name), arguments)
+}
+
+fn text(value: impl Into<String>) -> Expr {
+    Expr::Value(Value::SingleQuotedString(value.into()).into())
+}
+
+fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
+}
+
+/// The plain form of an expression whose parts are plain.
+fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
+    let unsupported = |what: &str| SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(at);
+    Ok(match expression {
+        Expr::Value(ValueWithSpan { value, span }) => plain_value(value, span, &unsupported)?,
+        Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: _ }) => {
+            let written = match &value.value {
+                Value::SingleQuotedString(text) => text.clone(),
+                _ => return Err(unsupported("a literal of this form")),
+            };
+            let data_type = match data_type {
+                DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
+                    let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
+                    DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None)
+                }
+                DataType::Date | DataType::Time(None, TimezoneInfo::None) => data_type,
+                _ => return Err(unsupported("a literal of this type: write CAST('..' AS type); it")),
+            };
+            cast(Expr::Value(value), data_type)
+        }
+        Expr::Cast { kind, expr, data_type, array, format } => {
+            if array || format.is_some() {
+                return Err(unsupported("a format in CAST"));
+            }
+            match kind {
+                CastKind::Cast | CastKind::TryCast => Expr::Cast { kind, expr, data_type, array, format },
+                _ => return Err(unsupported("`::`: write CAST(.. AS ..); it")),
+            }
+        }
+        Expr::Extract { field, syntax: _, expr } => function("EXTRACT", vec![text(unit_name(&field)), *expr]),
+        Expr::Ceil { expr, field } => rounded("CEIL", *expr, field, &unsupported)?,
+        Expr::Floor { expr, field } => rounded("FLOOR", *expr, field, &unsupported)?,
+        Expr::Position { expr, r#in } => function("POSITION", vec![*expr, *r#in]),
+        Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
+            let from = substring_from.map_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()), |from| *from);
+            let mut arguments = vec![*expr, from];
+            arguments.extend(substring_for.map(|length| *length));
+            function("SUBSTRING", arguments)
+        }
+        Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
+            if trim_characters.is_some() {
+                return Err(unsupported("TRIM(text, characters)"));
+            }
+            let name = match trim_where {
+                None | Some(TrimWhereField::Both) => "TRIM_BOTH",
+                Some(TrimWhereField::Leading) => "TRIM_LEADING",
+                Some(TrimWhereField::Trailing) => "TRIM_TRAILING",
+            };
+            function(name, vec![trim_what.map_or_else(|| text(" "), |what| *what), *expr])
+        }
+        Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
+            let mut arguments = vec![*expr, *overlay_what, *overlay_from];
+            arguments.extend(overlay_for.map(|length| *length));
+            function("OVERLAY", arguments)
+        }
+        Expr::Array(array) => function("ARRAY", array.elem),
+        Expr::CompoundFieldAccess { root, access_chain } => {
+            access_chain.into_iter().try_fold(*root, |inner, access| match access {
+                AccessExpr::Subscript(Subscript::Index { index }) => Ok(function("ITEM", vec![inner, index])),
+                AccessExpr::Dot(Expr::Identifier(field)) => Ok(function("FIELD", vec![inner, text(field.value)])),
+                _ => Err(unsupported("this kind of access")),
+            })?
+        }
+        Expr::Function(function) => Expr::Function(plain_function(function, &unsupported)?),
+        Expr::Nested(inner) => *inner,
+        Expr::Like { any: true, .. } => return Err(unsupported("LIKE ANY")),
+        Expr::UnaryOp { op, expr } => match op {
+            UnaryOperator::Plus => *expr,
+            UnaryOperator::Minus | UnaryOperator::Not => Expr::UnaryOp { op, expr },
+            _ => return Err(unsupported("this operator")),
+        },
+        Expr::Interval(_) => return Err(unsupported("this form of INTERVAL: write INTERVAL '5' MINUTE; it")),
+        plain @ (Expr::Identifier(_)
+        | Expr::CompoundIdentifier(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_)
+        | Expr::IsDistinctFrom(..)
+        | Expr::IsNotDistinctFrom(..)
+        | Expr::InList { .. }
+        | Expr::InSubquery { .. }
+        | Expr::Between { .. }
+        | Expr::BinaryOp { .. }
+        | Expr::Like { .. }
+        | Expr::SimilarTo { .. }
+        | Expr::Case { .. }
+        | Expr::Exists { .. }
+        | Expr::Subquery(_)
+        | Expr::GroupingSets(_)
+        | Expr::Cube(_)
+        | Expr::Rollup(_)
+        | Expr::Tuple(_)
+        | Expr::Wildcard(_)
+        | Expr::QualifiedWildcard(..)) => plain,
+        Expr::ILike { .. } => return Err(unsupported("ILIKE")),
+        Expr::RLike { .. } => return Err(unsupported("RLIKE: write REGEXP(text, pattern); it")),
+        Expr::AtTimeZone { .. } => return Err(unsupported("AT TIME ZONE")),
+        Expr::Collate { .. } => return Err(unsupported("COLLATE")),
+        Expr::Map(_) | Expr::Dictionary(_) => return Err(unsupported("a literal of a map: write MAP('k', v, ..); it")),
+        Expr::AnyOp { .. } | Expr::AllOp { .. } => return Err(unsupported("ANY or ALL of a query")),
+        _ => return Err(unsupported("this expression")),
+    })
+}
+
+fn plain_value(
+    value: Value,
+    span: sqlparser::tokenizer::Span,
+    unsupported: &dyn Fn(&str) -> SqlError,
+) -> Result<Expr, SqlError> {
+    let with_span = |value| Expr::Value(ValueWithSpan { value, span });
+    Ok(match value {
+        Value::Number(number, _) if number.contains(['e', 'E']) => {
+            cast(with_span(Value::SingleQuotedString(number)), DataType::Double(sqlparser::ast::ExactNumberInfo::None))
+        }
+        Value::Number(number, is_long) => {
+            let digits = number.bytes().filter(u8::is_ascii_digit).count();
+            if digits > usize::from(crate::types::DECIMAL_PRECISION_MAX) {
+                let message = format!("{number} has {digits} digits, and numbers have at most 38");
+                return Err(SqlError::new(Code::TypeMismatch, message).at(place_of(&span)));
+            }
+            with_span(Value::Number(number, is_long))
+        }
+        Value::UnicodeStringLiteral(text) | Value::NationalStringLiteral(text) => {
+            with_span(Value::SingleQuotedString(text))
+        }
+        value @ (Value::SingleQuotedString(_) | Value::HexStringLiteral(_) | Value::Boolean(_) | Value::Null) => {
+            with_span(value)
+        }
+        _ => return Err(unsupported("a literal of this form")),
+    })
+}
+
+fn rounded(
+    name: &str,
+    expr: Expr,
+    field: CeilFloorKind,
+    unsupported: &dyn Fn(&str) -> SqlError,
+) -> Result<Expr, SqlError> {
+    match field {
+        CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => Ok(function(name, vec![expr])),
+        CeilFloorKind::DateTimeField(field) => {
+            Ok(function(&format!("{name}_TO"), vec![expr, text(unit_name(&field))]))
+        }
+        CeilFloorKind::Scale(_) => Err(unsupported("a scale: write ROUND(x, n); it")),
+    }
+}
+
+fn unit_name(field: &DateTimeField) -> String {
+    let name = field.to_string().to_uppercase();
+    match name.strip_suffix('S') {
+        Some(one) if one != "" && !matches!(name.as_str(), "DOYS") => one.to_owned(),
+        _ => name,
+    }
+}
+
+fn plain_function(mut function: Function, unsupported: &dyn Fn(&str) -> SqlError) -> Result<Function, SqlError> {
+    if function.parameters != FunctionArguments::None || function.uses_odbc_syntax {
+        return Err(unsupported("a function call of this form"));
+    }
+    if function.null_treatment.is_some() {
+        return Err(unsupported("IGNORE NULLS"));
+    }
+    let name = match &function.name.0[..] {
+        [ObjectNamePart::Identifier(name)] => name.value.to_uppercase(),
+        _ => return Err(unsupported("a function of another catalog")),
+    };
+    if !function.within_group.is_empty() {
+        return Err(unsupported("WITHIN GROUP"));
+    }
+    if let FunctionArguments::Subquery(_) = function.args {
+        return Err(unsupported("a query as the argument of a function"));
+    }
+    if let FunctionArguments::List(list) = &mut function.args {
+        if !list.clauses.is_empty() {
+            return Err(unsupported("a clause within the arguments of a function"));
+        }
+        // The unit is a word, which would be taken for a column.
+        if matches!(name.as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(unit))) = list.args.first_mut()
+            && let Expr::Identifier(ident) = unit
+        {
+            let name = ident.value.to_uppercase();
+            *unit = text(name.strip_prefix("SQL_TSI_").unwrap_or(&name));
+        }
+    }
+    Ok(function)
+}
+
+
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::script::{self, Statement};
+
+    fn check(text: &str, expected: &str) {
+        let mut statements = script::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        let Statement::Query(query) = &mut statements[0].statement else { panic!("{text} is no query") };
+        let shown = match make_plain(query) {
+            Ok(()) => query.to_string(),
+            Err(error) => format!("{} {}", error.code.name(), error),
+        };
+        assert_eq!(shown, expected, "{text}");
+    }
+
+    #[test]
+    fn forms_become_calls() {
+        check("SELECT EXTRACT(YEAR FROM ts) AS y FROM t", "SELECT EXTRACT('YEAR', ts) AS y FROM t");
+        check("SELECT FLOOR(ts TO HOUR) AS h, CEIL(x) AS c FROM t", "SELECT FLOOR_TO(ts, 'HOUR') AS h, CEIL(x) AS c FROM t");
+        check("SELECT POSITION('a' IN b) AS p FROM t", "SELECT POSITION('a', b) AS p FROM t");
+        check("SELECT TRIM(LEADING 'x' FROM b) AS p FROM t", "SELECT TRIM_LEADING('x', b) AS p FROM t");
+        check("SELECT SUBSTRING(b FROM 2 FOR 3) AS p FROM t", "SELECT SUBSTRING(b, 2, 3) AS p FROM t");
+        check("SELECT TIMESTAMPADD(DAY, 1, ts) AS p FROM t", "SELECT TIMESTAMPADD('DAY', 1, ts) AS p FROM t");
+        check("SELECT a, t.b, a + 1, COUNT(*) FROM t", "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT(*) AS `EXPR$3` FROM t");
+        check("SELECT TIMESTAMP '2020-01-01 00:00:00.123' AS x", "SELECT CAST('2020-01-01 00:00:00.123' AS TIMESTAMP(3)) AS x");
+        check("SELECT 1e3 AS x", "SELECT CAST('1e3' AS DOUBLE) AS x");
+        check("SELECT ARRAY[1, 2][1] AS x", "SELECT ITEM(ARRAY(1, 2), 1) AS x");
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused() {
+        check("SELECT a FROM t FOR UPDATE", "UNSUPPORTED line 1, column 1: FOR UPDATE is not supported");
+        check("SELECT DISTINCT ON (a) b FROM t", "UNSUPPORTED line 1, column 1: DISTINCT ON is not supported");
+        check("SELECT a FROM t GROUP BY 1", "UNSUPPORTED line 1, column 26: GROUP BY 1: positions are not keys; repeat the expression");
+        check("SELECT a::INT FROM t", "UNSUPPORTED line 1, column 8: `::`: write CAST(.. AS ..); it is not supported");
+        check("SELECT a FROM t TABLESAMPLE (10)", "UNSUPPORTED line 1, column 15: TABLESAMPLE is not supported");
+        check("SELECT a FROM t JOIN u", "SYNTAX line 1, column 22: a join has no condition; write ON .. = .. behind it, or CROSS JOIN");
+    }
+
+    #[test]
+    fn chains_are_bounded() {
+        let chain = format!("SELECT {} FROM t", vec!["a"; 5_000].join(" + "));
+        let done = std::thread::Builder::new()
+            .stack_size(256 << 20)
+            .spawn(move || {
+                let mut statements = script::parse(&chain).unwrap();
+                let Statement::Query(query) = &mut statements[0].statement else { panic!() };
+                make_plain(query).unwrap_err().code
+            })
+            .unwrap();
+        assert_eq!(done.join().unwrap(), Code::Unsupported);
+    }
+}

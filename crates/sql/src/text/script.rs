@@ -1,0 +1,441 @@
+//! A text as statements: those of Flink that a standard parser does not have, and queries.
+//!
+//! Statements end with `;`. Each keeps the place where it begins, so that whatever is wrong with it can be shown. How long a
+//! text may be, and how deep and how long an expression, is bounded here: planning recurses, and what is deeper than its
+//! stack would end the process.
+//!
+//! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is no SQL.
+
+use sqlparser::ast::{Ident, Query};
+use sqlparser::keywords::Keyword;
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use super::ddl::{self, CreateTable, Name, place_of};
+use super::dialect::FlinkDialect;
+use crate::error::{Code, Place, SqlError};
+
+/// The longest text that is read, in bytes.
+pub const TEXT_BYTES_MAX: usize = 4 << 20;
+
+/// The most tokens of a statement.
+pub const STATEMENT_TOKENS_MAX: usize = 100_000;
+
+/// How deep brackets and sub-queries may be nested.
+pub const NESTING_MAX: usize = 64;
+
+/// A statement and where it begins.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The statement.
+    pub statement: Statement,
+    /// Where its first word stands.
+    pub place: Place,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub enum Statement {
+    /// `SET 'key' = 'value'`.
+    Set {
+        /// The key.
+        key: String,
+        /// The value.
+        value: String,
+    },
+    /// `RESET ['key']`: all of them without a key.
+    Reset {
+        /// The key.
+        key: Option<String>,
+    },
+    /// `CREATE TABLE`.
+    CreateTable(Box<CreateTable>),
+    /// `CREATE VIEW name [(columns)] AS query`.
+    CreateView {
+        /// Its name.
+        name: Name,
+        /// Whether it is fine that there is one of that name.
+        if_not_exists: bool,
+        /// Names of its columns, if they are given.
+        columns: Vec<String>,
+        /// What it stands for.
+        query: Box<Query>,
+    },
+    /// `DROP TABLE` or `DROP VIEW`.
+    Drop {
+        /// Its name.
+        name: Name,
+        /// Whether a view is meant.
+        is_view: bool,
+        /// Whether it is fine that there is none of that name.
+        if_exists: bool,
+    },
+    /// `INSERT INTO`, or several that share what they read.
+    Insert(Vec<Insert>),
+    /// A query whose rows are shown.
+    Query(Box<Query>),
+    /// `EXPLAIN` of a query or of inserts.
+    Explain(Box<Statement>),
+    /// `SHOW TABLES` and `SHOW VIEWS`.
+    ShowTables,
+    /// `DESCRIBE name`.
+    Describe(Name),
+}
+
+/// `INSERT INTO table [(columns)] query`.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    /// Where rows go.
+    pub table: Name,
+    /// Which columns they are for; all if none are named.
+    pub columns: Vec<(String, Place)>,
+    /// What they are.
+    pub query: Box<Query>,
+    /// Where it begins.
+    pub place: Place,
+}
+
+/// Reads all statements of a text.
+///
+/// # Errors
+/// [`Code::Syntax`] where it is no SQL, and [`Code::Unsupported`] at statements that we do not have.
+pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
+    if text.len() > TEXT_BYTES_MAX {
+        let message = format!("the text has {} bytes, and at most {TEXT_BYTES_MAX} are read", text.len());
+        return Err(SqlError::new(Code::Syntax, message));
+    }
+    let tokens = tokens(text)?;
+    let mut statements = Vec::new();
+    let is_end = |token: &TokenWithSpan| token.token == Token::SemiColon;
+    let mut rest = &tokens[..];
+    while !rest.is_empty() {
+        let mut end = rest.iter().position(is_end).unwrap_or(rest.len());
+        // A statement set has statements inside, up to its END.
+        if is_statement_set(&rest[..end]) {
+            let is_last = |index: &usize| {
+                let before = rest[..*index].iter().rev().find(|token| !is_blank(&token.token));
+                is_end(&rest[*index]) && before.is_some_and(|token| word(&token.token).is_some_and(|w| w == "END"))
+            };
+            end = (0..rest.len()).find(is_last).unwrap_or(rest.len());
+        }
+        let statement = &rest[..end];
+        if let Some(first) = statement.iter().find(|token| !is_blank(&token.token)) {
+            let place = place_of(&first.span);
+            if statement.len() > STATEMENT_TOKENS_MAX {
+                let message =
+                    format!("the statement has {} words, and at most {STATEMENT_TOKENS_MAX} are read", statement.len());
+                return Err(SqlError::new(Code::Syntax, message).at(place));
+            }
+            statements.push(Placed { statement: read(statement, place)?, place });
+        }
+        rest = rest.get(end + 1..).unwrap_or_default();
+    }
+    Ok(statements)
+}
+
+fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
+        let (line, column) = (error.location.line as usize, error.location.column as usize);
+        let place = Place { line: line.max(1), column: column.max(1), width: 1 };
+        SqlError::new(Code::Syntax, error.message.to_lowercase()).at(place)
+    })?;
+    let mut split = Vec::with_capacity(tokens.len());
+    for token in tokens {
+        match &token.token {
+            // Two brackets of types that end together. There is no other use for the token in this dialect.
+            Token::ShiftRight => {
+                for _ in 0..2 {
+                    split.push(TokenWithSpan { token: Token::Gt, span: token.span });
+                }
+            }
+            Token::DoubleQuotedString(text) => {
+                let error = SqlError::new(Code::Syntax, format!("\"{text}\" is neither text nor a name"));
+                let help = format!("write '{text}' for text and `{text}` for a name");
+                return Err(error.at(place_of(&token.span)).help(help));
+            }
+            Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
+                // STATE_TTL is the one hint that is understood, behind SELECT; what others ask for must not be lost.
+                let is_ttl = comment[1..].trim_start().to_uppercase().starts_with("STATE_TTL");
+                if !is_ttl {
+                    let error = SqlError::new(Code::Unsupported, "there are no hints but STATE_TTL");
+                    return Err(error.at(place_of(&token.span)).help("write options into WITH of CREATE TABLE"));
+                }
+                split.push(token);
+            }
+            _ => split.push(token),
+        }
+    }
+    Ok(split)
+}
+
+fn is_blank(token: &Token) -> bool {
+    matches!(token, Token::Whitespace(_))
+}
+
+/// A word without quotes, in upper case.
+fn word(token: &Token) -> Option<String> {
+    match token {
+        Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
+        _ => None,
+    }
+}
+
+fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
+    let words: Vec<String> =
+        tokens.iter().filter(|token| !is_blank(&token.token)).map_while(|token| word(&token.token)).take(5).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let words = words.strip_prefix(&["EXPLAIN"]).unwrap_or(&words);
+    words.starts_with(&["EXECUTE", "STATEMENT", "SET"])
+        || words.starts_with(&["BEGIN", "STATEMENT", "SET"])
+        || words.starts_with(&["STATEMENT", "SET", "BEGIN"])
+}
+
+fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
+    let mut parser = Parser::new(&FlinkDialect)
+        .with_options(ParserOptions::new().with_unescape(true))
+        .with_recursion_limit(NESTING_MAX)
+        .with_tokens_with_locations(tokens.to_vec());
+    let read = statement(&mut parser).and_then(|statement| match statement {
+        Some(read) => {
+            let next = parser.peek_token_ref().clone();
+            if next.token == Token::EOF { Ok(Some(read)) } else { parser.expected("end of statement", next) }
+        }
+        None => Ok(None),
+    });
+    match read {
+        Ok(Some(statement)) => Ok(statement),
+        Ok(None) => {
+            let first = tokens.iter().find(|token| !is_blank(&token.token));
+            let name = first.map(|token| token.token.to_string()).unwrap_or_default();
+            let known = ["SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW", "DESCRIBE", "WITH", "VALUES"];
+            let error = match crate::error::nearest(&name, known) {
+                Some(near) if !name.eq_ignore_ascii_case(near) => {
+                    SqlError::new(Code::Syntax, format!("no statement begins with {name}"))
+                        .help(format!("did you mean {near}?"))
+                }
+                _ => SqlError::new(Code::Unsupported, format!("there are no statements {name}"))
+                    .help("a file has SET, CREATE TABLE, CREATE VIEW, INSERT INTO, EXECUTE STATEMENT SET, EXPLAIN and queries"),
+            };
+            Err(error.at(place))
+        }
+        Err(error) => Err(syntax_error(error, tokens, place)),
+    }
+}
+
+/// The parser's error with its place, which it says in the text only.
+fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> SqlError {
+    let text = match error {
+        ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
+        ParserError::RecursionLimitExceeded => {
+            let message = format!("brackets or sub-queries are nested deeper than {NESTING_MAX}");
+            return SqlError::new(Code::Syntax, message).at(place).help("name parts of the query by WITH");
+        }
+    };
+    let Some((message, numbers)) = text.rsplit_once(" at Line: ") else {
+        let end = tokens.iter().rev().find(|token| !is_blank(&token.token));
+        let at_end = end.filter(|_| text.ends_with("EOF")).map(|token| place_of(&token.span));
+        return SqlError::new(Code::Syntax, plain_message(&text)).at(at_end.unwrap_or(place));
+    };
+    let numbers: Option<(usize, usize)> = numbers
+        .split_once(", Column: ")
+        .and_then(|(line, column)| Some((line.trim().parse().ok()?, column.trim().parse().ok()?)));
+    let place = numbers.map_or(place, |(line, column)| {
+        let width = tokens
+            .iter()
+            .find(|token| token.span.start.line as usize == line && token.span.start.column as usize == column)
+            .map_or(1, |token| place_of(&token.span).width);
+        Place { line: line.max(1), column: column.max(1), width }
+    });
+    SqlError::new(Code::Syntax, plain_message(message)).at(place)
+}
+
+fn plain_message(message: &str) -> String {
+    let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
+    let message = message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
+    let message = message.replace(", found: ", ", found ");
+    let mut characters = message.chars();
+    // A word in capitals is a keyword, and stays.
+    match (characters.next(), characters.next()) {
+        (Some(first), Some(second)) if first.is_uppercase() && second.is_lowercase() => {
+            first.to_lowercase().collect::<String>() + &message[first.len_utf8()..]
+        }
+        _ => message,
+    }
+}
+
+/// The statement; none if it begins as none of ours does.
+fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
+    let first = parser.peek_token_ref().token.clone();
+    if matches!(first, Token::LParen) {
+        return Ok(Some(Statement::Query(parser.parse_query()?)));
+    }
+    let Some(first) = word(&first) else { return Ok(None) };
+    Ok(Some(match first.as_str() {
+        "SELECT" | "WITH" | "VALUES" => Statement::Query(parser.parse_query()?),
+        "SET" => {
+            parser.next_token();
+            let key = parser.parse_literal_string()?;
+            parser.expect_token(&Token::Eq)?;
+            let value = parser.parse_literal_string()?;
+            Statement::Set { key, value }
+        }
+        "RESET" => {
+            parser.next_token();
+            let has_key = parser.peek_token_ref().token != Token::EOF;
+            Statement::Reset { key: has_key.then(|| parser.parse_literal_string()).transpose()? }
+        }
+        "CREATE" => create(parser)?,
+        "DROP" => drop_statement(parser)?,
+        "INSERT" => Statement::Insert(vec![insert(parser)?]),
+        "EXECUTE" | "BEGIN" | "STATEMENT" => {
+            let is_execute = first == "EXECUTE";
+            parser.next_token();
+            if is_execute && (parser.peek_keyword(Keyword::INSERT) || parser.peek_keyword(Keyword::SELECT)) {
+                return statement(parser);
+            }
+            statement_set(parser, &first)?
+        }
+        "EXPLAIN" => {
+            parser.next_token();
+            // The details that Flink can be asked for are all in our plan, or unknown to it.
+            while let Some(detail) = word(&parser.peek_token_ref().token).filter(|word| {
+                matches!(word.as_str(), "ESTIMATED_COST" | "CHANGELOG_MODE" | "JSON_EXECUTION_PLAN" | "PLAN_ADVICE" | "PLAN")
+            }) {
+                parser.next_token();
+                if detail == "PLAN" {
+                    parser.expect_keyword(Keyword::FOR)?;
+                }
+                let _ = parser.consume_token(&Token::Comma);
+            }
+            let token = parser.peek_token_ref().clone();
+            match statement(parser)? {
+                Some(explained @ (Statement::Query(_) | Statement::Insert(_))) => {
+                    Statement::Explain(Box::new(explained))
+                }
+                _ => return parser.expected("a query, INSERT or STATEMENT SET behind EXPLAIN", token),
+            }
+        }
+        "SHOW" => {
+            parser.next_token();
+            let token = parser.next_token();
+            match word(&token.token).as_deref() {
+                Some("TABLES" | "VIEWS") => Statement::ShowTables,
+                _ => return parser.expected("TABLES or VIEWS behind SHOW", token),
+            }
+        }
+        "DESCRIBE" | "DESC" => {
+            parser.next_token();
+            let _ = parser.parse_keyword(Keyword::TABLE);
+            Statement::Describe(ddl::name(parser)?)
+        }
+        _ => return Ok(None),
+    }))
+}
+
+fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
+    parser.expect_keyword(Keyword::CREATE)?;
+    if parser.parse_keywords(&[Keyword::OR, Keyword::REPLACE]) {
+        let token = parser.peek_token_ref().clone();
+        return parser.expected("TABLE or VIEW: nothing is replaced", token);
+    }
+    let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    if parser.parse_keyword(Keyword::TABLE) {
+        return Ok(Statement::CreateTable(Box::new(ddl::create_table(parser)?)));
+    }
+    if !parser.parse_keyword(Keyword::VIEW) {
+        let token = parser.peek_token_ref().clone();
+        return parser.expected("TABLE or VIEW behind CREATE", token);
+    }
+    let if_not_exists = parser.parse_keywords(&[Keyword::IF, Keyword::NOT, Keyword::EXISTS]);
+    let name = ddl::name(parser)?;
+    let mut columns = Vec::new();
+    if parser.consume_token(&Token::LParen) {
+        let column = |parser: &mut Parser| {
+            let Ident { value, .. } = parser.parse_identifier()?;
+            if parser.parse_keyword(Keyword::COMMENT) {
+                parser.parse_literal_string()?;
+            }
+            Ok(value)
+        };
+        columns = parser.parse_comma_separated(column)?;
+        parser.expect_token(&Token::RParen)?;
+    }
+    if parser.parse_keyword(Keyword::COMMENT) {
+        parser.parse_literal_string()?;
+    }
+    parser.expect_keyword(Keyword::AS)?;
+    Ok(Statement::CreateView { name, if_not_exists, columns, query: parser.parse_query()? })
+}
+
+fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
+    parser.expect_keyword(Keyword::DROP)?;
+    let _ = parser.parse_keyword(Keyword::TEMPORARY);
+    let is_view = match parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? {
+        Keyword::VIEW => true,
+        _ => false,
+    };
+    let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
+    Ok(Statement::Drop { name: ddl::name(parser)?, is_view, if_exists })
+}
+
+fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
+    let place = place_of(&parser.peek_token_ref().span);
+    parser.expect_keyword(Keyword::INSERT)?;
+    if parser.peek_keyword(Keyword::OVERWRITE) {
+        let token = parser.peek_token_ref().clone();
+        return parser.expected("INTO: streams are appended to, not overwritten", token);
+    }
+    parser.expect_keyword(Keyword::INTO)?;
+    let _ = parser.parse_keyword(Keyword::TABLE);
+    let table = ddl::name(parser)?;
+    if parser.peek_keyword(Keyword::PARTITION) {
+        let token = parser.peek_token_ref().clone();
+        return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
+    }
+    let mut columns = Vec::new();
+    let begins_query = matches!(
+        word(&parser.peek_nth_token_ref(1).token).as_deref(),
+        Some("SELECT" | "WITH" | "VALUES")
+    );
+    if parser.peek_token_ref().token == Token::LParen && !begins_query {
+        parser.expect_token(&Token::LParen)?;
+        let idents = parser.parse_comma_separated(Parser::parse_identifier)?;
+        columns = idents.into_iter().map(|ident| (ident.value, place_of(&ident.span))).collect();
+        parser.expect_token(&Token::RParen)?;
+    }
+    Ok(Insert { table, columns, query: parser.parse_query()?, place })
+}
+
+/// What follows EXECUTE, BEGIN or STATEMENT, which is `first`.
+fn statement_set(parser: &mut Parser, first: &str) -> Result<Statement, ParserError> {
+    let expect = |parser: &mut Parser, expected: &str| {
+        let token = parser.next_token();
+        match word(&token.token) {
+            Some(found) if found == expected => Ok(()),
+            _ => parser.expected(&format!("{expected} of a STATEMENT SET"), token),
+        }
+    };
+    if first != "STATEMENT" {
+        expect(parser, "STATEMENT")?;
+    }
+    expect(parser, "SET")?;
+    if first == "BEGIN" {
+        let _ = parser.consume_token(&Token::SemiColon);
+    } else {
+        expect(parser, "BEGIN")?;
+    }
+    let mut inserts = Vec::new();
+    while word(&parser.peek_token_ref().token).as_deref() != Some("END") {
+        inserts.push(insert(parser)?);
+        parser.expect_token(&Token::SemiColon)?;
+    }
+    if inserts.is_empty() {
+        let token = parser.peek_token_ref().clone();
+        return parser.expected("INSERT INTO in a STATEMENT SET", token);
+    }
+    expect(parser, "END")?;
+    Ok(Statement::Insert(inserts))
+}
+
+#[cfg(test)]
+mod tests;
