@@ -15,6 +15,8 @@
 //! # }
 //! ```
 //!
+//! Several workers share it if it says so ([`Sharing`]); one that says nothing is run by one at a time.
+//!
 //! Between the operator and its neighbours stands a flag that says whose code runs: the operator's, or that of an
 //! input or output which it has called. So a panic is blamed on the operator if and only if it came from its code,
 //! and whoever writes one answers `None` in [`faulted`](Operator::faulted) and is done.
@@ -22,8 +24,8 @@
 use std::cell::Cell;
 
 use thalweg_model::{
-    Allowance, Counts, Entropy, Flow, Input, Mark, Operator, Output, Record, StateError, StateReader,
-    StateWriter,
+    Allowance, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing, StateError,
+    StateReader, StateWriter,
 };
 
 /// A user's operator and the name it goes by.
@@ -114,6 +116,26 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
     type Out = P::Out;
 
     const EXPANDS: bool = P::EXPANDS;
+
+    const SHARING: Sharing = P::SHARING;
+
+    fn fork(&self) -> Self {
+        let operator = run(&self.is_running, true, || self.operator.fork());
+        Own { name: self.name.clone(), operator, is_running: Cell::new(false) }
+    }
+
+    fn keys(&self) -> impl Keys<In> + use<P, In> {
+        self.operator.keys()
+    }
+
+    fn absorb(&mut self, copy: &mut Self) {
+        let Own { operator, is_running, .. } = self;
+        run(is_running, true, || operator.absorb(&mut copy.operator));
+    }
+
+    fn horizon(&self) -> Horizon {
+        run(&self.is_running, true, || self.operator.horizon())
+    }
 
     #[inline(always)]
     fn process<I: Input<In>, O: Output<P::Out>>(&mut self, input: &mut I, output: &mut O) {

@@ -28,9 +28,11 @@ use sqlparser::ast;
 
 use crate::catalog::{Catalog, Entry};
 use crate::error::{Code, Place, SqlError};
+use crate::expression::Typed;
 use crate::functions::Context;
 use crate::plan::Plan;
 use crate::text::plain;
+use crate::types::SqlType;
 
 use names::Names;
 pub use tables::declare;
@@ -99,6 +101,14 @@ impl Binder<'_> {
         let context = OptimizerContext::new_with_config_options(std::sync::Arc::new(options));
         optimizer.optimize(logical, &context, |_, _| {}).map_err(sql_error)
     }
+}
+
+/// A value as one of another type, which it is cast to without being asked when it is inserted.
+///
+/// # Errors
+/// [`Code::TypeMismatch`] if it is not.
+pub fn cast_for_insert(value: Typed, to: &SqlType, context: &Context) -> Result<Typed, SqlError> {
+    expression::Expressions { context }.widen(value, to)
 }
 
 fn parser_options() -> ParserOptions {

@@ -8,6 +8,7 @@ pub mod operator;
 pub mod calc;
 pub mod limit;
 mod order;
+pub mod run;
 pub mod session;
 pub mod sort;
 pub mod top_n;

@@ -181,6 +181,36 @@ impl Typed {
         Typed { expression, of: self.of.clone(), is_nullable: self.is_nullable }
     }
 
+    /// The same expression where its columns are elsewhere.
+    #[must_use]
+    pub fn with_columns(&self, place_of: &impl Fn(usize) -> usize) -> Typed {
+        // Types and nullability of columns stay with the expression that reads them.
+        let mut moved = self.clone();
+        moved.move_columns(place_of);
+        moved
+    }
+
+    fn move_columns(&mut self, place_of: &impl Fn(usize) -> usize) {
+        match &mut self.expression {
+            Expression::Column(place) => *place = place_of(*place),
+            Expression::Literal(_) => {}
+            Expression::Call { arguments, .. } => {
+                arguments.iter_mut().for_each(|argument| argument.move_columns(place_of));
+            }
+            Expression::And(terms) | Expression::Or(terms) => {
+                terms.iter_mut().for_each(|term| term.move_columns(place_of));
+            }
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.move_columns(place_of),
+            Expression::Case { branches, otherwise } => {
+                for (condition, value) in branches {
+                    condition.move_columns(place_of);
+                    value.move_columns(place_of);
+                }
+                otherwise.move_columns(place_of);
+            }
+        }
+    }
+
     /// Its values for the rows of a batch: a column, or a scalar if they are all the same.
     ///
     /// # Errors

@@ -67,7 +67,7 @@ pub struct Context {
     /// The zone of the session (`table.local-time-zone`), in which instants are shown and read.
     pub zone: Tz,
     /// Tells the processing time to those who ask for it.
-    pub clock: Arc<dyn Clock + Send + Sync>,
+    pub clock: Arc<dyn Clock>,
 }
 
 /// A function that knows the types of its arguments.

@@ -4,7 +4,10 @@
 pub mod aggregates;
 pub mod batch;
 pub mod bind;
+pub mod cases;
 pub mod catalog;
+pub mod connect;
+pub mod deliver;
 pub mod error;
 pub mod exec;
 pub mod expression;
@@ -13,5 +16,6 @@ pub mod functions;
 pub mod keys;
 pub mod plan;
 pub mod scan;
+pub mod session;
 pub mod text;
 pub mod types;

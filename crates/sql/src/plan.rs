@@ -4,6 +4,8 @@
 //! watermarks go by. A plan is finished: what it takes to run it is in it, nothing is to be resolved, and every operator
 //! that remembers something has a bound for it (a window, an interval, a time to live).
 
+pub mod prune;
+
 use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
@@ -103,8 +105,6 @@ pub enum Node {
         table: Arc<Table>,
         /// Which of its columns, and in which order.
         places: Vec<usize>,
-        /// Only rows for which these hold, over the columns of the output.
-        conditions: Vec<Typed>,
     },
     /// Rows that stand in the query.
     Values(RecordBatch),

@@ -9,3 +9,4 @@
 //! cut. So whether a row is late depends on the rows before it only, never on how they are cut into batches.
 
 pub mod rows;
+pub mod source;

@@ -520,7 +520,7 @@ fn scan_of(table: Arc<Table>, places: Vec<usize>) -> Plan {
         Column { name: column.name.clone(), of: column.of.clone(), is_nullable, role }
     };
     let columns = places.iter().map(column).collect();
-    Plan { columns, node: Node::Scan { table, places, conditions: Vec::new() } }
+    Plan { columns, node: Node::Scan { table, places } }
 }
 
 /// The sets of keys, each as places in `keys`; one of all if there are no grouping sets.

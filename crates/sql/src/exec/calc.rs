@@ -68,7 +68,7 @@ pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
 }
 
 /// A batch of those columns, which has as many rows even if there are none.
-pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
+pub(crate) fn batch_of(schema: &SchemaRef, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }

@@ -6,9 +6,10 @@
 //! `functions.rs`).
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder, ListBuilder,
-    PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder,
+    ListBuilder, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
 };
+use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;
 
@@ -17,6 +18,8 @@ use crate::types::SqlType;
 
 #[cfg(test)]
 pub(crate) mod bed;
+#[cfg(test)]
+mod tests;
 
 /// The longest text that one call makes out of short arguments, as REPEAT and LPAD do: 64 MiB. Without a bound one row of
 /// `REPEAT(x, 2000000000)` would take the memory of all queries.
@@ -118,6 +121,36 @@ impl<V: Values> Input<V> {
     /// Whether all rows have the same value.
     pub fn is_constant(&self) -> bool {
         self.stride == 0
+    }
+}
+
+/// An argument that is text or bytes, opened for reading as bytes.
+#[derive(Debug)]
+pub enum Octets {
+    /// Text, whose bytes are UTF-8.
+    Text(Input<Text>),
+    /// Bytes.
+    Bytes(Input<Bytes>),
+}
+
+impl Octets {
+    /// Opens an argument.
+    ///
+    /// # Errors
+    /// As [`Input::of`].
+    pub fn of(argument: &ColumnarValue) -> Result<Self, EvaluationError> {
+        match argument.data_type() {
+            DataType::Binary => Input::of(argument).map(Octets::Bytes),
+            _ => Input::of(argument).map(Octets::Text),
+        }
+    }
+
+    /// The bytes of a row; None if it is NULL.
+    pub fn at(&self, row: usize) -> Option<&[u8]> {
+        match self {
+            Octets::Text(text) => text.at(row).map(str::as_bytes),
+            Octets::Bytes(bytes) => bytes.at(row),
+        }
     }
 }
 

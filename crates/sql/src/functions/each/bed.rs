@@ -150,15 +150,17 @@ impl Reader<'_> {
             "X" => {
                 let digits = self.text();
                 let pairs = digits.as_bytes().chunks(2);
-                let byte = |pair: &[u8]| u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("hexadecimal");
+                let byte = |pair: &[u8]| {
+                    u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("hexadecimal")
+                };
                 (ScalarValue::Binary(Some(pairs.map(byte).collect())), SqlType::BYTES)
             }
-            "DATE" => self.typed(SqlType::Date, DataType::Date32),
-            "TIME" => self.typed(SqlType::Time(0), DataType::Time32(TimeUnit::Millisecond)),
-            "TIMESTAMP3" => self.typed(SqlType::Timestamp(3), SqlType::Timestamp(3).arrow()),
-            "TIMESTAMP" => self.typed(SqlType::Timestamp(6), SqlType::Timestamp(6).arrow()),
-            "TIMESTAMP9" => self.typed(SqlType::Timestamp(9), SqlType::Timestamp(9).arrow()),
-            "LTZ" => self.typed(SqlType::TimestampLtz(3), SqlType::TimestampLtz(3).arrow()),
+            "DATE" => self.typed(SqlType::Date, &DataType::Date32),
+            "TIME" => self.typed(SqlType::Time(0), &DataType::Time32(TimeUnit::Millisecond)),
+            "TIMESTAMP3" => self.typed(SqlType::Timestamp(3), &SqlType::Timestamp(3).arrow()),
+            "TIMESTAMP" => self.typed(SqlType::Timestamp(6), &SqlType::Timestamp(6).arrow()),
+            "TIMESTAMP9" => self.typed(SqlType::Timestamp(9), &SqlType::Timestamp(9).arrow()),
+            "LTZ" => self.typed(SqlType::TimestampLtz(3), &SqlType::TimestampLtz(3).arrow()),
             "DAYS" => {
                 let text = self.text();
                 let number: i64 = text.parse().expect("milliseconds");
@@ -171,7 +173,7 @@ impl Reader<'_> {
             }
             "DECIMAL" => {
                 let of = SqlType::Decimal { precision: 20, scale: 5 };
-                self.typed(of.clone(), of.arrow())
+                self.typed(of.clone(), &of.arrow())
             }
             "ARRAY" => self.array(),
             number if number.starts_with('L') => {
@@ -184,9 +186,9 @@ impl Reader<'_> {
         }
     }
 
-    fn typed(&mut self, of: SqlType, arrow: DataType) -> (ScalarValue, SqlType) {
+    fn typed(&mut self, of: SqlType, arrow: &DataType) -> (ScalarValue, SqlType) {
         let text = ScalarValue::from(self.text().as_str());
-        (text.cast_to(&arrow).expect("a literal"), of)
+        (text.cast_to(arrow).expect("a literal"), of)
     }
 
     fn text(&mut self) -> String {
@@ -223,7 +225,8 @@ impl Reader<'_> {
         let item = known.cloned().unwrap_or(SqlType::Int);
         let of = SqlType::Array(Box::new(item.clone()));
         let typed = items.iter().map(|(scalar, _)| scalar.cast_to(&item.arrow()).expect("one type"));
-        let values = ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(item.arrow()).expect("a null")]));
+        let values =
+            ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(item.arrow()).expect("a null")]));
         let values = values.expect("a column").slice(0, items.len());
         let DataType::List(field) = of.arrow() else { unreachable!("an array is a list") };
         let list = ListArray::new(field, OffsetBuffer::from_lengths([items.len()]), values, None);

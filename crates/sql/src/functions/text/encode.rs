@@ -1,6 +1,6 @@
 //! Encodings: TO_BASE64, FROM_BASE64, UNHEX, ENCODE, DECODE.
 
-use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Octets, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
@@ -11,14 +11,12 @@ const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 /// Source: RFC 4648, section 4.
 pub(super) fn to_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes], &[])?;
-    let are_bytes = types[0].is_bytes();
-    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
-        if are_bytes {
-            let bytes = Input::<Bytes>::of(&arguments[0])?;
-            return each::written(arguments, rows, |row, out| Some(write_base64(bytes.at(row)?, out)));
-        }
-        let text = Input::<Text>::of(&arguments[0])?;
-        each::written(arguments, rows, |row, out| Some(write_base64(text.at(row)?.as_bytes(), out)))
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
+        let octets = Octets::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| {
+            write_base64(octets.at(row)?, out);
+            Some(())
+        })
     }))
 }
 
@@ -39,29 +37,17 @@ pub(super) fn write_base64(bytes: &[u8], out: &mut String) {
 /// Differs from Flink: where the bytes are not UTF-8 they are replaced here, and when they are shown there.
 pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes], &[])?;
-    let are_bytes = types[0].is_bytes();
-    let write = |digits: &[u8], out: &mut String| match base64_of(digits) {
-        Some(bytes) => {
+    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, |arguments, rows| {
+        let octets = Octets::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| {
+            let Some(digits) = octets.at(row) else { return Ok(None) };
+            let Some(bytes) = base64_of(digits) else {
+                let shown = String::from_utf8_lossy(digits.get(..60).unwrap_or(digits));
+                let message = format!("'{shown}' is not in base 64");
+                return Err(EvaluationError { code: "BAD_BASE64", message });
+            };
             out.push_str(&String::from_utf8_lossy(&bytes));
             Ok(Some(()))
-        }
-        None => {
-            let shown = String::from_utf8_lossy(digits.get(..60).unwrap_or(digits));
-            Err(EvaluationError { code: "BAD_BASE64", message: format!("'{shown}' is not in base 64") })
-        }
-    };
-    Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
-        if are_bytes {
-            let bytes = Input::<Bytes>::of(&arguments[0])?;
-            return each::written(arguments, rows, |row, out| match bytes.at(row) {
-                Some(digits) => write(digits, out),
-                None => Ok(None),
-            });
-        }
-        let text = Input::<Text>::of(&arguments[0])?;
-        each::written(arguments, rows, |row, out| match text.at(row) {
-            Some(digits) => write(digits.as_bytes(), out),
-            None => Ok(None),
         })
     }))
 }
@@ -71,7 +57,7 @@ pub(super) fn from_base64(given: &[Argument], _: &Context) -> Result<Bound, Bind
 /// Source: Java, `Base64.getDecoder`.
 fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
     let plain = digits.strip_suffix(b"==").or_else(|| digits.strip_suffix(b"=")).unwrap_or(digits);
-    if (plain.len() != digits.len() && digits.len() % 4 != 0) || plain.len() % 4 == 1 {
+    if (plain.len() != digits.len() && !digits.len().is_multiple_of(4)) || plain.len() % 4 == 1 {
         return None;
     }
     let mut bytes = Vec::with_capacity(plain.len() / 4 * 3 + 2);
@@ -179,9 +165,11 @@ impl Charset {
             (Charset::Utf16Le, _) => wide(bytes, u16::from_le_bytes),
             (Charset::Utf8, _) => out.push_str(&String::from_utf8_lossy(bytes)),
             (Charset::Latin1, _) => out.extend(bytes.iter().map(|byte| char::from(*byte))),
-            (Charset::Ascii, _) => out.extend(bytes.iter().map(|byte| {
-                if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER }
-            })),
+            (Charset::Ascii, _) => {
+                let letter =
+                    |byte: &u8| if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER };
+                out.extend(bytes.iter().map(letter));
+            }
         }
     }
 }

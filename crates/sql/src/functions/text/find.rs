@@ -12,7 +12,7 @@ use arrow::datatypes::{Int32Type, Int64Type};
 
 use super::pattern::{self, Patterns};
 use crate::functions::collections::map_array;
-use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::each::{self, Input, Kind, Nulls, Octets, Text, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::SqlType;
 
@@ -121,12 +121,8 @@ fn at_end(given: &[Argument], has: fn(&[u8], &[u8]) -> bool) -> Result<Bound, Bi
     let kind = if are_bytes { Kind::Bytes } else { Kind::Text };
     let types = expect(given, &[kind, kind], &[])?;
     Ok(bound(types, given, SqlType::Boolean, Nulls::OfArguments, move |arguments, rows| {
-        if are_bytes {
-            let (whole, part) = (Input::<Bytes>::of(&arguments[0])?, Input::<Bytes>::of(&arguments[1])?);
-            return each::boolean(arguments, rows, |row| Some(has(whole.at(row)?, part.at(row)?)));
-        }
-        let (whole, part) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
-        each::boolean(arguments, rows, |row| Some(has(whole.at(row)?.as_bytes(), part.at(row)?.as_bytes())))
+        let (whole, part) = (Octets::of(&arguments[0])?, Octets::of(&arguments[1])?);
+        each::boolean(arguments, rows, |row| Some(has(whole.at(row)?, part.at(row)?)))
     }))
 }
 

@@ -8,7 +8,7 @@
 
 use arrow::datatypes::Int64Type;
 
-use crate::functions::each::{self, Bytes, Input, Kind, Nulls, Text, bound, expect};
+use crate::functions::each::{self, Input, Kind, Nulls, Octets, bound, expect};
 use crate::functions::{Argument, BindError, Bound, Context};
 use crate::types::SqlType;
 
@@ -49,16 +49,13 @@ pub(super) fn sha2(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     if let Some(bits) = bits.filter(|bits| sha2_of(bits.parse().unwrap_or(0)).is_none()) {
         return Err(BindError::new(format!("there is no SHA-2 of {bits} bits: take 224, 256, 384 or 512")));
     }
-    let are_bytes = types[0].is_bytes();
-    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, move |arguments, rows| {
-        let bits = Input::<Int64Type>::of(&arguments[1])?;
-        let of = |row: usize| sha2_of(bits.at(row)?);
-        if are_bytes {
-            let bytes = Input::<Bytes>::of(&arguments[0])?;
-            return each::written(arguments, rows, |row, out| Some(hexadecimal(&of(row)?(bytes.at(row)?), out)));
-        }
-        let text = Input::<Text>::of(&arguments[0])?;
-        each::written(arguments, rows, |row, out| Some(hexadecimal(&of(row)?(text.at(row)?.as_bytes()), out)))
+    Ok(bound(types, given, SqlType::STRING, Nulls::Anyway, |arguments, rows| {
+        let (octets, bits) = (Octets::of(&arguments[0])?, Input::<Int64Type>::of(&arguments[1])?);
+        each::written(arguments, rows, |row, out| {
+            let hash = sha2_of(bits.at(row)?)?;
+            hexadecimal(&hash(octets.at(row)?), out);
+            Some(())
+        })
     }))
 }
 
@@ -76,19 +73,17 @@ fn sha2_of(bits: i64) -> Option<Hash> {
 
 fn hashed(given: &[Argument], hash: Hash) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::TextOrBytes], &[])?;
-    let are_bytes = types[0].is_bytes();
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
-        if are_bytes {
-            let bytes = Input::<Bytes>::of(&arguments[0])?;
-            return each::written(arguments, rows, |row, out| Some(hexadecimal(&hash(bytes.at(row)?), out)));
-        }
-        let text = Input::<Text>::of(&arguments[0])?;
-        each::written(arguments, rows, |row, out| Some(hexadecimal(&hash(text.at(row)?.as_bytes()), out)))
+        let octets = Octets::of(&arguments[0])?;
+        each::written(arguments, rows, |row, out| {
+            hexadecimal(&hash(octets.at(row)?), out);
+            Some(())
+        })
     }))
 }
 
 /// Two digits for each byte, in small letters.
-pub(super) fn hexadecimal(bytes: &[u8], out: &mut String) {
+fn hexadecimal(bytes: &[u8], out: &mut String) {
     for byte in bytes {
         for half in [byte >> 4, byte & 15] {
             out.push(char::from_digit(u32::from(half), 16).unwrap_or('0'));
@@ -220,14 +215,7 @@ sha2_rounds!(
     |root: u64| (root >> 32) as u32,
     [[7, 18, 3], [17, 19, 10], [2, 13, 22], [6, 11, 25]]
 );
-sha2_rounds!(
-    sha2_long,
-    u64,
-    128,
-    80,
-    |root: u64| root,
-    [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]
-);
+sha2_rounds!(sha2_long, u64, 128, 80, |root: u64| root, [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]);
 
 fn sha224_of(message: &[u8]) -> Vec<u8> {
     // The lower halves of the roots of the second eight primes.

@@ -53,7 +53,7 @@ pub(super) fn days(year: i64, month: i64, day: i64) -> i64 {
 
 /// How many days a month has.
 pub(super) fn month_length(year: i64, month: i64) -> i64 {
-    days(year, month + 1, 1) - days(year, month, 1)
+    days(year, month.saturating_add(1), 1) - days(year, month, 1)
 }
 
 /// The same day so many months later, or the last of that month if it has fewer.

@@ -1,0 +1,399 @@
+//! Cases: queries with input and expected rows in files, run in virtual time.
+//!
+//! A file `*.test.sql` declares tables without WITH, gives their rows, and lists queries with the rows that they are to
+//! have. All of a file is SQL, or a section behind a line that begins with `--- `, which SQL takes for a comment.
+//!
+//! ```sql
+//! CREATE TABLE Bid (bidtime TIMESTAMP(3), price DECIMAL(10, 2), WATERMARK FOR bidtime AS bidtime);
+//!
+//! --- input Bid
+//! 2020-04-15 08:05:00.000,4.00
+//!
+//! --- query the sum of all prices of ten minutes
+//! SELECT window_start, SUM(price) FROM TUMBLE(TABLE Bid, DESCRIPTOR(bidtime), INTERVAL '10' MINUTES)
+//! GROUP BY window_start, window_end;
+//!
+//! --- rows
+//! 2020-04-15 08:00:00.000,4.00
+//! ```
+//!
+//! | section | holds |
+//! |---|---|
+//! | `--- input NAME` | rows of a table, one a line, as CSV; the word NULL is NULL, in quotes it is text |
+//! | `--- set 'key' = 'value'` | a setting, for the rest of the file |
+//! | `--- query NAME` | a query, and behind it one of those below |
+//! | `--- rows`, `--- rows ordered` | its rows, in any order or in this one |
+//! | `--- changelog` | its changes, each with `+I`, `-U`, `+U` or `-D` in front: the rows that are left at the end count |
+//! | `--- error CODE` | the code of its error, and words that the message has |
+//!
+//! Rows are read by one reader in the order of the file; values of results are written as a cast to STRING has them.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{Array, AsArray};
+use arrow::datatypes::DataType;
+use arrow::record_batch::RecordBatch;
+use thalweg::{
+    Chaining, Engine, Entropy, Layout, Parallel, Query, QueryState, SeededEntropy, Step, Stepped, VirtualClock,
+};
+use thalweg_model::ProcessingTime;
+
+use crate::catalog::{Entry, Table, TableColumnKind};
+use crate::connect::World;
+use crate::connect::memory::{Collect, Collected};
+use crate::deliver::{TableSink, Tally};
+use crate::error::{Code, SqlError};
+use crate::exec::run::{Assembly, Ending};
+use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
+use crate::functions::cast::Writer;
+use crate::session::{Action, Job, Session};
+
+/// When every run begins: virtual time stands still unless a source asks for more.
+const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);
+
+/// So many steps without work, and a query stands still.
+const IDLE_STEPS_MAX: usize = 10_000;
+
+/// One query of a file, and what is expected of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Case {
+    /// What it is called.
+    pub name: String,
+    /// The line on which it begins.
+    pub line: usize,
+    /// Settings before it.
+    settings: Vec<String>,
+    query: String,
+    expected: Expected,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Expected {
+    Rows { rows: Vec<String>, is_ordered: bool },
+    Changelog(Vec<String>),
+    Error { code: String, words: String },
+}
+
+/// A file of cases.
+#[derive(Clone, Debug)]
+pub struct Cases {
+    setup: String,
+    inputs: BTreeMap<String, (usize, Vec<String>)>,
+    /// The cases, in the order of the file.
+    pub cases: Vec<Case>,
+}
+
+/// What became of a case.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// All is as expected.
+    Passed,
+    /// Something is not: what, for people.
+    Failed(String),
+}
+
+/// How a case is run: results depend on none of it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Manner {
+    /// Copies of operators that several workers may share; one after the other with one.
+    pub workers: usize,
+    /// Rows that a source reads at a time, at most.
+    pub batch_rows: usize,
+    /// Seeds the order in which tasks are run.
+    pub seed: u64,
+}
+
+impl Default for Manner {
+    fn default() -> Self {
+        Manner { workers: 1, batch_rows: 4_096, seed: 0 }
+    }
+}
+
+impl Cases {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// What is wrong with its form, with the line.
+    pub fn parse(text: &str) -> Result<Cases, String> {
+        let mut cases = Cases { setup: String::new(), inputs: BTreeMap::new(), cases: Vec::new() };
+        let mut settings: Vec<String> = Vec::new();
+        let mut open: Option<(String, usize, Vec<String>)> = None;
+        let mut query: Option<(String, usize, String)> = None;
+        let mut sections = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if let Some(head) = line.strip_prefix("--- ") {
+                sections.extend(open.take());
+                open = Some((head.trim().to_owned(), number, Vec::new()));
+            } else if let Some((_, _, lines)) = &mut open {
+                lines.push(line.to_owned());
+            } else {
+                cases.setup += line;
+                cases.setup.push('\n');
+            }
+        }
+        sections.extend(open);
+        for (head, line, lines) in sections {
+            let (kind, rest) = head.split_once(' ').unwrap_or((&head, ""));
+            let rest = rest.trim();
+            let rows = || lines.iter().map(|line| line.to_string()).take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>();
+            let mut finish = |expected: Expected| match query.take() {
+                Some((name, line, query)) => {
+                    cases.cases.push(Case { name, line, settings: settings.clone(), query, expected });
+                    Ok(())
+                }
+                None => Err(format!("line {line}: there is no query before this")),
+            };
+            match kind {
+                "input" => {
+                    cases.inputs.insert(rest.to_owned(), (line, rows()));
+                }
+                "set" => settings.push(format!("SET {rest};")),
+                "query" => query = Some((rest.to_owned(), line, lines.join("\n"))),
+                "rows" => finish(Expected::Rows { rows: rows(), is_ordered: rest == "ordered" })?,
+                "changelog" => finish(Expected::Changelog(rows()))?,
+                "error" => {
+                    let words = lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+                    finish(Expected::Error { code: rest.to_owned(), words: words.to_owned() })?;
+                }
+                other => return Err(format!("line {line}: there is no section `{other}`")),
+            }
+        }
+        Ok(cases)
+    }
+
+    /// Runs a case.
+    pub fn run(&self, case: &Case, manner: Manner) -> Verdict {
+        match (self.results(case, manner), &case.expected) {
+            (Ok(found), Expected::Rows { rows, is_ordered }) => compare(found.appended(), rows, *is_ordered),
+            (Ok(found), Expected::Changelog(changes)) => {
+                match (left_over(&found.changes()), left_over(changes)) {
+                    (Ok(found), Ok(expected)) => compare(Ok(found), &expected, false),
+                    (Err(error), _) => Verdict::Failed(format!("the changes make no sense: {error}")),
+                    (_, Err(error)) => Verdict::Failed(format!("the expected changes make no sense: {error}")),
+                }
+            }
+            (Err((found, message)), Expected::Error { code, words }) => {
+                if found == *code && message.to_lowercase().contains(&words.to_lowercase()) {
+                    Verdict::Passed
+                } else {
+                    Verdict::Failed(format!("expected {code} with `{words}`, found {found}: {message}"))
+                }
+            }
+            (Ok(found), Expected::Error { code, .. }) => {
+                Verdict::Failed(format!("expected {code}, found {} rows", found.rows.len()))
+            }
+            (Err((code, message)), _) => Verdict::Failed(format!("{code}: {message}")),
+        }
+    }
+
+    /// The rows of a case's query, or the code and the message of its error.
+    fn results(&self, case: &Case, manner: Manner) -> Result<Found, (String, String)> {
+        let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
+        let clock = Arc::new(VirtualClock::starting_at(BEGIN));
+        let mut session = Session::new(Arc::clone(&clock) as _);
+        for setting in &case.settings {
+            session.read(setting).map_err(wrong)?;
+        }
+        session.read(&self.setup).map_err(wrong)?;
+        let world = World { seed: manner.seed, given: self.given(&session, manner)? };
+        let actions = session.read(&case.query).map_err(wrong)?;
+        let [Action::Run(job)] = &actions[..] else {
+            return Err(("INVALID".to_owned(), "a case has one query".to_owned()));
+        };
+        run_job(job, &session, &world, manner, clock)
+    }
+
+    fn given(&self, session: &Session, manner: Manner) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, (String, String)> {
+        let mut given = BTreeMap::new();
+        for (name, entry) in session.catalog().entries() {
+            let Entry::Table(table) = entry else { continue };
+            let none = (0, Vec::new());
+            let (line, rows) = self.inputs.get(name).unwrap_or(&none);
+            let batches = read_rows(table, rows, manner.batch_rows)
+                .map_err(|error| ("INVALID".to_owned(), format!("input {name}, behind line {line}: {error}")))?;
+            given.insert(name.to_owned(), Arc::new(batches));
+        }
+        Ok(given)
+    }
+}
+
+/// Rows as they came, and what they are.
+struct Found {
+    rows: Vec<(RowKind, String)>,
+}
+
+impl Found {
+    fn appended(&self) -> Result<Vec<String>, String> {
+        match self.rows.iter().find(|(kind, _)| *kind != RowKind::Insert) {
+            None => Ok(self.rows.iter().map(|(_, row)| row.clone()).collect()),
+            Some((kind, row)) => Err(format!("rows are changed, and are to be new ones: {kind},{row}")),
+        }
+    }
+
+    fn changes(&self) -> Vec<String> {
+        self.rows.iter().map(|(kind, row)| format!("{kind},{row}")).collect()
+    }
+}
+
+fn compare(found: Result<Vec<String>, String>, expected: &[String], is_ordered: bool) -> Verdict {
+    let mut found = match found {
+        Ok(found) => found,
+        Err(error) => return Verdict::Failed(error),
+    };
+    let mut expected = expected.to_vec();
+    if !is_ordered {
+        found.sort();
+        expected.sort();
+    }
+    if found == expected {
+        return Verdict::Passed;
+    }
+    let list = |rows: &[String]| rows.iter().map(|row| format!("    {row}\n")).collect::<String>();
+    Verdict::Failed(format!("expected\n{}  found\n{}", list(&expected), list(&found)))
+}
+
+/// What is left of rows after changes.
+fn left_over(changes: &[String]) -> Result<Vec<String>, String> {
+    let mut rows: Vec<String> = Vec::new();
+    for change in changes {
+        let (kind, row) = change.split_once(',').ok_or_else(|| format!("`{change}` has no kind"))?;
+        match kind {
+            "+I" | "+U" => rows.push(row.to_owned()),
+            "-U" | "-D" => match rows.iter().position(|known| known == row) {
+                Some(place) => {
+                    rows.swap_remove(place);
+                }
+                None => return Err(format!("`{change}` takes a row away that is not there")),
+            },
+            other => return Err(format!("`{other}` is no kind of change")),
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows of a section as batches of a table's physical columns.
+fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<RecordBatch>, String> {
+    let columns: Vec<FormatColumn> = table
+        .columns
+        .iter()
+        .filter(|column| matches!(column.kind, TableColumnKind::Physical))
+        .map(|column| FormatColumn { name: column.name.clone(), of: column.of.clone(), is_nullable: column.is_nullable })
+        .collect();
+    let wanted: Vec<usize> = (0..columns.len()).collect();
+    let options = BTreeMap::from([
+        ("csv.null-literal".to_owned(), "NULL".to_owned()),
+        ("csv.ignore-parse-errors".to_owned(), "false".to_owned()),
+    ]);
+    let format = Format::bind("csv", &options, &columns).map_err(|error| error.to_string())?;
+    let mut decoder: Box<dyn Decoder> = format.decoder(&wanted);
+    let bytes: Vec<u8> = rows.iter().flat_map(|row| row.bytes().chain([b'\n'])).collect();
+    let mut rest = &bytes[..];
+    let mut wrong = None;
+    let mut batches = Vec::new();
+    loop {
+        let mut bad = |record: BadRecord<'_>| {
+            wrong.get_or_insert_with(|| format!("row {}: {}", record.line, record.reason));
+        };
+        let taken = decoder.take(rest, true, batch_rows.max(1), &mut bad);
+        rest = &rest[taken.bytes..];
+        if decoder.rows() > 0 {
+            batches.push(decoder.finish().rows);
+        }
+        if rest.is_empty() || (taken.bytes == 0 && decoder.rows() == 0) {
+            break;
+        }
+    }
+    match wrong {
+        Some(wrong) => Err(wrong),
+        None => Ok(batches),
+    }
+}
+
+/// Runs a job of one query to its end, step by step.
+fn run_job(
+    job: &Job,
+    session: &Session,
+    world: &World,
+    manner: Manner,
+    clock: Arc<VirtualClock>,
+) -> Result<Found, (String, String)> {
+    let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
+    let failed = |message: String| (Code::Invalid.name().to_owned(), message);
+    let collected: Collected = Arc::new(Mutex::new(Vec::new()));
+    let query = Query::new(job.name.clone());
+    let context = session.context().map_err(wrong)?;
+    let mut plans = Vec::new();
+    let mut types = Vec::new();
+    for part in &job.parts {
+        types = part.plan.columns.iter().map(|column| column.of.clone()).collect();
+        let sink = TableSink::new("result", Box::new(Collect::new(Arc::clone(&collected))), Vec::new(), Tally::default());
+        plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
+    }
+    Assembly::assemble(&query, &context, world, plans).map_err(wrong)?;
+    let stepped = Engine::builder()
+        .workers(manner.workers as u64)
+        .clock(Arc::clone(&clock) as _)
+        .entropy(Box::new(SeededEntropy::new(manner.seed)))
+        .build_stepped()
+        .map_err(|error| failed(error.to_string()))?;
+    let Stepped { engine, mut workers, growth } = stepped;
+    let parallel = match manner.workers {
+        0 | 1 => Parallel::Serial,
+        workers => Parallel::Epochs { workers },
+    };
+    let graph = query.plan(Layout { chaining: Chaining::Default, parallel }).map_err(|error| failed(error.to_string()))?;
+    let handle = engine.submit(graph).map_err(|error| failed(error.to_string()))?;
+    let mut entropy = SeededEntropy::new(manner.seed);
+    let mut idle_steps = 0;
+    while matches!(handle.state(), QueryState::Running | QueryState::Paused) {
+        let chosen = entropy.next_u64() as usize % workers.len();
+        let is_idle = matches!(workers[chosen].step(&*clock), Step::Idle(_)) && !growth.step();
+        idle_steps = if is_idle { idle_steps + 1 } else { 0 };
+        if idle_steps > IDLE_STEPS_MAX {
+            return Err(failed("the query stands still".to_owned()));
+        }
+    }
+    handle.wait().map_err(|error| (error.code().to_owned(), error.to_string()))?;
+    let collected = collected.lock().map_err(|_| failed("a sink has panicked".to_owned()))?;
+    let mut rows = Vec::new();
+    for (batch, kinds) in collected.iter() {
+        let writers: Vec<Option<Writer>> = types
+            .iter()
+            .map(|of| (!of.is_bytes()).then(|| Writer::new(of, context.zone)))
+            .collect();
+        for row in 0..batch.num_rows() {
+            let kind = kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert);
+            let mut line = String::new();
+            for (place, writer) in writers.iter().enumerate() {
+                if place > 0 {
+                    line.push(',');
+                }
+                let column = batch.column(place);
+                if column.is_null(row) || *column.data_type() == DataType::Null {
+                    line += "NULL";
+                    continue;
+                }
+                match writer {
+                    Some(writer) => {
+                        let mut text = String::new();
+                        writer.write(column, row, &mut text);
+                        line += &quoted(&text);
+                    }
+                    None => {
+                        let hex = column.as_binary::<i32>().value(row).iter().map(|byte| format!("{byte:02x}"));
+                        line += &format!("x'{}'", hex.collect::<String>());
+                    }
+                }
+            }
+            rows.push((kind, line));
+        }
+    }
+    Ok(Found { rows })
+}
+
+/// A value as CSV: in quotes if it has to be, or would be read as NULL.
+fn quoted(text: &str) -> String {
+    let needs = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
+    if needs { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}

@@ -1,0 +1,86 @@
+//! Rows that are given, and rows that are collected: for tests.
+
+use std::sync::{Arc, Mutex};
+
+use arrow::datatypes::Schema;
+use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+
+use super::RowSink;
+use crate::catalog::{Table, TableColumnKind};
+use crate::formats::RowKind;
+use crate::scan::rows::{PolledRows, RowSource, Rows};
+
+/// Gives out rows that are in memory.
+pub struct Given {
+    batches: Arc<Vec<RecordBatch>>,
+    /// The places of the wanted columns among those of the rows.
+    columns: Vec<usize>,
+    /// Batch and row that come next.
+    next: (usize, usize),
+}
+
+impl Given {
+    /// The rows of a table, whose columns are its physical ones: those at `wanted` in the table come out.
+    pub fn new(table: &Table, wanted: &[usize], batches: Arc<Vec<RecordBatch>>) -> Self {
+        let physical: Vec<usize> = (0..table.columns.len())
+            .filter(|place| matches!(table.columns[*place].kind, TableColumnKind::Physical))
+            .collect();
+        let columns = wanted
+            .iter()
+            .map(|place| physical.iter().position(|known| known == place).unwrap_or_default())
+            .collect();
+        Given { batches, columns, next: (0, 0) }
+    }
+}
+
+impl RowSource for Given {
+    fn poll(&mut self, _now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
+        let (batch, row) = self.next;
+        let Some(rows) = self.batches.get(batch) else {
+            return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
+        };
+        let count = rows_max.min(rows.num_rows() - row);
+        self.next = if row + count < rows.num_rows() { (batch, row + count) } else { (batch + 1, 0) };
+        let fields: Vec<_> = self.columns.iter().map(|place| Arc::new(rows.schema().field(*place).clone())).collect();
+        let columns = self.columns.iter().map(|place| rows.column(*place).slice(row, count)).collect();
+        let options = RecordBatchOptions::new().with_row_count(Some(count));
+        let piece = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).ok();
+        let is_over = self.next.0 >= self.batches.len();
+        let status = if is_over { SourceStatus::Ended } else { SourceStatus::Ready };
+        Ok(PolledRows { rows: piece.map(|columns| Rows { columns, kinds: None }), status })
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.next)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.next = state.take()?;
+        Ok(())
+    }
+}
+
+/// Rows that have come, each batch with what becomes of its rows.
+pub type Collected = Arc<Mutex<Vec<(RecordBatch, Option<Vec<RowKind>>)>>>;
+
+/// Keeps what comes.
+pub struct Collect {
+    rows: Collected,
+}
+
+impl Collect {
+    /// Puts rows into `rows`.
+    pub fn new(rows: Collected) -> Self {
+        Collect { rows }
+    }
+}
+
+impl RowSink for Collect {
+    fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault> {
+        if let Ok(mut collected) = self.rows.lock() {
+            collected.push((rows.clone(), kinds.map(<[_]>::to_vec)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,102 @@
+//! Tables that are written to: batches of a plan as rows of a connector.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use arrow::array::Array;
+use thalweg_model::{Coded, Fault, Mark, Record, Sink};
+
+use crate::batch::Batch;
+use crate::connect::RowSink;
+
+/// What became of the rows of a job, told while it runs.
+#[derive(Clone, Debug, Default)]
+pub struct Tally(Arc<Mutex<u64>>);
+
+impl Tally {
+    /// Rows that were written so far.
+    pub fn rows_out(&self) -> u64 {
+        self.0.lock().map_or(0, |rows| *rows)
+    }
+
+    fn add(&self, rows: u64) {
+        if let Ok(mut sum) = self.0.lock() {
+            *sum += rows;
+        }
+    }
+}
+
+/// A table as a sink of the engine.
+pub struct TableSink {
+    table: String,
+    rows: Box<dyn RowSink>,
+    /// Names and places of the columns that may not be NULL.
+    not_null: Vec<(usize, String)>,
+    tally: Tally,
+}
+
+impl TableSink {
+    /// Writes to `rows`; a NULL in one of the columns `not_null` fails the query.
+    pub fn new(table: impl Into<String>, rows: Box<dyn RowSink>, not_null: Vec<(usize, String)>, tally: Tally) -> Self {
+        TableSink { table: table.into(), rows, not_null, tally }
+    }
+}
+
+/// A NULL where there may be none.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NotNull {
+    table: String,
+    column: String,
+}
+
+impl fmt::Display for NotNull {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "column `{}` of `{}` is NOT NULL, and a row has NULL there: filter such rows, or COALESCE them",
+            self.column, self.table
+        )
+    }
+}
+
+impl std::error::Error for NotNull {}
+
+impl Coded for NotNull {
+    fn code(&self) -> &'static str {
+        "NULL_IN_NOT_NULL"
+    }
+}
+
+impl Sink<Batch> for TableSink {
+    fn write(&mut self, record: Record<Batch>) -> Result<(), Fault> {
+        let batch = record.value;
+        if let Some(failure) = batch.failure {
+            return Err((*failure).clone().into());
+        }
+        if batch.rows.num_rows() == 0 {
+            return Ok(());
+        }
+        for (place, column) in &self.not_null {
+            if batch.rows.column(*place).null_count() > 0 {
+                return Err(NotNull { table: self.table.clone(), column: column.clone() }.into());
+            }
+        }
+        self.tally.add(batch.rows.num_rows() as u64);
+        self.rows.write(&batch.rows, batch.kinds.as_deref())
+    }
+
+    fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
+        match mark {
+            Mark::Watermark(watermark) => self.rows.on_watermark(watermark),
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.rows.finish()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.rows.held_bytes()
+    }
+}

@@ -1,0 +1,359 @@
+//! Plans as streams of a query: each node becomes an operator, and neighbours that remember nothing one task.
+//!
+//! A table that is read in several places of a job is read once: its stream is shared. What follows straight from a table, up to the first aggregate, may be run
+//! by several workers, each with a copy of its own.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::record_batch::RecordBatch;
+use chrono_tz::Tz;
+use thalweg::{Query, SharedStream, Stream, WatermarkStrategy};
+use thalweg_model::{EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader, StateWriter};
+
+use super::calc::Calc;
+use super::limit::Limit;
+use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage};
+use super::session::AssignSessions;
+use super::sort::Sort;
+use super::top_n::{Ranks, WindowTopN};
+use super::window::{AssignWindows, WindowAggregate};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::catalog::Table;
+use crate::connect::{World, bind_source};
+use crate::error::{Code, SqlError};
+use crate::expression::Typed;
+use crate::functions::Context;
+use crate::plan::{Column, Node, Plan, WindowSpec, Windowing};
+use crate::scan::source::{Reading, TableSource};
+use crate::types::SqlType;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// Puts the plans of one job together in one query.
+pub struct Assembly<'a> {
+    query: &'a Query,
+    context: &'a Context,
+    world: &'a World,
+    /// How many operators of each kind there are.
+    named: BTreeMap<String, usize>,
+    /// Tables that are read in several places.
+    shared: BTreeMap<String, Shared>,
+}
+
+/// A table that is read once for all who want it.
+struct Shared {
+    /// The columns that are read.
+    places: Vec<usize>,
+    stream: Option<SharedStream<Batch>>,
+}
+
+/// The watermark that a batch says.
+fn mark_of(record: &Record<Batch>) -> Option<EventTime> {
+    record.value.watermark
+}
+
+type MarkOf = fn(&Record<Batch>) -> Option<EventTime>;
+
+impl<'a> Assembly<'a> {
+    /// Puts `plans` together, each with what it ends in.
+    ///
+    /// # Errors
+    /// [`SqlError`] if a table cannot be opened.
+    pub fn assemble(
+        query: &'a Query,
+        context: &'a Context,
+        world: &'a World,
+        plans: Vec<(&Plan, Ending)>,
+    ) -> Result<()> {
+        let mut read: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
+        for (plan, _) in &plans {
+            note_scans(plan, &mut read);
+        }
+        let shared = read
+            .into_iter()
+            .filter(|(_, (times, _))| *times > 1)
+            .map(|(table, (_, places))| (table, Shared { places, stream: None }))
+            .collect();
+        let mut assembly = Assembly { query, context, world, named: BTreeMap::new(), shared };
+        for (plan, ending) in plans {
+            let stream = assembly.stream(plan)?;
+            let name = assembly.name(&ending.name);
+            stream.sink(&name, ending.sink);
+        }
+        Ok(())
+    }
+
+    fn name(&mut self, kind: &str) -> String {
+        let count = self.named.entry(kind.to_owned()).or_default();
+        *count += 1;
+        if *count == 1 { kind.to_owned() } else { format!("{kind}-{count}") }
+    }
+
+    fn zone_of(&self, of: &SqlType) -> Option<Tz> {
+        matches!(of, SqlType::TimestampLtz(_)).then_some(self.context.zone)
+    }
+
+    /// In whose readings the windows of a plan are.
+    fn zone_of_windows(&self, plan: &Plan) -> Option<Tz> {
+        let time = plan.columns.iter().find(|column| column.role == crate::plan::Role::Rowtime)?;
+        self.zone_of(&time.of)
+    }
+
+    fn stream(&mut self, plan: &Plan) -> Result<Stream<Batch>> {
+        if let Some(read) = Read::of(plan) {
+            return self.read(&read, plan, None);
+        }
+        match &plan.node {
+            Node::Scan { .. } => Err(SqlError::new(Code::Invalid, "a table is read by itself")),
+            Node::Values(batch) => {
+                let values = Values { batch: Some(batch.clone()) };
+                let name = self.name("values");
+                Ok(self.query.source(&name, values, WatermarkStrategy::ascending()).boxed())
+            }
+            Node::Calc { input, conditions, outputs } => {
+                let calc = Calc::new("calc", conditions.clone(), vec![outputs.clone()], &plan.columns);
+                self.anybody(input, Box::new(calc))
+            }
+            Node::Expand { input, forms } => {
+                let calc = Calc::new("expand", Vec::new(), forms.clone(), &plan.columns);
+                self.anybody(input, Box::new(calc))
+            }
+            Node::AssignWindows { input, spec, time } => {
+                let zone = self.zone_of(&input.columns[*time].of);
+                if let WindowSpec::Session { gap_ms, keys } = &**spec {
+                    let sessions =
+                        AssignSessions::new(*gap_ms, keys.clone(), *time, zone, &input.columns, &plan.columns);
+                    let sessions = sessions.map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
+                    return self.in_turn(input, Box::new(sessions));
+                }
+                match AssignWindows::new(spec, *time, zone, &plan.columns) {
+                    Some(windows) => self.anybody(input, Box::new(windows)),
+                    None => Err(SqlError::new(Code::Invalid, "windows of this kind are not cut by time")),
+                }
+            }
+            Node::WindowAggregate { input, windows, keys, calls } => {
+                let (input_columns, columns) = (&input.columns, &plan.columns);
+                let seed = self.world.seed;
+                let aggregate = match windows {
+                    Windowing::Cut { spec, time } => {
+                        let zone = self.zone_of(&input_columns[*time].of);
+                        let made = WindowAggregate::cutting(
+                            spec, *time, zone, input_columns, keys.clone(), calls.clone(), columns, seed,
+                        );
+                        made.ok_or_else(|| SqlError::new(Code::Invalid, "sessions are not cut by time"))?
+                    }
+                    Windowing::Given { start, end, .. } => {
+                        let zone = self.zone_of_windows(plan);
+                        WindowAggregate::given(
+                            (*start, *end), zone, input_columns, keys.clone(), calls.clone(), columns, seed,
+                        )
+                    }
+                };
+                let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
+                match Read::of(input) {
+                    Some(read) => self.read(&read, input, Some(aggregate)),
+                    None => self.in_turn(input, aggregate),
+                }
+            }
+            Node::Union(inputs) => {
+                let mut streams = Vec::new();
+                for input in inputs {
+                    streams.push(self.stream(input)?);
+                }
+                let mut streams = streams.into_iter();
+                match streams.next() {
+                    None => Err(SqlError::new(Code::Invalid, "UNION ALL has no inputs")),
+                    Some(first) => Ok(first.union_all(streams).boxed()),
+                }
+            }
+            Node::Limit { input, skip, fetch } => self.in_turn(input, Box::new(Limit::new(*skip, *fetch))),
+            Node::Sort { input, time, keys } => {
+                self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
+            }
+            Node::WindowTopN { input, window_end, keys, order, from, to } => {
+                let ranks = Ranks {
+                    window_end: *window_end,
+                    keys: keys.clone(),
+                    order: order.clone(),
+                    from: *from,
+                    to: *to,
+                };
+                let zone = self.zone_of_windows(input);
+                self.in_turn(input, Box::new(WindowTopN::new(ranks, zone, &input.columns, &plan.columns)))
+            }
+        }
+    }
+
+    fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
+        let name = self.name(operator.name());
+        Ok(self.stream(input)?.process(Stage::<InTurn>::new(operator)).name(&name).boxed())
+    }
+
+    fn anybody(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
+        let name = self.name(operator.name());
+        Ok(self.stream(input)?.process(Stage::<Anybody>::new(operator)).name(&name).boxed())
+    }
+
+    /// A table with what is computed of its rows, and an aggregate behind it, if there is one: these several workers may share.
+    fn read(&mut self, read: &Read<'_>, plan: &Plan, aggregate: Option<Box<dyn BatchOperator>>) -> Result<Stream<Batch>> {
+        let calc_name = self.name("calc");
+        if self.shared.contains_key(&read.table.name) {
+            let (places, columns) = self.share(read)?;
+            let moved = |expression: &Typed| {
+                expression.replaced(&|place| {
+                    let column = &columns[place];
+                    let wanted = read.places[place];
+                    let at = places.iter().position(|known| *known == wanted).unwrap_or_default();
+                    Typed::column(at, column.of.clone(), column.is_nullable)
+                })
+            };
+            let conditions = read.conditions.iter().map(moved).collect();
+            let outputs = read.outputs.iter().map(moved).collect();
+            let calc = Calc::new("calc", conditions, vec![outputs], &plan.columns);
+            let Some(stream) = self.shared.get(&read.table.name).and_then(|shared| shared.stream.as_ref()) else {
+                return Err(SqlError::new(Code::Invalid, "a table that is shared has a stream"));
+            };
+            let stream = stream.branch().process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
+            return Ok(match aggregate {
+                None => stream.boxed(),
+                Some(aggregate) => {
+                    let name = self.name(aggregate.name());
+                    stream.process(Stage::<Gathering>::new(aggregate)).name(&name).boxed()
+                }
+            });
+        }
+        let calc = Calc::new("calc", read.conditions.to_vec(), vec![read.outputs.clone()], &plan.columns);
+        let sources = self.sources(&read.table, &read.places, read.columns)?;
+        let name = self.name(&read.table.name);
+        let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
+        let stream = self.query.splits(&name, sources, marks);
+        let stream = stream.process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
+        Ok(match aggregate {
+            None => stream.boxed(),
+            Some(aggregate) => {
+                let name = self.name(aggregate.name());
+                stream.process(Stage::<Gathering>::new(aggregate)).name(&name).boxed()
+            }
+        })
+    }
+
+    /// Makes sure that a table that is read in several places has its stream; gives the columns that this has, and those of
+    /// the reader.
+    fn share<'p>(&mut self, read: &Read<'p>) -> Result<(Vec<usize>, &'p [Column])> {
+        let places = self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
+        let has_stream = self.shared.get(&read.table.name).is_some_and(|shared| shared.stream.is_some());
+        if !has_stream {
+            let column = |place: &usize| {
+                let column = &read.table.columns[*place];
+                Column::plain(column.name.clone(), column.of.clone(), column.is_nullable)
+            };
+            let columns: Vec<Column> = places.iter().map(column).collect();
+            let sources = self.sources(&read.table, &places, &columns)?;
+            let name = self.name(&read.table.name);
+            let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
+            let stream = self.query.splits(&name, sources, marks).share();
+            if let Some(shared) = self.shared.get_mut(&read.table.name) {
+                shared.stream = Some(stream);
+            }
+        }
+        Ok((places, read.columns))
+    }
+
+    fn sources(&self, table: &Arc<Table>, places: &[usize], columns: &[Column]) -> Result<Vec<TableSource>> {
+        let reading = Arc::new(Reading::new(table, places, columns));
+        let splits = bind_source(table, &reading.from_records, self.world)?;
+        let source = |rows| TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock));
+        Ok(splits.into_iter().map(source).collect())
+    }
+}
+
+/// What a plan ends in.
+pub struct Ending {
+    /// What it is called.
+    pub name: String,
+    /// Where rows go.
+    pub sink: crate::deliver::TableSink,
+}
+
+/// A table, and what is computed of its rows.
+struct Read<'p> {
+    table: &'p Arc<Table>,
+    places: &'p [usize],
+    /// The columns at those places.
+    columns: &'p [Column],
+    conditions: &'p [Typed],
+    outputs: Vec<Typed>,
+}
+
+impl<'p> Read<'p> {
+    /// If the plan is no more than that.
+    fn of(plan: &'p Plan) -> Option<Self> {
+        match &plan.node {
+            Node::Scan { table, places } => {
+                Some(Read { table, places, columns: &plan.columns, conditions: &[], outputs: plan.identity() })
+            }
+            Node::Calc { input, conditions, outputs } => match &input.node {
+                Node::Scan { table, places } => {
+                    let outputs = outputs.clone();
+                    Some(Read { table, places, columns: &input.columns, conditions, outputs })
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Notes how often each table is read, and which of its columns.
+fn note_scans(plan: &Plan, read: &mut BTreeMap<String, (usize, Vec<usize>)>) {
+    if let Node::Scan { table, places } = &plan.node {
+        let (times, known) = read.entry(table.name.clone()).or_default();
+        *times += 1;
+        known.extend(places);
+        known.sort_unstable();
+        known.dedup();
+    }
+    plan.inputs().into_iter().for_each(|input| note_scans(input, read));
+}
+
+/// Rows that stand in the query.
+struct Values {
+    batch: Option<RecordBatch>,
+}
+
+impl Source for Values {
+    type Item = Batch;
+
+    fn poll<O: thalweg_model::Output<Batch>>(
+        &mut self,
+        _now: ProcessingTime,
+        _limit: usize,
+        output: &mut O,
+    ) -> std::result::Result<Polled, Fault> {
+        while output.room() > 0
+            && let Some(batch) = self.batch.take()
+        {
+            let count = batch.num_rows().min(BATCH_ROWS_MAX);
+            if count < batch.num_rows() {
+                self.batch = Some(batch.slice(count, batch.num_rows() - count));
+            }
+            output.push(Record::new(EventTime::EPOCH, Batch::new(batch.slice(0, count))));
+        }
+        let is_over = self.batch.is_none();
+        Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }))
+    }
+
+    fn save(&self, state: &mut StateWriter) -> std::result::Result<(), StateError> {
+        state.put(&self.batch.as_ref().map_or(0, RecordBatch::num_rows))
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> std::result::Result<(), StateError> {
+        let left: usize = state.take()?;
+        self.batch = match self.batch.take() {
+            Some(batch) if left > 0 && left <= batch.num_rows() => Some(batch.slice(batch.num_rows() - left, left)),
+            _ => None,
+        };
+        Ok(())
+    }
+}

@@ -1,0 +1,189 @@
+//! Columns that nobody needs are not read: from the outputs down, each node keeps what those above it use.
+
+use crate::expression::{Expression, Typed};
+use crate::plan::{AggregateCall, Node, Plan, SortKey, WindowSpec, Windowing};
+
+/// The same plan without what nobody reads.
+#[must_use]
+pub fn prune(plan: Plan) -> Plan {
+    let all = vec![true; plan.columns.len()];
+    pruned(plan, &all).0
+}
+
+/// Where each column of a plan is afterwards; none if it is no more.
+type Moves = Vec<Option<usize>>;
+
+fn moves(wanted: &[bool]) -> Moves {
+    let mut next = 0;
+    let place = |is_wanted: &bool| {
+        is_wanted.then(|| {
+            next += 1;
+            next - 1
+        })
+    };
+    wanted.iter().map(place).collect()
+}
+
+fn at(moves: &Moves, place: usize) -> usize {
+    // What is read was asked for.
+    moves.get(place).copied().flatten().unwrap_or_default()
+}
+
+fn moved(expression: &Typed, moves: &Moves) -> Typed {
+    let place_of = |place: usize| at(moves, place);
+    expression.clone().with_columns(&place_of)
+}
+
+fn keep<T>(items: Vec<T>, wanted: &[bool]) -> Vec<T> {
+    items.into_iter().zip(wanted).filter(|(_, is_wanted)| **is_wanted).map(|(item, _)| item).collect()
+}
+
+fn need(wanted: &mut [bool], expressions: &[Typed]) {
+    expressions.iter().for_each(|expression| expression.columns(&mut |place| wanted[place] = true));
+}
+
+/// The plan with at least the wanted columns, and where they are.
+fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
+    let Plan { columns, node } = plan;
+    let all = |node, columns: Vec<_>| {
+        let same = (0..columns.len()).map(Some).collect();
+        (Plan { columns, node }, same)
+    };
+    match node {
+        Node::Scan { table, places } => {
+            let node = Node::Scan { table, places: keep(places, wanted) };
+            (Plan { columns: keep(columns, wanted), node }, moves(wanted))
+        }
+        Node::Values(batch) => all(Node::Values(batch), columns),
+        Node::Calc { input, conditions, outputs } => {
+            let outputs = keep(outputs, wanted);
+            let mut below = vec![false; input.columns.len()];
+            need(&mut below, &conditions);
+            need(&mut below, &outputs);
+            let (input, input_moves) = pruned(*input, &below);
+            let conditions = conditions.iter().map(|condition| moved(condition, &input_moves)).collect();
+            let outputs = outputs.iter().map(|output| moved(output, &input_moves)).collect();
+            let node = Node::Calc { input: Box::new(input), conditions, outputs };
+            (Plan { columns: keep(columns, wanted), node }, moves(wanted))
+        }
+        Node::Expand { input, forms } => {
+            let forms: Vec<Vec<Typed>> = forms.into_iter().map(|form| keep(form, wanted)).collect();
+            let mut below = vec![false; input.columns.len()];
+            forms.iter().for_each(|form| need(&mut below, form));
+            let (input, input_moves) = pruned(*input, &below);
+            let forms = forms.iter().map(|form| form.iter().map(|output| moved(output, &input_moves)).collect()).collect();
+            (Plan { columns: keep(columns, wanted), node: Node::Expand { input: Box::new(input), forms } }, moves(wanted))
+        }
+        Node::AssignWindows { input, spec, time } => {
+            let width = input.columns.len();
+            let mut below = wanted[..width].to_vec();
+            below[time] = true;
+            if let WindowSpec::Session { keys, .. } = &*spec {
+                keys.iter().for_each(|key| below[*key] = true);
+            }
+            let (input, input_moves) = pruned(*input, &below);
+            let spec = match &*spec {
+                WindowSpec::Session { gap_ms, keys } => {
+                    let keys = keys.iter().map(|key| at(&input_moves, *key)).collect();
+                    std::sync::Arc::new(WindowSpec::Session { gap_ms: *gap_ms, keys })
+                }
+                _ => spec,
+            };
+            let time = at(&input_moves, time);
+            // The columns of the window stand behind whatever is left.
+            let kept = input.columns.len();
+            let all_moves: Moves = input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
+            let mut new_columns: Vec<_> = columns.iter().take(width).cloned().zip(&all_moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect();
+            new_columns.extend(columns.into_iter().skip(width));
+            (Plan { columns: new_columns, node: Node::AssignWindows { input: Box::new(input), spec, time } }, all_moves)
+        }
+        Node::WindowAggregate { input, windows, keys, calls } => {
+            let mut below = vec![false; input.columns.len()];
+            keys.iter().for_each(|key| below[*key] = true);
+            for call in &calls {
+                call.arguments.iter().chain(&call.filter).for_each(|place| below[*place] = true);
+            }
+            match &windows {
+                Windowing::Cut { time, .. } => below[*time] = true,
+                Windowing::Given { start, end, .. } => (below[*start], below[*end]) = (true, true),
+            }
+            let (input, moves) = pruned(*input, &below);
+            let windows = match windows {
+                Windowing::Cut { spec, time } => Windowing::Cut { spec, time: at(&moves, time) },
+                Windowing::Given { spec, start, end } => {
+                    Windowing::Given { spec, start: at(&moves, start), end: at(&moves, end) }
+                }
+            };
+            let keys = keys.iter().map(|key| at(&moves, *key)).collect();
+            let call = |call: AggregateCall| AggregateCall {
+                arguments: call.arguments.iter().map(|place| at(&moves, *place)).collect(),
+                filter: call.filter.map(|place| at(&moves, place)),
+                ..call
+            };
+            let calls = calls.into_iter().map(call).collect();
+            all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
+        }
+        Node::Union(inputs) => {
+            // Inputs may keep more than is wanted, each in its way: a step behind each brings them to one form.
+            let inputs = inputs.into_iter().map(|input| narrowed(input, wanted)).collect();
+            (Plan { columns: keep(columns, wanted), node: Node::Union(inputs) }, moves(wanted))
+        }
+        Node::Limit { input, skip, fetch } => {
+            let (input, moves) = pruned(*input, wanted);
+            let columns = input.columns.clone();
+            (Plan { columns, node: Node::Limit { input: Box::new(input), skip, fetch } }, moves)
+        }
+        Node::Sort { input, time, keys } => {
+            let mut below = wanted.to_vec();
+            below[time] = true;
+            keys.iter().for_each(|key| below[key.place] = true);
+            let (input, moves) = pruned(*input, &below);
+            let keys = sort_keys(&keys, &moves);
+            let time = at(&moves, time);
+            let columns = input.columns.clone();
+            (Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } }, moves)
+        }
+        Node::WindowTopN { input, window_end, keys, order, from, to } => {
+            let width = input.columns.len();
+            let mut below = wanted[..width].to_vec();
+            below[window_end] = true;
+            keys.iter().for_each(|key| below[*key] = true);
+            order.iter().for_each(|key| below[key.place] = true);
+            let (input, mut moves) = pruned(*input, &below);
+            let rank = columns.last().cloned();
+            moves.push(Some(input.columns.len()));
+            let columns = input.columns.iter().cloned().chain(rank).collect();
+            let node = Node::WindowTopN {
+                window_end: at(&moves, window_end),
+                keys: keys.iter().map(|key| at(&moves, *key)).collect(),
+                order: sort_keys(&order, &moves),
+                from,
+                to,
+                input: Box::new(input),
+            };
+            (Plan { columns, node }, moves)
+        }
+    }
+}
+
+fn sort_keys(keys: &[SortKey], moves: &Moves) -> Vec<SortKey> {
+    keys.iter().map(|key| SortKey { place: at(moves, key.place), ..*key }).collect()
+}
+
+/// The plan with exactly the wanted columns, in their order.
+fn narrowed(plan: Plan, wanted: &[bool]) -> Plan {
+    let names = keep(plan.columns.clone(), wanted);
+    let (plan, moves) = pruned(plan, wanted);
+    let places: Vec<usize> = (0..wanted.len()).filter(|place| wanted[*place]).map(|place| at(&moves, place)).collect();
+    if places.iter().copied().eq(0..plan.columns.len()) {
+        return plan;
+    }
+    let outputs = places
+        .iter()
+        .map(|place| {
+            let column = &plan.columns[*place];
+            Typed { expression: Expression::Column(*place), of: column.of.clone(), is_nullable: column.is_nullable }
+        })
+        .collect();
+    plan.project(outputs, names)
+}

@@ -1,0 +1,299 @@
+//! A table as a source of the engine: rows of its connector, with computed columns and watermarks.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray};
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use thalweg_model::{
+    Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
+    StateWriter,
+};
+
+use super::rows::{RowSource, Rows};
+use crate::batch::{BATCH_ROWS_MAX, Batch, Failure};
+use crate::catalog::{Table, TableColumnKind};
+use crate::exec::calc::{batch_of, schema_of};
+use crate::expression::{Typed, arrow_error};
+use crate::formats::RowKind;
+use crate::functions::EvaluationError;
+use crate::plan::Column;
+
+/// What of a table is read, and how its other columns follow from that.
+#[derive(Clone, Debug)]
+pub struct Reading {
+    /// The name of the table.
+    table: String,
+    /// The places, in the table, of the columns that the connector is asked for.
+    pub from_records: Vec<usize>,
+    /// Those that are computed, over the columns before them: first those from the records, then these in order.
+    computed: Vec<Making>,
+    /// For each column that is put out, its place among those.
+    outputs: Vec<usize>,
+    schema: SchemaRef,
+    /// Event time and watermark, as places among those.
+    time: Option<Timing>,
+}
+
+#[derive(Clone, Debug)]
+enum Making {
+    Computed(Typed),
+    /// When the batch is read.
+    Proctime,
+}
+
+#[derive(Clone, Debug)]
+struct Timing {
+    column: usize,
+    watermark: Typed,
+    name: String,
+}
+
+impl Reading {
+    /// Reads the columns of a table at `places`, which are put out as `columns`.
+    pub fn new(table: &Table, places: &[usize], columns: &[Column]) -> Self {
+        let mut needed: Vec<bool> = vec![false; table.columns.len()];
+        let mut need = |place: usize| needed[place] = true;
+        places.iter().for_each(|place| need(*place));
+        if let Some(rowtime) = &table.rowtime {
+            need(rowtime.column);
+            rowtime.watermark.columns(&mut need);
+        }
+        for column in 0..table.columns.len() {
+            if let (true, TableColumnKind::Computed(expression)) = (needed[column], &table.columns[column].kind) {
+                expression.columns(&mut |place| needed[place] = true);
+            }
+        }
+        let is_read = |place: &usize| {
+            matches!(table.columns[*place].kind, TableColumnKind::Physical | TableColumnKind::Metadata { .. })
+        };
+        let wanted: Vec<usize> = (0..table.columns.len()).filter(|place| needed[*place]).collect();
+        let (from_records, made): (Vec<usize>, Vec<usize>) = wanted.into_iter().partition(is_read);
+        let order: Vec<usize> = from_records.iter().chain(&made).copied().collect();
+        let among = |place: usize| order.iter().position(|known| *known == place).unwrap_or_default();
+        let moved = |expression: &Typed| {
+            expression.replaced(&|place| {
+                let column = &table.columns[place];
+                Typed::column(among(place), column.of.clone(), column.is_nullable)
+            })
+        };
+        let making = |place: &usize| match &table.columns[*place].kind {
+            TableColumnKind::Computed(expression) => Making::Computed(moved(expression)),
+            _ => Making::Proctime,
+        };
+        Reading {
+            table: table.name.clone(),
+            computed: made.iter().map(making).collect(),
+            outputs: places.iter().map(|place| among(*place)).collect(),
+            schema: schema_of(columns),
+            time: table.rowtime.as_ref().map(|rowtime| Timing {
+                column: among(rowtime.column),
+                watermark: moved(&rowtime.watermark),
+                name: table.columns[rowtime.column].name.clone(),
+            }),
+            from_records,
+        }
+    }
+}
+
+/// Why a table cannot be read on.
+#[derive(Debug)]
+pub enum ScanError {
+    /// A row has no event time.
+    NoTime {
+        /// The table.
+        table: String,
+        /// Its column of event time.
+        column: String,
+    },
+    /// A computed column has no value.
+    Failed(Failure),
+}
+
+impl fmt::Display for ScanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ScanError::NoTime { table, column } => write!(
+                f,
+                "a row of `{table}` has NULL as its event time, column `{column}`: give such rows a time by a computed column"
+            ),
+            ScanError::Failed(failure) => failure.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ScanError {}
+
+impl Coded for ScanError {
+    fn code(&self) -> &'static str {
+        match self {
+            ScanError::NoTime { .. } => "NO_EVENT_TIME",
+            ScanError::Failed(failure) => failure.error.code,
+        }
+    }
+}
+
+/// A table as a source, or one split of it.
+pub struct TableSource {
+    reading: Arc<Reading>,
+    rows: Box<dyn RowSource>,
+    clock: Arc<dyn Clock>,
+    /// What was read and not put out yet.
+    pending: VecDeque<Record<Batch>>,
+    /// Flink's watermark: the greatest value of the expression so far.
+    watermark_ms: i64,
+    status: SourceStatus,
+}
+
+impl TableSource {
+    /// Reads `rows`, whose columns are those that `reading` asks for.
+    pub fn new(reading: Arc<Reading>, rows: Box<dyn RowSource>, clock: Arc<dyn Clock>) -> Self {
+        TableSource { reading, rows, clock, pending: VecDeque::new(), watermark_ms: i64::MIN, status: SourceStatus::Ready }
+    }
+
+    /// The table's rows, cut where a row is late by those before it.
+    fn read(&mut self, rows: Rows) -> Result<(), Fault> {
+        let count = rows.columns.num_rows();
+        let reading = Arc::clone(&self.reading);
+        let failed = |error: EvaluationError| {
+            ScanError::Failed(Failure { operator: reading.table.clone(), error })
+        };
+        let mut columns: Vec<ArrayRef> = rows.columns.columns().to_vec();
+        for making in &reading.computed {
+            let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(count));
+            let column = match making {
+                Making::Computed(expression) => {
+                    let fields: Vec<_> = columns
+                        .iter()
+                        .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
+                        .collect();
+                    let schema = Arc::new(arrow::datatypes::Schema::new(fields));
+                    let so_far = RecordBatch::try_new_with_options(schema, columns.clone(), &options)
+                        .map_err(|error| failed(arrow_error(error)))?;
+                    expression.evaluate_column(&so_far).map_err(failed)?
+                }
+                Making::Proctime => {
+                    let millis = i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX);
+                    let column = arrow::array::TimestampMillisecondArray::from(vec![millis; count]);
+                    Arc::new(column.with_timezone(crate::types::INSTANT_ZONE)) as ArrayRef
+                }
+            };
+            columns.push(column);
+        }
+        let kinds: Option<Arc<[RowKind]>> = rows.kinds.map(Into::into);
+        let outputs: Vec<ArrayRef> = reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
+        let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
+        let Some(timing) = &reading.time else {
+            let batch = Batch { kinds, ..Batch::new(all) };
+            self.pending.push_back(Record::new(EventTime::EPOCH, batch));
+            return Ok(());
+        };
+        let times = Arc::clone(&columns[timing.column]);
+        if times.null_count() > 0 {
+            return Err(ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into());
+        }
+        let fields: Vec<_> =
+            columns.iter().map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true)).collect();
+        let whole = batch_of(&Arc::new(arrow::datatypes::Schema::new(fields)), columns, count).map_err(failed)?;
+        let marks = timing.watermark.evaluate_column(&whole).map_err(failed)?;
+        let times = times.as_primitive::<TimestampMillisecondType>();
+        let marks = marks.as_primitive::<TimestampMillisecondType>();
+        let mut from = 0;
+        let mut told_ms = self.watermark_ms;
+        for row in 0..count {
+            if times.value(row) <= self.watermark_ms && told_ms < self.watermark_ms {
+                self.cut(&all, &kinds, from, row, times.values());
+                (from, told_ms) = (row, self.watermark_ms);
+            }
+            if marks.is_valid(row) {
+                self.watermark_ms = self.watermark_ms.max(marks.value(row));
+            }
+        }
+        self.cut(&all, &kinds, from, count, times.values());
+        Ok(())
+    }
+
+    /// Puts the rows from one to another into the queue, with the watermark behind them.
+    fn cut(&mut self, all: &RecordBatch, kinds: &Option<Arc<[RowKind]>>, from: usize, to: usize, times: &[i64]) {
+        let latest = times[from..to].iter().copied().max().unwrap_or_default();
+        let watermark = (self.watermark_ms > i64::MIN).then(|| {
+            // "Above W" is "not below W and a millisecond".
+            EventTime::from_micros(self.watermark_ms.saturating_add(1).saturating_mul(1_000))
+        });
+        let batch = Batch {
+            rows: all.slice(from, to - from),
+            kinds: kinds.as_ref().map(|kinds| kinds[from..to].into()),
+            watermark,
+            failure: None,
+        };
+        self.pending.push_back(Record::new(EventTime::from_micros(latest.saturating_mul(1_000)), batch));
+    }
+}
+
+impl Source for TableSource {
+    type Item = Batch;
+
+    fn poll<O: Output<Batch>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        let mut left = limit;
+        loop {
+            while output.room() > 0
+                && let Some(record) = self.pending.pop_front()
+            {
+                left = left.saturating_sub(record.value.len());
+                output.push(record);
+            }
+            if !self.pending.is_empty() || left == 0 || output.room() == 0 {
+                return Ok(Polled::new(SourceStatus::Ready));
+            }
+            if self.status == SourceStatus::Ended {
+                return Ok(Polled::new(SourceStatus::Ended));
+            }
+            let polled = self.rows.poll(now, left.clamp(1, BATCH_ROWS_MAX))?;
+            self.status = polled.status;
+            match polled.rows {
+                Some(rows) if rows.columns.num_rows() > 0 => self.read(rows)?,
+                _ => match polled.status {
+                    SourceStatus::Ready => {}
+                    status => return Ok(Polled::new(status)),
+                },
+            }
+        }
+    }
+
+    fn finish(&mut self) -> Result<(), Fault> {
+        self.rows.finish()
+    }
+
+    fn bad_count(&self) -> u64 {
+        self.rows.bad_count()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let pending = self.pending.iter().map(|record| record.value.rows.get_array_memory_size());
+        self.rows.held_bytes() + pending.sum::<usize>()
+    }
+
+    /// The position behind the last row that was read; rows that are pending are saved with it by their count, and read
+    /// again.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        if !self.pending.is_empty() {
+            return Err(StateError::Write("rows that were read are pending".to_owned()));
+        }
+        state.put(&self.watermark_ms)?;
+        self.rows.save(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.watermark_ms = state.take()?;
+        self.pending.clear();
+        self.status = SourceStatus::Ready;
+        self.rows.load(state)
+    }
+}

@@ -1,0 +1,383 @@
+//! A session: statements one after the other, as a file has them.
+//!
+//! Nothing runs while a file is read: tables and views are declared, settings are set, and each INSERT or query becomes a
+//! [`Job`] with its plan. So whatever is wrong anywhere in the file is told before any of it runs.
+//!
+//! Reading and planning recurse once for each operator of an expression, so they are done on a thread with a large stack.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use chrono_tz::Tz;
+use thalweg_model::Clock;
+
+use crate::bind::{Binder, declare};
+use crate::catalog::{Catalog, Entry, Table, View, check_parts};
+use crate::error::{Code, Place, SqlError, nearest};
+use crate::functions::Context;
+use crate::functions::cast;
+use crate::plan::{Column, Plan, Role, prune::prune};
+use crate::text::script::{self, Insert, Placed, Statement};
+
+/// The stack of the thread that plans: far more than [`crate::text::plain::EXPRESSION_DEPTH_MAX`] operators need. It is
+/// reserved, and touched as far as it is used.
+const STACK_BYTES: usize = 256 << 20;
+
+/// Tables, views and settings, and what functions may know.
+#[derive(Clone)]
+pub struct Session {
+    catalog: Catalog,
+    settings: BTreeMap<String, String>,
+    clock: Arc<dyn Clock>,
+}
+
+/// What a statement asks to be done.
+#[derive(Clone, Debug)]
+pub enum Action {
+    /// Rows are to be moved.
+    Run(Job),
+    /// A plan is to be shown, and not run.
+    Explain(Job),
+    /// Something is to be shown.
+    Show(String),
+}
+
+/// What runs as one query: an INSERT, a set of them, or a query whose rows are shown.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// What it is called.
+    pub name: String,
+    /// What it moves.
+    pub parts: Vec<Part>,
+    /// Where it stands.
+    pub place: Place,
+    /// The settings at that place.
+    pub settings: Settings,
+}
+
+/// One plan of a job and where its rows go.
+#[derive(Clone, Debug)]
+pub struct Part {
+    /// What makes the rows.
+    pub plan: Plan,
+    /// The table that they are written to; they are shown if there is none.
+    pub into: Option<Arc<Table>>,
+}
+
+/// Settings that we know, as they stand when a job is read.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// `table.local-time-zone`.
+    pub zone: Tz,
+    /// `table.exec.state.ttl`; none if state is kept forever.
+    pub state_ttl: Option<Duration>,
+    /// `thalweg.policy`.
+    pub policy: Option<String>,
+    /// `thalweg.workers`.
+    pub workers: Option<usize>,
+    /// `thalweg.latency-target`.
+    pub latency_target: Option<Duration>,
+}
+
+/// Keys that mean something to us; those of Flink that are no concern of ours are passed over in silence, as Flink does with
+/// ours.
+const KEYS: [&str; 6] = [
+    "table.local-time-zone",
+    "table.exec.state.ttl",
+    "pipeline.name",
+    "thalweg.policy",
+    "thalweg.workers",
+    "thalweg.latency-target",
+];
+
+impl Session {
+    /// A session without tables, whose clock tells the processing time.
+    pub fn new(clock: Arc<dyn Clock>) -> Self {
+        Session { catalog: Catalog::default(), settings: BTreeMap::new(), clock }
+    }
+
+    /// Tables and views.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What functions may know.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if a setting makes no sense.
+    pub fn context(&self) -> Result<Context, SqlError> {
+        Ok(Context { zone: self.known_settings()?.zone, clock: Arc::clone(&self.clock) })
+    }
+
+    /// Reads statements; what they declare and set stays.
+    ///
+    /// # Errors
+    /// [`SqlError`] for the first thing that is wrong. What was declared before it stays.
+    pub fn read(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
+        std::thread::scope(|scope| {
+            let reading = std::thread::Builder::new()
+                .name("plan".to_owned())
+                .stack_size(STACK_BYTES)
+                .spawn_scoped(scope, || self.read_here(text))
+                .map_err(|error| {
+                    SqlError::new(Code::Invalid, format!("no thread can be had for planning: {error}"))
+                })?;
+            reading.join().unwrap_or_else(|_| {
+                let error = SqlError::new(Code::Unsupported, "planning this text failed for a reason of ours");
+                Err(error.help("please report it with the text"))
+            })
+        })
+    }
+
+    fn read_here(&mut self, text: &str) -> Result<Vec<Action>, SqlError> {
+        let mut actions = Vec::new();
+        for Placed { statement, place } in script::parse(text)? {
+            if let Some(action) = self.statement(statement, place).map_err(|error| error.at(place))? {
+                actions.push(action);
+            }
+        }
+        Ok(actions)
+    }
+
+    fn statement(&mut self, statement: Statement, place: Place) -> Result<Option<Action>, SqlError> {
+        match statement {
+            Statement::Set { key, value } => {
+                self.set(key, value, place)?;
+                Ok(None)
+            }
+            Statement::Reset { key: Some(key) } => {
+                self.settings.remove(&key);
+                Ok(None)
+            }
+            Statement::Reset { key: None } => {
+                self.settings.clear();
+                Ok(None)
+            }
+            Statement::CreateTable(create) => {
+                let context = self.context()?;
+                let table = declare(&self.binder(&context)?, &create)?;
+                self.catalog.add(&create.name, Entry::Table(Arc::new(table)), create.if_not_exists)?;
+                Ok(None)
+            }
+            Statement::CreateView { name, if_not_exists, columns, query } => {
+                // What is wrong with it is told here, where it stands.
+                let context = self.context()?;
+                let plan = self.binder(&context)?.query(&query)?;
+                if !columns.is_empty() && columns.len() != plan.columns.len() {
+                    let message =
+                        format!("the view `{}` names {} columns, and its query has {}", name.name, columns.len(), plan.columns.len());
+                    return Err(SqlError::new(Code::Invalid, message).at(name.place));
+                }
+                let view = View { columns, query };
+                self.catalog.add(&name, Entry::View(Arc::new(view)), if_not_exists)?;
+                Ok(None)
+            }
+            Statement::Drop { name, is_view, if_exists } => {
+                self.catalog.remove(&name, is_view, if_exists)?;
+                Ok(None)
+            }
+            Statement::Insert(inserts) => Ok(Some(Action::Run(self.inserts(&inserts, place)?))),
+            Statement::Query(query) => {
+                let context = self.context()?;
+                let plan = prune(self.binder(&context)?.query(&query)?);
+                Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None }], place)?)))
+            }
+            Statement::Explain(explained) => match self.statement(*explained, place)? {
+                Some(Action::Run(job)) => Ok(Some(Action::Explain(job))),
+                other => Ok(other),
+            },
+            Statement::ShowTables => {
+                let names: Vec<&str> = self.catalog.entries().map(|(name, _)| name).collect();
+                Ok(Some(Action::Show(names.join("\n"))))
+            }
+            Statement::Describe(name) => {
+                check_parts(&name)?;
+                let columns: Vec<String> = match self.catalog.get(&name.name).map_err(|error| error.at(name.place))? {
+                    Entry::Table(table) => table
+                        .columns
+                        .iter()
+                        .map(|column| described(&column.name, &column.of.to_string(), column.is_nullable))
+                        .collect(),
+                    Entry::View(view) => {
+                        let context = self.context()?;
+                        let plan = self.binder(&context)?.query(&view.query)?;
+                        let names = view.columns.iter().map(Some).chain(std::iter::repeat(None));
+                        let column = |(column, name): (&Column, Option<&String>)| {
+                            described(name.unwrap_or(&column.name), &column.of.to_string(), column.is_nullable)
+                        };
+                        plan.columns.iter().zip(names).map(column).collect()
+                    }
+                };
+                Ok(Some(Action::Show(columns.join("\n"))))
+            }
+        }
+    }
+
+    fn binder<'a>(&'a self, context: &'a Context) -> Result<Binder<'a>, SqlError> {
+        let ttl = self.known_settings()?.state_ttl;
+        let state_ttl_ms = ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms })
+    }
+
+    fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
+        let name = self.settings.get("pipeline.name").cloned().unwrap_or_else(|| format!("{kind}-{}", place.line));
+        Ok(Job { name, parts, place, settings: self.known_settings()? })
+    }
+
+    fn inserts(&self, inserts: &[Insert], place: Place) -> Result<Job, SqlError> {
+        let context = self.context()?;
+        let binder = self.binder(&context)?;
+        let part = |insert: &Insert| {
+            check_parts(&insert.table)?;
+            let table = match self.catalog.get(&insert.table.name).map_err(|error| error.at(insert.table.place))? {
+                Entry::Table(table) => Arc::clone(table),
+                Entry::View(_) => {
+                    let message = format!("`{}` is a view, and nothing can be written to it", insert.table.name);
+                    return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
+                }
+            };
+            let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
+            let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
+            Ok(Part { plan: prune(plan), into: Some(table) })
+        };
+        let parts = inserts.iter().map(part).collect::<Result<_, SqlError>>()?;
+        self.job("insert", parts, place)
+    }
+
+    fn set(&mut self, key: String, value: String, place: Place) -> Result<(), SqlError> {
+        if key.starts_with("thalweg.") && !KEYS.contains(&key.as_str()) {
+            let error = SqlError::new(Code::UnknownOption, format!("there is no setting '{key}'")).at(place);
+            return Err(match nearest(&key, KEYS) {
+                Some(near) => error.help(format!("did you mean '{near}'?")),
+                None => error.help(format!("there are {}", KEYS.join(", "))),
+            });
+        }
+        let before = self.settings.insert(key.clone(), value);
+        // What makes no sense is not kept.
+        if let Err(error) = self.known_settings() {
+            match before {
+                Some(before) => self.settings.insert(key, before),
+                None => self.settings.remove(&key),
+            };
+            return Err(error);
+        }
+        Ok(())
+    }
+
+    fn known_settings(&self) -> Result<Settings, SqlError> {
+        let get = |key: &str| self.settings.get(key).map(String::as_str);
+        let wrong = |key: &str, value: &str, wanted: &str| {
+            SqlError::new(Code::Invalid, format!("'{key}' is '{value}', and must be {wanted}"))
+        };
+        let span = |key: &str| {
+            get(key)
+                .map(|value| duration(value).ok_or_else(|| wrong(key, value, "a span such as '10 s', '5 min' or '1 h'")))
+                .transpose()
+        };
+        let zone = match get("table.local-time-zone") {
+            None | Some("default") => Tz::UTC,
+            Some(name) => name.parse().map_err(|_| {
+                wrong("table.local-time-zone", name, "the name of a zone such as 'Europe/Berlin' or 'UTC'")
+            })?,
+        };
+        let workers = match get("thalweg.workers") {
+            None => None,
+            Some(text) => match text.parse() {
+                Ok(number @ 1..=1_024) => Some(number),
+                _ => return Err(wrong("thalweg.workers", text, "a number from 1 to 1024")),
+            },
+        };
+        Ok(Settings {
+            zone,
+            // Zero means forever, as in Flink.
+            state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
+            policy: get("thalweg.policy").map(str::to_owned),
+            workers,
+            latency_target: span("thalweg.latency-target")?,
+        })
+    }
+}
+
+fn described(name: &str, of: &str, is_nullable: bool) -> String {
+    format!("`{name}` {of}{}", if is_nullable { "" } else { " NOT NULL" })
+}
+
+/// A span as Flink's settings have it: a number and a unit, milliseconds without one.
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    let digits = text.find(|character: char| !character.is_ascii_digit()).unwrap_or(text.len());
+    let number: u64 = text[..digits].parse().ok()?;
+    let nanos: u64 = match text[digits..].trim().to_lowercase().as_str() {
+        "ns" | "nano" | "nanosecond" | "nanoseconds" | "nanos" => 1,
+        "µs" | "us" | "micro" | "micros" | "microsecond" | "microseconds" => 1_000,
+        "" | "ms" | "milli" | "millis" | "millisecond" | "milliseconds" => 1_000_000,
+        "s" | "sec" | "secs" | "second" | "seconds" => 1_000_000_000,
+        "m" | "min" | "mins" | "minute" | "minutes" => 60_000_000_000,
+        "h" | "hour" | "hours" => 3_600_000_000_000,
+        "d" | "day" | "days" => 86_400_000_000_000,
+        _ => return None,
+    };
+    Some(Duration::from_nanos(number.checked_mul(nanos)?))
+}
+
+/// The rows of a query as those of a table: by their places, widened to the types of its columns.
+fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Result<Plan, SqlError> {
+    let written = table.written_columns();
+    let wanted: Vec<usize> = if insert.columns.is_empty() {
+        written.clone()
+    } else {
+        let place = |(name, at): &(String, Place)| {
+            let found = written.iter().copied().find(|place| table.columns[*place].name == *name);
+            found.ok_or_else(|| {
+                let message = format!("`{}` has no column `{name}` that is written to", table.name);
+                SqlError::new(Code::UnknownColumn, message).at(*at)
+            })
+        };
+        insert.columns.iter().map(place).collect::<Result<_, SqlError>>()?
+    };
+    if wanted.len() != plan.columns.len() {
+        let names: Vec<&str> = wanted.iter().map(|place| table.columns[*place].name.as_str()).collect();
+        let message = format!("the query has {} columns, and `{}` takes {}", plan.columns.len(), table.name, wanted.len());
+        return Err(SqlError::new(Code::TypeMismatch, message).help(format!("those are {}", names.join(", "))));
+    }
+    let mut outputs = Vec::new();
+    let mut columns = Vec::new();
+    for place in &written {
+        let column = &table.columns[*place];
+        let output = match wanted.iter().position(|known| known == place) {
+            Some(from) => {
+                let given = &plan.columns[from];
+                let value = crate::expression::Typed::column(from, given.of.clone(), given.is_nullable);
+                widened(value, &given.name, column, context)?
+            }
+            None if column.is_nullable => {
+                let null = datafusion_common::ScalarValue::try_from(&column.of.arrow())
+                    .unwrap_or(datafusion_common::ScalarValue::Null);
+                crate::expression::Typed::literal(null, column.of.clone())
+            }
+            None => {
+                let message = format!("`{}` of `{}` is NOT NULL, and gets no value", column.name, table.name);
+                return Err(SqlError::new(Code::Invalid, message));
+            }
+        };
+        let role = output.as_column().map_or(Role::Plain, |from| plan.columns[from].role.clone());
+        columns.push(Column { name: column.name.clone(), of: column.of.clone(), is_nullable: output.is_nullable, role });
+        outputs.push(output);
+    }
+    Ok(plan.project(outputs, columns))
+}
+
+fn widened(
+    value: crate::expression::Typed,
+    name: &str,
+    column: &crate::catalog::TableColumn,
+    context: &Context,
+) -> Result<crate::expression::Typed, SqlError> {
+    let is_free = value.of == crate::types::SqlType::Null || cast::implicit(&value.of, &column.of);
+    if !is_free {
+        let message = format!("`{name}` is {}, and goes into `{}`, which is {}", value.of, column.name, column.of);
+        return Err(SqlError::new(Code::TypeMismatch, message).help(format!("write CAST(`{name}` AS {})", column.of)));
+    }
+    crate::bind::cast_for_insert(value, &column.of, context)
+}

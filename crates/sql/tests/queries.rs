@@ -1,0 +1,46 @@
+//! Every query in `tests/queries` has the rows that are written beside it.
+
+use std::fs;
+use std::path::Path;
+
+use thalweg_sql::cases::{Cases, Manner, Verdict};
+
+/// Runs all cases of the folder in a manner; the failures, by file.
+fn run_all(manner: Manner) -> (usize, Vec<String>) {
+    let only = std::env::var("THALWEG_CASE").unwrap_or_default();
+    let mut failures = Vec::new();
+    let mut count = 0;
+    let mut paths: Vec<_> = fs::read_dir(Path::new("tests/queries"))
+        .expect("the folder of cases")
+        .map(|entry| entry.expect("an entry of the folder").path())
+        .filter(|path| path.to_string_lossy().ends_with(".test.sql"))
+        .collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let cases = Cases::parse(&fs::read_to_string(&path).expect("a file of cases"));
+        let cases = match cases {
+            Ok(cases) => cases,
+            Err(error) => {
+                failures.push(format!("{name}: {error}"));
+                continue;
+            }
+        };
+        for case in &cases.cases {
+            if !format!("{name}: {}", case.name).contains(&only) {
+                continue;
+            }
+            count += 1;
+            if let Verdict::Failed(why) = cases.run(case, manner) {
+                failures.push(format!("{name}:{}: {}\n  {why}", case.line, case.name));
+            }
+        }
+    }
+    (count, failures)
+}
+
+#[test]
+fn queries_have_the_expected_rows() {
+    let (count, failures) = run_all(Manner::default());
+    assert!(failures.is_empty(), "{} of {count} cases failed\n{}", failures.len(), failures.join("\n"));
+}

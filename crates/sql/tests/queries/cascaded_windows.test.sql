@@ -1,0 +1,112 @@
+-- Windows over windows: window_time carries the time on, and the watermark passes through. Rows 7, 10 and 14 are late.
+-- Answers: reference/cascaded_windows.py. Source: Flink's documentation, "Window Aggregation", section "Cascading Window Aggregation".
+CREATE TABLE Clicks (
+  id INT, who STRING, page STRING, score INT, ts TIMESTAMP(3),
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND
+);
+CREATE VIEW ByWho AS
+SELECT window_start AS ten_start, window_end AS ten_end, window_time AS row_time, who, COUNT(*) AS clicks, SUM(score) AS score
+FROM TABLE(TUMBLE(TABLE Clicks, DESCRIPTOR(ts), INTERVAL '10' SECOND))
+GROUP BY who, window_start, window_end, window_time;
+
+--- input Clicks
+1,ann,home,10,2024-06-01 12:00:01.000
+2,bea,home,20,2024-06-01 12:00:03.000
+3,ann,list,30,2024-06-01 12:00:11.000
+4,cat,home,20,2024-06-01 12:00:08.000
+5,ann,home,10,2024-06-01 12:00:14.999
+6,bea,list,5,2024-06-01 12:00:09.999
+7,ann,late,99,2024-06-01 12:00:04.000
+8,bea,item,NULL,2024-06-01 12:00:16.000
+9,cat,home,40,2024-06-01 12:00:25.000
+10,ann,late,98,2024-06-01 12:00:19.999
+11,cat,item,40,2024-06-01 12:00:21.000
+12,NULL,home,1,2024-06-01 12:00:40.000
+13,bea,list,7,2024-06-01 12:01:10.000
+14,bea,late,97,2024-06-01 12:00:59.000
+15,ann,home,7,2024-06-01 12:01:06.000
+
+--- query the inner windows alone
+SELECT * FROM ByWho;
+
+--- rows
+2024-06-01 12:00:00.000,2024-06-01 12:00:10.000,2024-06-01 12:00:09.999,ann,1,10
+2024-06-01 12:00:00.000,2024-06-01 12:00:10.000,2024-06-01 12:00:09.999,bea,1,20
+2024-06-01 12:00:10.000,2024-06-01 12:00:20.000,2024-06-01 12:00:19.999,ann,2,40
+2024-06-01 12:00:00.000,2024-06-01 12:00:10.000,2024-06-01 12:00:09.999,cat,1,20
+2024-06-01 12:00:10.000,2024-06-01 12:00:20.000,2024-06-01 12:00:19.999,bea,1,NULL
+2024-06-01 12:00:20.000,2024-06-01 12:00:30.000,2024-06-01 12:00:29.999,cat,2,80
+2024-06-01 12:00:40.000,2024-06-01 12:00:50.000,2024-06-01 12:00:49.999,NULL,1,1
+2024-06-01 12:01:10.000,2024-06-01 12:01:20.000,2024-06-01 12:01:19.999,bea,1,7
+2024-06-01 12:01:00.000,2024-06-01 12:01:10.000,2024-06-01 12:01:09.999,ann,1,7
+
+--- query minutes of ten seconds
+SELECT window_start, window_end, SUM(clicks), SUM(score), COUNT(*)
+FROM TABLE(TUMBLE(TABLE ByWho, DESCRIPTOR(row_time), INTERVAL '1' MINUTE))
+GROUP BY window_start, window_end;
+
+--- rows
+2024-06-01 12:00:00.000,2024-06-01 12:01:00.000,9,171,7
+2024-06-01 12:01:00.000,2024-06-01 12:02:00.000,2,14,2
+
+--- query a window's time is its last millisecond, so equal windows hold what their own held
+SELECT window_start, window_end, SUM(clicks), MIN(row_time)
+FROM TABLE(TUMBLE(TABLE ByWho, DESCRIPTOR(row_time), INTERVAL '10' SECOND))
+GROUP BY window_start, window_end;
+
+--- rows
+2024-06-01 12:00:00.000,2024-06-01 12:00:10.000,3,2024-06-01 12:00:09.999
+2024-06-01 12:00:10.000,2024-06-01 12:00:20.000,3,2024-06-01 12:00:19.999
+2024-06-01 12:00:20.000,2024-06-01 12:00:30.000,2,2024-06-01 12:00:29.999
+2024-06-01 12:00:40.000,2024-06-01 12:00:50.000,1,2024-06-01 12:00:49.999
+2024-06-01 12:01:10.000,2024-06-01 12:01:20.000,1,2024-06-01 12:01:19.999
+2024-06-01 12:01:00.000,2024-06-01 12:01:10.000,1,2024-06-01 12:01:09.999
+
+--- query sliding windows over tumbling ones
+SELECT who, window_start, window_end, SUM(clicks)
+FROM TABLE(HOP(TABLE ByWho, DESCRIPTOR(row_time), INTERVAL '10' SECOND, INTERVAL '20' SECOND))
+GROUP BY who, window_start, window_end;
+
+--- rows
+ann,2024-06-01 12:00:00.000,2024-06-01 12:00:20.000,3
+ann,2024-06-01 11:59:50.000,2024-06-01 12:00:10.000,1
+bea,2024-06-01 12:00:00.000,2024-06-01 12:00:20.000,2
+bea,2024-06-01 11:59:50.000,2024-06-01 12:00:10.000,1
+ann,2024-06-01 12:00:10.000,2024-06-01 12:00:30.000,2
+cat,2024-06-01 12:00:00.000,2024-06-01 12:00:20.000,1
+cat,2024-06-01 11:59:50.000,2024-06-01 12:00:10.000,1
+bea,2024-06-01 12:00:10.000,2024-06-01 12:00:30.000,1
+cat,2024-06-01 12:00:20.000,2024-06-01 12:00:40.000,2
+cat,2024-06-01 12:00:10.000,2024-06-01 12:00:30.000,2
+NULL,2024-06-01 12:00:40.000,2024-06-01 12:01:00.000,1
+NULL,2024-06-01 12:00:30.000,2024-06-01 12:00:50.000,1
+bea,2024-06-01 12:01:10.000,2024-06-01 12:01:30.000,1
+bea,2024-06-01 12:01:00.000,2024-06-01 12:01:20.000,1
+ann,2024-06-01 12:01:00.000,2024-06-01 12:01:20.000,1
+ann,2024-06-01 12:00:50.000,2024-06-01 12:01:10.000,1
+
+--- query keys summed up within the same window
+SELECT window_start, window_end, MAX(clicks), COUNT(*)
+FROM (
+  SELECT window_start, window_end, who, COUNT(*) AS clicks
+  FROM TABLE(TUMBLE(TABLE Clicks, DESCRIPTOR(ts), INTERVAL '10' SECOND))
+  GROUP BY who, window_start, window_end
+)
+GROUP BY window_start, window_end;
+
+--- rows
+2024-06-01 12:00:00.000,2024-06-01 12:00:10.000,1,3
+2024-06-01 12:00:10.000,2024-06-01 12:00:20.000,2,2
+2024-06-01 12:00:20.000,2024-06-01 12:00:30.000,2,1
+2024-06-01 12:00:40.000,2024-06-01 12:00:50.000,1,1
+2024-06-01 12:01:10.000,2024-06-01 12:01:20.000,1,1
+2024-06-01 12:01:00.000,2024-06-01 12:01:10.000,1,1
+
+--- query a filter in between
+SELECT window_start, SUM(clicks)
+FROM TABLE(TUMBLE((SELECT * FROM ByWho WHERE clicks > 1), DESCRIPTOR(row_time), INTERVAL '30' SECOND))
+GROUP BY window_start, window_end;
+
+--- rows
+2024-06-01 12:00:00.000,4
+

@@ -1,0 +1,326 @@
+-- OVER: each row beside an aggregate of the rows before it; frames of ROWS and RANGE, ties, NULLs, late rows.
+-- A row is late for an unbounded frame if its time is not after the watermark, and for a bounded one if it is not after the last
+-- row of its key that was answered. Answers: reference/over.py. Source: Flink's documentation, "Over Aggregation".
+CREATE TABLE Readings (
+  id INT, k STRING, v INT, ts TIMESTAMP(3),
+  WATERMARK FOR ts AS ts - INTERVAL '5' SECOND
+);
+
+--- input Readings
+1,a,1,2024-06-01 12:00:00.000
+2,a,2,2024-06-01 12:00:02.000
+3,b,10,2024-06-01 12:00:01.000
+4,a,3,2024-06-01 12:00:02.000
+5,a,NULL,2024-06-01 12:00:06.000
+6,b,20,2024-06-01 12:00:03.000
+7,a,5,2024-06-01 12:00:01.500
+8,a,6,2024-06-01 12:00:20.000
+9,a,7,2024-06-01 12:00:10.000
+10,c,100,2024-06-01 12:00:12.000
+11,b,30,2024-06-01 12:00:14.000
+12,a,8,2024-06-01 12:00:05.000
+13,NULL,1,2024-06-01 12:00:21.000
+14,a,9,2024-06-01 12:00:40.000
+15,a,4,2024-06-01 12:00:35.000
+
+--- query RANGE from the beginning: rows of one time see each other
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), COUNT(*) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), COUNT(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1,1
+3,10,1,1
+7,6,2,2
+2,11,4,4
+4,11,4,4
+6,30,2,2
+5,11,5,4
+8,17,6,5
+13,1,1,1
+14,26,7,6
+
+--- query ROWS from the beginning: rows of one time in order of arrival
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW), MAX(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1,1
+3,10,1,10
+7,6,2,5
+2,8,3,5
+4,11,4,5
+6,30,2,20
+5,11,5,5
+8,17,6,6
+13,1,1,1
+14,26,7,9
+
+--- query without a frame it is RANGE from the beginning
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts)
+FROM Readings;
+
+--- rows
+1,1
+3,10
+7,6
+2,11
+4,11
+6,30
+5,11
+8,17
+13,1
+14,26
+
+--- query RANGE of two seconds, whose far end is included
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW), COUNT(*) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1
+3,10,1
+7,6,2
+2,11,4
+4,11,4
+6,30,2
+5,NULL,1
+9,7,1
+10,100,1
+11,30,1
+8,6,1
+13,1,1
+15,4,1
+14,9,1
+
+--- query RANGE of a long time
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW), MIN(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW), MAX(v) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '1' DAY PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1,1
+3,10,10,10
+7,6,1,5
+2,11,1,5
+4,11,1,5
+6,30,10,20
+5,11,1,5
+9,18,1,7
+10,100,100,100
+11,60,10,30
+8,24,1,7
+13,1,1,1
+15,28,1,7
+14,37,1,9
+
+--- query ROWS: a row and the one before
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), COUNT(*) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 1 PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1
+3,10,1
+7,6,2
+2,7,2
+4,5,2
+6,30,2
+5,3,2
+9,7,2
+10,100,1
+11,50,2
+8,13,2
+13,1,1
+15,10,2
+14,13,2
+
+--- query ROWS: a row and two before
+SELECT id, AVG(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), MIN(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), MAX(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1,1
+3,10,10,10
+7,3,1,5
+2,2,1,5
+4,3,2,5
+6,15,10,20
+5,2,2,3
+9,5,3,7
+10,100,100,100
+11,20,10,30
+8,6,6,7
+13,1,1,1
+15,5,4,7
+14,6,4,9
+
+--- query ROWS shortly written
+SELECT id, COUNT(v) OVER (PARTITION BY k ORDER BY ts ROWS 1 PRECEDING)
+FROM Readings;
+
+--- rows
+1,1
+3,1
+7,2
+2,2
+4,2
+6,2
+5,1
+9,1
+10,1
+11,2
+8,2
+13,1
+15,2
+14,2
+
+--- query all keys together
+SELECT id, SUM(v) OVER (ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1
+3,11
+7,16
+2,21
+4,21
+6,41
+5,41
+8,47
+13,48
+14,57
+
+--- query all keys together, by rows
+SELECT id, COUNT(*) OVER (ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), SUM(v) OVER (ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1
+3,2,11
+7,3,16
+2,3,17
+4,3,10
+6,3,25
+5,3,23
+9,3,27
+10,3,107
+11,3,137
+8,3,136
+13,3,37
+15,3,11
+14,3,14
+
+--- query a window by name, for several calls
+SELECT id, v, SUM(v) OVER w AS total, AVG(v) OVER w AS mean, COUNT(*) OVER w AS n, v - MIN(v) OVER w AS above
+FROM Readings
+WINDOW w AS (PARTITION BY k ORDER BY ts RANGE BETWEEN INTERVAL '2' SECOND PRECEDING AND CURRENT ROW);
+
+--- rows
+1,1,1,1,1,0
+3,10,10,10,1,0
+7,5,6,3,2,4
+2,2,11,2,4,1
+4,3,11,2,4,2
+6,20,30,15,2,10
+5,NULL,NULL,NULL,1,NULL
+9,7,7,7,1,0
+10,100,100,100,1,0
+11,30,30,30,1,0
+8,6,6,6,1,0
+13,1,1,1,1,0
+15,4,4,4,1,0
+14,9,9,9,1,0
+
+--- query first and last of a frame
+SELECT id, FIRST_VALUE(id) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW), LAST_VALUE(id) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN 2 PRECEDING AND CURRENT ROW)
+FROM Readings;
+
+--- rows
+1,1,1
+3,3,3
+7,1,7
+2,1,2
+4,7,4
+6,3,6
+5,2,5
+9,4,9
+10,10,10
+11,3,11
+8,5,8
+13,13,13
+15,9,15
+14,8,14
+
+--- query distinct values
+SELECT id, COUNT(DISTINCT v) OVER (ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM Readings
+WHERE id <= 8;
+
+--- rows
+1,1
+3,2
+7,3
+2,5
+4,5
+6,6
+5,6
+8,7
+
+--- query a filter before: rows that it takes out still move the watermark
+SELECT id, COUNT(*) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+FROM Readings
+WHERE MOD(id, 2) = 1;
+
+--- rows
+1,1
+3,1
+7,2
+5,3
+13,1
+
+--- query a filter behind
+SELECT id, n FROM (
+  SELECT id, COUNT(*) OVER (PARTITION BY k ORDER BY ts RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS n
+  FROM Readings
+)
+WHERE n > 2;
+
+--- rows
+2,4
+4,4
+5,5
+8,6
+14,7
+
+--- query LAG: the value of the row before
+SELECT id, LAG(v) OVER (PARTITION BY k ORDER BY ts), LAG(id, 2) OVER (PARTITION BY k ORDER BY ts)
+FROM Readings
+WHERE k = 'b' OR id IN (1, 2, 7, 8, 14);
+
+--- rows
+1,NULL,NULL
+3,NULL,NULL
+7,1,NULL
+2,5,1
+6,10,NULL
+8,2,7
+14,6,2
+
+--- query a frame that looks ahead is refused
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING)
+FROM Readings;
+
+--- error UNSUPPORTED
+FOLLOWING
+
+--- query a descending order is refused
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts DESC)
+FROM Readings;
+
+--- error UNSUPPORTED
+DESC
+
+--- query two different windows are refused
+SELECT id, SUM(v) OVER (PARTITION BY k ORDER BY ts), SUM(v) OVER (ORDER BY ts)
+FROM Readings;
+
+--- error UNSUPPORTED
+OVER
+

@@ -1,0 +1,161 @@
+-- GROUPING SETS, CUBE and ROLLUP over windows, and GROUPING, which tells rows that are summed up from keys that are NULL.
+-- The row with id 9 is late. Answers: reference/window_grouping_sets.py. Source: Flink's documentation, "Window Aggregation".
+CREATE TABLE Sales (
+  id INT, shop STRING, item STRING, qty INT, price DECIMAL(8, 2), weight DOUBLE, paid BOOLEAN, ts TIMESTAMP(3),
+  WATERMARK FOR ts AS ts - INTERVAL '1' SECOND
+);
+
+--- input Sales
+1,north,pen,3,1.50,2.0,true,2024-03-01 08:00:00.000
+2,south,ink,1,12.00,4.0,false,2024-03-01 08:10:00.000
+3,north,pen,3,1.55,4.0,true,2024-03-01 08:20:00.000
+4,north,paper,-5,NULL,4.0,NULL,2024-03-01 08:30:00.000
+5,south,ink,2,12.00,5.0,true,2024-03-01 08:59:59.999
+6,NULL,glue,NULL,0.25,5.0,false,2024-03-01 09:00:00.000
+7,north,"",7,2.00,7.0,true,2024-03-01 09:00:01.000
+8,south,NULL,7,2.01,9.0,false,2024-03-01 09:30:00.000
+9,north,glue,1,100.00,0.5,true,2024-03-01 08:45:00.000
+10,south,pen,NULL,NULL,NULL,NULL,2024-03-01 10:15:00.000
+11,south,pen,NULL,NULL,NULL,NULL,2024-03-01 10:16:00.000
+12,east,ink,2147483647,999999.99,0.125,true,2024-03-01 11:00:00.000
+13,east,ink,1,0.01,0.25,true,2024-03-01 11:30:00.000
+
+--- query grouping sets of one key and of none
+SELECT window_start, shop, COUNT(*)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+GROUP BY window_start, window_end, GROUPING SETS ((shop), ());
+
+--- rows
+2024-03-01 08:00:00.000,north,3
+2024-03-01 08:00:00.000,south,2
+2024-03-01 09:00:00.000,NULL,1
+2024-03-01 09:00:00.000,north,1
+2024-03-01 09:00:00.000,south,1
+2024-03-01 10:00:00.000,south,2
+2024-03-01 11:00:00.000,east,2
+2024-03-01 08:00:00.000,NULL,5
+2024-03-01 09:00:00.000,NULL,3
+2024-03-01 10:00:00.000,NULL,2
+2024-03-01 11:00:00.000,NULL,2
+
+--- query ROLLUP of one key is the same
+SELECT window_start, shop, COUNT(*)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+GROUP BY window_start, window_end, ROLLUP (shop);
+
+--- rows
+2024-03-01 08:00:00.000,north,3
+2024-03-01 08:00:00.000,south,2
+2024-03-01 09:00:00.000,NULL,1
+2024-03-01 09:00:00.000,north,1
+2024-03-01 09:00:00.000,south,1
+2024-03-01 10:00:00.000,south,2
+2024-03-01 11:00:00.000,east,2
+2024-03-01 08:00:00.000,NULL,5
+2024-03-01 09:00:00.000,NULL,3
+2024-03-01 10:00:00.000,NULL,2
+2024-03-01 11:00:00.000,NULL,2
+
+--- query grouping sets of two keys apart
+SELECT window_start, shop, item, COUNT(*), SUM(qty)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+WHERE id < 12
+GROUP BY window_start, window_end, GROUPING SETS ((shop), (item));
+
+--- rows
+2024-03-01 08:00:00.000,north,NULL,3,1
+2024-03-01 08:00:00.000,south,NULL,2,3
+2024-03-01 09:00:00.000,NULL,NULL,1,NULL
+2024-03-01 09:00:00.000,north,NULL,1,7
+2024-03-01 09:00:00.000,south,NULL,1,7
+2024-03-01 10:00:00.000,south,NULL,2,NULL
+2024-03-01 08:00:00.000,NULL,pen,2,6
+2024-03-01 08:00:00.000,NULL,ink,2,3
+2024-03-01 08:00:00.000,NULL,paper,1,-5
+2024-03-01 09:00:00.000,NULL,glue,1,NULL
+2024-03-01 09:00:00.000,NULL,"",1,7
+2024-03-01 09:00:00.000,NULL,NULL,1,7
+2024-03-01 10:00:00.000,NULL,pen,2,NULL
+
+--- query ROLLUP of two keys
+SELECT window_start, shop, item, COUNT(*)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+WHERE id < 9
+GROUP BY window_start, window_end, ROLLUP (shop, item);
+
+--- rows
+2024-03-01 08:00:00.000,north,pen,2
+2024-03-01 08:00:00.000,south,ink,2
+2024-03-01 08:00:00.000,north,paper,1
+2024-03-01 09:00:00.000,NULL,glue,1
+2024-03-01 09:00:00.000,north,"",1
+2024-03-01 09:00:00.000,south,NULL,1
+2024-03-01 08:00:00.000,north,NULL,3
+2024-03-01 08:00:00.000,south,NULL,2
+2024-03-01 09:00:00.000,NULL,NULL,1
+2024-03-01 09:00:00.000,north,NULL,1
+2024-03-01 09:00:00.000,south,NULL,1
+2024-03-01 08:00:00.000,NULL,NULL,5
+2024-03-01 09:00:00.000,NULL,NULL,3
+
+--- query CUBE of two keys
+SELECT window_start, shop, item, SUM(price)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+WHERE id < 9
+GROUP BY window_start, window_end, CUBE (shop, item);
+
+--- rows
+2024-03-01 08:00:00.000,north,pen,3.05
+2024-03-01 08:00:00.000,south,ink,24.00
+2024-03-01 08:00:00.000,north,paper,NULL
+2024-03-01 09:00:00.000,NULL,glue,0.25
+2024-03-01 09:00:00.000,north,"",2.00
+2024-03-01 09:00:00.000,south,NULL,2.01
+2024-03-01 08:00:00.000,north,NULL,3.05
+2024-03-01 08:00:00.000,south,NULL,24.00
+2024-03-01 09:00:00.000,NULL,NULL,0.25
+2024-03-01 09:00:00.000,north,NULL,2.00
+2024-03-01 09:00:00.000,south,NULL,2.01
+2024-03-01 08:00:00.000,NULL,pen,3.05
+2024-03-01 08:00:00.000,NULL,ink,24.00
+2024-03-01 08:00:00.000,NULL,paper,NULL
+2024-03-01 09:00:00.000,NULL,glue,0.25
+2024-03-01 09:00:00.000,NULL,"",2.00
+2024-03-01 09:00:00.000,NULL,NULL,2.01
+2024-03-01 08:00:00.000,NULL,NULL,27.05
+2024-03-01 09:00:00.000,NULL,NULL,4.26
+
+--- query GROUPING and GROUPING_ID
+SELECT window_start, shop, item, GROUPING(shop), GROUPING(item), GROUPING_ID(shop, item), COUNT(*)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+WHERE id < 9 AND id > 4
+GROUP BY window_start, window_end, GROUPING SETS ((shop, item), (shop), ());
+
+--- rows
+2024-03-01 08:00:00.000,south,ink,0,0,0,1
+2024-03-01 09:00:00.000,NULL,glue,0,0,0,1
+2024-03-01 09:00:00.000,north,"",0,0,0,1
+2024-03-01 09:00:00.000,south,NULL,0,0,0,1
+2024-03-01 08:00:00.000,south,NULL,0,1,1,1
+2024-03-01 09:00:00.000,NULL,NULL,0,1,1,1
+2024-03-01 09:00:00.000,north,NULL,0,1,1,1
+2024-03-01 09:00:00.000,south,NULL,0,1,1,1
+2024-03-01 08:00:00.000,NULL,NULL,1,1,3,1
+2024-03-01 09:00:00.000,NULL,NULL,1,1,3,3
+
+--- query HAVING over grouping sets
+SELECT window_start, shop, COUNT(*)
+FROM TABLE(TUMBLE(TABLE Sales, DESCRIPTOR(ts), INTERVAL '1' HOUR))
+GROUP BY window_start, window_end, CUBE (shop)
+HAVING COUNT(*) >= 2;
+
+--- rows
+2024-03-01 08:00:00.000,north,3
+2024-03-01 08:00:00.000,south,2
+2024-03-01 10:00:00.000,south,2
+2024-03-01 11:00:00.000,east,2
+2024-03-01 08:00:00.000,NULL,5
+2024-03-01 09:00:00.000,NULL,3
+2024-03-01 10:00:00.000,NULL,2
+2024-03-01 11:00:00.000,NULL,2
+
