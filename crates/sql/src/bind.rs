@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use datafusion_common::config::ConfigOptions;
-use datafusion_common::{DataFusionError, SchemaError};
+use datafusion_common::{DataFusionError, SchemaError, TableReference};
 use datafusion_expr::{LogicalPlan, LogicalPlanBuilder};
 use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
@@ -179,12 +179,21 @@ fn sql_error(error: DataFusionError) -> SqlError {
 fn schema_error(error: &SchemaError) -> SqlError {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
+            if let Some(table) = &field.relation {
+                let mut tables: Vec<&str> =
+                    valid_fields.iter().filter_map(|known| known.relation.as_ref()).map(TableReference::table).collect();
+                tables.dedup();
+                if !tables.contains(&table.table()) {
+                    let message = format!("no table is called `{}` here", table.table());
+                    return SqlError::new(Code::UnknownTable, message).help(format!("there are {}", tables.join(", ")));
+                }
+            }
             let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
             relations::unknown_column(&field.name, known.into_iter())
         }
         SchemaError::AmbiguousReference { field } => {
             let message = format!("`{}` may be a column of several tables", field.name);
-            SqlError::new(Code::UnknownColumn, message).help(format!("write which: t.`{}`", field.name))
+            SqlError::new(Code::Invalid, message).help(format!("write which: t.`{}`", field.name))
         }
         SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
             SqlError::new(Code::Invalid, format!("there are two columns `{name}`")).help("name one of them by AS")
@@ -205,7 +214,16 @@ fn plan_error(message: &str) -> SqlError {
             None => error.help("the manual lists the functions that there are"),
         };
     }
-    SqlError::new(Code::Invalid, first_line(message, "is not possible"))
+    let known = [
+        ("Unary operator '-' only", Code::TypeMismatch, "- takes numbers and intervals"),
+        ("Unary operator 'NOT' requires", Code::TypeMismatch, "NOT takes a condition, a BOOLEAN"),
+        ("Cannot create filter with non-boolean", Code::TypeMismatch, "WHERE and HAVING take a condition, a BOOLEAN"),
+        ("UNION queries have different number", Code::Invalid, "the queries of UNION ALL have different numbers of columns"),
+    ];
+    match known.iter().find(|(begin, ..)| message.starts_with(begin)) {
+        Some((_, code, ours)) => SqlError::new(*code, *ours),
+        None => SqlError::new(Code::Invalid, first_line(message, "is not possible")),
+    }
 }
 
 /// The first sentence of a message that is not ours, as ours begin.

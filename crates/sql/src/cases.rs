@@ -136,7 +136,7 @@ impl Cases {
         for (head, line, lines) in sections {
             let (kind, rest) = head.split_once(' ').unwrap_or((&head, ""));
             let rest = rest.trim();
-            let rows = || lines.iter().map(|line| line.to_string()).take_while(|line| !line.trim().is_empty()).collect::<Vec<_>>();
+            let rows = || rows_of(&lines);
             let mut finish = |expected: Expected| match query.take() {
                 Some((name, line, query)) => {
                     cases.cases.push(Case { name, line, settings: settings.clone(), query, expected });
@@ -192,10 +192,10 @@ impl Cases {
         let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = Session::new(Arc::clone(&clock) as _);
+        session.read(&self.setup).map_err(wrong)?;
         for setting in &case.settings {
             session.read(setting).map_err(wrong)?;
         }
-        session.read(&self.setup).map_err(wrong)?;
         let world = World { seed: manner.seed, given: self.given(&session, manner)? };
         let actions = session.read(&case.query).map_err(wrong)?;
         let [Action::Run(job)] = &actions[..] else {
@@ -217,6 +217,52 @@ impl Cases {
         Ok(given)
     }
 }
+
+/// The rows of a section: a line each, unless a quote is open at its end; up to a blank line.
+fn rows_of(lines: &[String]) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        if is_open {
+            if let Some(row) = rows.last_mut() {
+                row.push('\n');
+                row.push_str(line);
+            }
+        } else if line.trim().is_empty() {
+            break;
+        } else {
+            rows.push(line.clone());
+        }
+        is_open ^= line.matches('"').count() % 2 == 1;
+    }
+    rows
+}
+
+/// A row with what is NULL marked so that text in quotes is not.
+fn with_nulls(row: &str) -> String {
+    let mut marked = String::new();
+    let mut field = String::new();
+    let mut is_quoted = false;
+    let mut flush = |field: &mut String| {
+        marked += if field == "NULL" { NULL_MARK } else { field };
+        field.clear();
+    };
+    for character in row.chars() {
+        is_quoted ^= character == '"';
+        if character == ',' && !is_quoted {
+            flush(&mut field);
+            field.push(',');
+            flush(&mut field);
+        } else {
+            field.push(character);
+        }
+    }
+    flush(&mut field);
+    marked
+}
+
+/// What stands for NULL in rows that are read: nothing that anybody writes.
+const NULL_MARK: &str = "\u{1}NULL";
 
 /// Rows as they came, and what they are.
 struct Found {
@@ -282,12 +328,12 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
         .collect();
     let wanted: Vec<usize> = (0..columns.len()).collect();
     let options = BTreeMap::from([
-        ("csv.null-literal".to_owned(), "NULL".to_owned()),
+        ("csv.null-literal".to_owned(), NULL_MARK.to_owned()),
         ("csv.ignore-parse-errors".to_owned(), "false".to_owned()),
     ]);
     let format = Format::bind("csv", &options, &columns).map_err(|error| error.to_string())?;
     let mut decoder: Box<dyn Decoder> = format.decoder(&wanted);
-    let bytes: Vec<u8> = rows.iter().flat_map(|row| row.bytes().chain([b'\n'])).collect();
+    let bytes: Vec<u8> = rows.iter().flat_map(|row| (with_nulls(row) + "\n").into_bytes()).collect();
     let mut rest = &bytes[..];
     let mut wrong = None;
     let mut batches = Vec::new();

@@ -113,6 +113,9 @@ pub struct Function {
     pub bind: fn(&[Argument], &Context) -> Result<Bound, BindError>,
 }
 
+/// How a wrong number of arguments is told.
+const COUNT_DOES_NOT_FIT: &str = "arguments do not fit";
+
 /// Why a function does not take such arguments; the function's name and usage are added by whoever shows it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct BindError(pub String);
@@ -125,7 +128,12 @@ impl BindError {
 
     /// The function takes another number of arguments.
     pub fn count(given: usize) -> Self {
-        BindError(format!("{given} arguments do not fit"))
+        BindError(format!("{given} {COUNT_DOES_NOT_FIT}"))
+    }
+
+    /// Whether it is the number of arguments that is wrong.
+    pub fn is_about_count(&self) -> bool {
+        self.0.ends_with(COUNT_DOES_NOT_FIT)
     }
 
     /// The argument at `place`, from 1 on, is of a type that does not fit.

@@ -4,6 +4,7 @@
 //! watermarks go by. A plan is finished: what it takes to run it is in it, nothing is to be resolved, and every operator
 //! that remembers something has a bound for it (a window, an interval, a time to live).
 
+pub mod explain;
 pub mod prune;
 
 use std::sync::Arc;

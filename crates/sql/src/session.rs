@@ -277,8 +277,8 @@ impl Session {
         };
         let zone = match get("table.local-time-zone") {
             None | Some("default") => Tz::UTC,
-            Some(name) => name.parse().map_err(|_| {
-                wrong("table.local-time-zone", name, "the name of a zone such as 'Europe/Berlin' or 'UTC'")
+            Some(name) => zone_of(name).ok_or_else(|| {
+                wrong("table.local-time-zone", name, "a zone such as 'Europe/Berlin', 'UTC' or 'GMT-03:00'")
             })?,
         };
         let workers = match get("thalweg.workers") {
@@ -297,6 +297,18 @@ impl Session {
             latency_target: span("thalweg.latency-target")?,
         })
     }
+}
+
+/// A zone by its name, or by whole hours from Greenwich.
+fn zone_of(name: &str) -> Option<Tz> {
+    if let Ok(zone) = name.parse() {
+        return Some(zone);
+    }
+    let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
+    let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
+    let hours: i8 = hours.parse().ok().filter(|_| minutes == "00")?;
+    // The names of such zones count westward.
+    format!("Etc/GMT{:+}", -hours).parse().ok()
 }
 
 fn described(name: &str, of: &str, is_nullable: bool) -> String {

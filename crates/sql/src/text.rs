@@ -9,4 +9,5 @@ pub mod ddl;
 pub mod dialect;
 pub mod interval;
 pub mod plain;
+pub mod reserved;
 pub mod script;

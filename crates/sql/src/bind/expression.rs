@@ -7,13 +7,12 @@
 //! Sources: Flink's documentation, "Data Types" (implicit casts) and "System (Built-in) Functions";
 //! `LogicalTypeMerging` for common types.
 
-use arrow::array::RecordBatch;
-use arrow::array::RecordBatchOptions;
-use arrow::datatypes::{FieldRef, Schema};
+use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
+use arrow::datatypes::{FieldRef, Int64Type, Schema};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, TryCast};
-use datafusion_expr::{Expr, Operator};
+use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::sync::Arc;
 
 use crate::error::{Code, Place, SqlError};
@@ -135,7 +134,8 @@ impl Expressions<'_> {
                 let value = self.bind(expr, scope)?;
                 let equal = |item: &Expr| {
                     let item = self.bind(item, scope)?;
-                    self.compare(ComparisonOp::Eq, value.clone(), item)
+                    let equal = self.compare(ComparisonOp::Eq, value.clone(), item);
+                    equal.map_err(|error| SqlError { message: format!("{}: {}", expr.human_display(), error.message), ..error })
                 };
                 let any = boolean(Expression::Or(list.iter().map(equal).collect::<Result<_>>()?));
                 if *negated { self.not(any) } else { Ok(any) }
@@ -184,7 +184,11 @@ impl Expressions<'_> {
             Operator::IsNotDistinctFrom => ComparisonOp::IsNotDistinctFrom,
             other => return Err(SqlError::new(Code::Unsupported, format!("the operator {other} is not supported"))),
         };
-        self.compare(comparison, self.bind(left, scope)?, self.bind(right, scope)?)
+        let (left_value, right_value) = (self.bind(left, scope)?, self.bind(right, scope)?);
+        self.compare(comparison, left_value, right_value).map_err(|error| SqlError {
+            message: format!("{} {} {}: {}", left.human_display(), symbol(comparison), right.human_display(), error.message),
+            ..error
+        })
     }
 
     /// A comparison of two values.
@@ -311,6 +315,16 @@ impl Expressions<'_> {
             }
             _ => {}
         }
+        if matches!(name, "grouping" | "grouping_id") {
+            return grouping(&arguments, scope);
+        }
+        if name == "||" {
+            return self.named_function("CONCAT", arguments).map_err(|error| SqlError {
+                message: error.message.replace("CONCAT", "||"),
+                help: Some("both sides are text: cast what is not".to_owned()),
+                ..error
+            });
+        }
         if let Some((symbol, op)) = ARITHMETIC.iter().find(|(symbol, _)| *symbol == name) {
             let [left, right] = &arguments[..] else {
                 return Err(SqlError::new(Code::Invalid, format!("{symbol} has two sides")));
@@ -330,7 +344,8 @@ impl Expressions<'_> {
         })?;
         let given: Vec<Argument> = arguments.iter().map(argument).collect();
         let bound = (function.bind)(&given, self.context).map_err(|error| {
-            SqlError::new(Code::TypeMismatch, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
+            let code = if error.is_about_count() { Code::Invalid } else { Code::TypeMismatch };
+            SqlError::new(code, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
         })?;
         self.call(name, bound, arguments, false, function.is_deterministic)
     }
@@ -402,6 +417,40 @@ fn symbol(op: ComparisonOp) -> &'static str {
         ComparisonOp::IsNotDistinctFrom => "IS NOT DISTINCT FROM",
     }
 }
+
+/// GROUPING: a bit for each key, the first one's the highest, set where the key is left out of the row's grouping set.
+fn grouping(arguments: &[Typed], scope: &Scope<'_>) -> Result<Typed> {
+    let number = scope.columns.iter().position(|column| column.name == GROUPING_ID).ok_or_else(|| {
+        SqlError::new(Code::Invalid, "GROUPING stands where there are no grouping sets")
+            .help("write GROUP BY GROUPING SETS, CUBE or ROLLUP")
+    })?;
+    let keys: Vec<usize> =
+        (0..number).filter(|place| scope.columns[*place].role == crate::plan::Role::Plain).collect();
+    let mut bits = Vec::new();
+    for argument in arguments {
+        let key = argument.as_column().and_then(|place| keys.iter().position(|key| *key == place)).ok_or_else(|| {
+            SqlError::new(Code::Invalid, "GROUPING takes keys of the grouping sets")
+        })?;
+        bits.push(keys.len() - 1 - key);
+    }
+    let kernel = move |arguments: &[ColumnarValue], rows: usize| {
+        let numbers = functions::column(&arguments[0], rows)?;
+        let numbers = numbers.as_primitive::<Int64Type>();
+        let of = |number: i64| bits.iter().fold(0, |so_far, bit| so_far << 1 | (number >> bit & 1));
+        Ok(ColumnarValue::Array(Arc::new(numbers.unary::<_, Int64Type>(of)) as ArrayRef))
+    };
+    let expression = Expression::Call {
+        name: "GROUPING".to_owned(),
+        kernel: Arc::new(kernel),
+        arguments: vec![Typed::column(number, SqlType::BigInt, false)],
+        is_total: true,
+        is_deterministic: true,
+    };
+    Ok(Typed { expression, of: SqlType::BigInt, is_nullable: false })
+}
+
+/// What the planner calls the number of a row's grouping set.
+const GROUPING_ID: &str = "__grouping_id";
 
 /// A literal with the type that Flink gives it: INT if the number fits, text as CHAR of its length.
 fn literal(value: &ScalarValue) -> Result<Typed> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
 use datafusion_common::{Column, DFSchema, DataFusionError, Result, ScalarValue, TableReference, plan_err};
-use datafusion_expr::expr::{AggregateFunction, ScalarFunction};
+use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams, ScalarFunction};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::planner::{
     ContextProvider, ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner, TypePlanner,
@@ -66,7 +66,7 @@ impl<'a> Names<'a> {
         };
         let known = functions::all().map(|function| function.name.to_lowercase());
         let others = ARITHMETIC.iter().map(|(name, _)| (*name).to_owned());
-        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id"].map(str::to_owned);
+        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id", "||"].map(str::to_owned);
         let scalars: HashMap<_, _> = known.chain(others).chain(inner).map(|name| stand_in(&name)).collect();
         let stand_in_aggregate = |name: String| {
             let udf = AggregateUDF::new_from_impl(StandInAggregate(StandIn::new(&name, context)));
@@ -262,6 +262,11 @@ impl ScalarUDFImpl for StandIn {
         &self.name
     }
 
+    fn schema_name(&self, args: &[Expr]) -> Result<String> {
+        let arguments: Vec<String> = args.iter().map(ToString::to_string).collect();
+        Ok(format!("{}({})", self.name, arguments.join(", ")))
+    }
+
     fn signature(&self) -> &Signature {
         &self.signature
     }
@@ -297,6 +302,14 @@ impl fmt::Debug for StandInAggregate {
 impl AggregateUDFImpl for StandInAggregate {
     fn name(&self) -> &str {
         &self.0.name
+    }
+
+    /// With casts, which the planner's own names leave out, so that aggregates of different casts have different names.
+    fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {
+        let arguments: Vec<String> = params.args.iter().map(ToString::to_string).collect();
+        let distinct = if params.distinct { "DISTINCT " } else { "" };
+        let filter = params.filter.as_ref().map(|filter| format!(" FILTER {filter}")).unwrap_or_default();
+        Ok(format!("{}({distinct}{}){filter}", self.0.name, arguments.join(", ")))
     }
 
     fn signature(&self) -> &Signature {
@@ -372,7 +385,7 @@ impl ExprPlanner for Operators {
             BinaryOperator::Multiply => "*",
             BinaryOperator::Divide => "/",
             BinaryOperator::Modulo => "%",
-            BinaryOperator::StringConcat => "concat",
+            BinaryOperator::StringConcat => "||",
             _ => return Ok(PlannerResult::Original(expr)),
         };
         match self.0.get(name) {

@@ -13,7 +13,7 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::{AggregateFunction, GroupingSet, WindowFunction};
-use datafusion_expr::logical_plan::{Aggregate, Extension, Filter, Limit, Projection, Sort, Union, Values, Window};
+use datafusion_expr::logical_plan::{Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values, Window};
 use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist};
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 
@@ -24,7 +24,7 @@ use crate::aggregates::aggregates;
 use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, Typed};
-use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
+use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, WindowSpec, Windowing};
 use crate::types::{SqlType, common_type};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -71,9 +71,7 @@ impl Lowering<'_> {
             }
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
-            LogicalPlan::Distinct(_) => {
-                return Err(self.unbounded("SELECT DISTINCT", "group by the columns, within a window"));
-            }
+            LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input)?,
             LogicalPlan::Join(_) => {
                 return Err(SqlError::new(Code::Unsupported, "joins are not supported yet"));
             }
@@ -158,6 +156,37 @@ impl Lowering<'_> {
         let outputs =
             plan.identity().into_iter().zip(columns).map(|(output, to)| self.expressions.widen(output, &to.of)).collect::<Result<_>>()?;
         Ok(plan.project(outputs, columns.to_vec()))
+    }
+
+    /// SELECT DISTINCT within windows: a group of all columns.
+    fn distinct(&self, input: &LogicalPlan) -> Result<Plan> {
+        let input = self.plan(input)?;
+        let place = |wanted: &dyn Fn(&Role) -> bool| input.columns.iter().position(|column| wanted(&column.role));
+        let start = place(&|role| matches!(role, Role::WindowStart(_)));
+        let end = place(&|role| matches!(role, Role::WindowEnd(_)));
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(self.unbounded("SELECT DISTINCT without a window", "select window_start and window_end as well"));
+        };
+        let Role::WindowEnd(spec) = input.columns[end].role.clone() else {
+            return Err(SqlError::new(Code::Invalid, "a window has an end"));
+        };
+        let columns = input.columns.clone();
+        let keys: Vec<usize> = (0..columns.len()).filter(|place| columns[*place].role == Role::Plain).collect();
+        let windowing = Windowing::Given { spec, start, end };
+        let grouped = window_aggregate(input, windowing, keys.clone(), Vec::new(), &[]);
+        let order = columns.iter().enumerate().map(|(place, column)| match column.role {
+            Role::WindowStart(_) => keys.len(),
+            Role::WindowEnd(_) => keys.len() + 1,
+            Role::Rowtime | Role::Proctime => keys.len() + 2,
+            Role::Plain => keys.iter().position(|key| *key == place).unwrap_or_default(),
+        });
+        let outputs = order
+            .map(|place| {
+                let column = &grouped.columns[place];
+                Typed::column(place, column.of.clone(), column.is_nullable)
+            })
+            .collect();
+        Ok(grouped.project(outputs, columns))
     }
 
     fn values(&self, values: &Values) -> Result<Plan> {
@@ -589,11 +618,13 @@ fn window_aggregate(
     for (call, name) in named {
         columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
     }
-    let time = |name: &str, role| Column { name: name.to_owned(), of: SqlType::Timestamp(3), is_nullable: false, role };
-    columns.push(time("window_start", Role::WindowStart(Arc::clone(&spec))));
-    columns.push(time("window_end", Role::WindowEnd(Arc::clone(&spec))));
-    columns.push(time("window_time", Role::Rowtime));
     let (input, windows) = cut_here(input, windows, &keys, &calls);
+    // The time of the window is of the type of the rows'.
+    let time_type = input.columns.iter().find(|column| column.role == Role::Rowtime).map(|column| column.of.clone());
+    let time = |name: &str, of: SqlType, role| Column { name: name.to_owned(), of, is_nullable: false, role };
+    columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(Arc::clone(&spec))));
+    columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(Arc::clone(&spec))));
+    columns.push(time("window_time", time_type.unwrap_or(SqlType::Timestamp(3)), Role::Rowtime));
     Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
 }
 
@@ -614,7 +645,8 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
         reads
     };
     let used = keys.iter().copied().chain(calls.iter().flat_map(|call| call.arguments.iter().copied().chain(call.filter)));
-    if conditions.iter().any(reads_window) || used.clone().any(|place| reads_window(&outputs[place])) {
+    let is_session = matches!(*spec, WindowSpec::Session { .. });
+    if is_session || conditions.iter().any(reads_window) || used.clone().any(|place| reads_window(&outputs[place])) {
         let input = Box::new(Plan { columns: below_columns, node: Node::AssignWindows { input: source, spec, time } });
         return given(columns, Node::Calc { input, conditions, outputs });
     }

@@ -280,7 +280,7 @@ fn window_node(
     let input = context.plan(table)?;
     let schema = Arc::clone(input.schema());
     let time = descriptor(next(), &schema)?;
-    let mut span = |name: &'static str| next().map(|value| millis(&value, name)).transpose();
+    let mut span = |name: &'static str| next().map(|value| millis(&value, name, &function)).transpose();
     let (first, second, third) = (span(names[2])?.unwrap_or_default(), span(names.get(3).copied().unwrap_or(""))?, span("OFFSET")?);
     let positive = |value: i64, name: &str| {
         if value > 0 {
@@ -404,7 +404,7 @@ pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str
 }
 
 /// `INTERVAL ..` of days to seconds, in milliseconds.
-fn millis(argument: &ast::Expr, name: &str) -> std::result::Result<i64, SqlError> {
+fn millis(argument: &ast::Expr, name: &str, function: &str) -> std::result::Result<i64, SqlError> {
     if let ast::Expr::Function(call) = argument
         && call.name.to_string().trim_matches('`') == MILLIS
         && let FunctionArguments::List(list) = &call.args
@@ -421,6 +421,6 @@ fn millis(argument: &ast::Expr, name: &str) -> std::result::Result<i64, SqlError
             return Ok(sign * number);
         }
     }
-    let message = format!("{name} is {argument}, and must be an INTERVAL of days to seconds");
-    Err(SqlError::new(Code::TypeMismatch, message).at(place(argument)).help("write INTERVAL '10' MINUTES"))
+    let message = format!("{name} of {function} is an INTERVAL of days to seconds, and this is none");
+    Err(SqlError::new(Code::Invalid, message).at(place(argument)).help("write INTERVAL '10' MINUTES"))
 }

@@ -352,7 +352,6 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        self.closed_ms = self.closed_ms.max(self.closing_ms);
         self.closing_ms = self.closing_ms.max(passed_ms(watermark));
         self.fired_end = i64::MIN;
         Ok(())
@@ -364,6 +363,8 @@ impl BatchOperator for WindowAggregate {
                 self.firing = self.fire()?;
             }
             let Some(fired) = &self.firing else {
+                // What comes from here on is late for all that has fired.
+                self.closed_ms = self.closing_ms;
                 self.note_bytes();
                 return Ok(None);
             };

@@ -10,6 +10,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Span, Token};
 
+use super::plain;
 use crate::error::Place;
 use crate::types::{DECIMAL_PRECISION_MAX, LENGTH_MAX, SqlType};
 
@@ -170,6 +171,14 @@ fn element(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErr
     column(parser, table)
 }
 
+/// Refuses a word that is no name without quotes.
+fn check(name: &Ident) -> Result<(), ParserError> {
+    match plain::check_name(name) {
+        Ok(()) => Ok(()),
+        Err(error) => Err(at(&name.span, format!("{}; write `{}`", error.message, name.value))),
+    }
+}
+
 /// What follows the columns of a key.
 fn primary_key(
     parser: &mut Parser,
@@ -190,6 +199,7 @@ fn primary_key(
 
 fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserError> {
     let name = parser.parse_identifier()?;
+    check(&name)?;
     let place = place_of(&name.span);
     if table.columns.iter().any(|column| column.name == name.value) {
         return Err(at(&name.span, format!("there are two columns `{}`", name.value)));

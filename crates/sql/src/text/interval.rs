@@ -109,7 +109,9 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// A unit and its precision, which says nothing that the text does not.
 fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     let token = parser.peek_token_ref().clone();
-    let field = parser.parse_date_time_field()?;
+    let field = parser
+        .parse_date_time_field()
+        .map_err(|_| at(&token.span, format!("INTERVAL lacks a unit before {}: write INTERVAL '5' MINUTE", token.token)))?;
     parser.parse_optional_precision()?;
     Unit::of(&field).ok_or_else(|| at(&token.span, format!("INTERVAL has no unit {}", token.token)))
 }

@@ -24,6 +24,7 @@ use sqlparser::ast::{
 
 use super::ddl::place_of;
 use super::dialect::call;
+use super::reserved::is_reserved;
 use crate::error::{Code, Place, SqlError};
 
 /// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
@@ -179,6 +180,17 @@ impl VisitorMut for Plain {
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
+        // The unit is a word, which would be taken for a column.
+        if let Expr::Function(function) = expression
+            && let [ObjectNamePart::Identifier(name)] = &function.name.0[..]
+            && matches!(name.value.to_uppercase().as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
+            && let FunctionArguments::List(list) = &mut function.args
+            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(unit))) = list.args.first_mut()
+            && let Expr::Identifier(ident) = unit
+        {
+            let name = ident.value.to_uppercase();
+            *unit = text(name.strip_prefix("SQL_TSI_").unwrap_or(&name));
+        }
         ControlFlow::Continue(())
     }
 
@@ -246,7 +258,7 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
             let expr = std::mem::replace(expression, Expr::Value(Value::Null.into()));
             *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', format!("EXPR${ordinal}")) };
         }
-        SelectItem::ExprWithAlias { .. } => {}
+        SelectItem::ExprWithAlias { alias, .. } => refuse_name(alias)?,
         SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
             refuse_any!(at;
                 options.opt_exclude.is_some() || options.opt_except.is_some() || options.opt_replace.is_some()
@@ -256,6 +268,23 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
         SelectItem::ExprWithAliases { .. } => return refuse("several names of one result", at),
     }
     ControlFlow::Continue(())
+}
+
+/// Refuses a word that is no name without quotes.
+pub(super) fn check_name(ident: &Ident) -> Result<(), SqlError> {
+    if ident.quote_style.is_none() && is_reserved(&ident.value) {
+        let error = SqlError::new(Code::Syntax, format!("{} is a word of SQL and no name", ident.value));
+        let at = (ident.span.start.line > 0).then(|| place_of(&ident.span));
+        return Err(error.at(at).help(format!("write `{}`", ident.value)));
+    }
+    Ok(())
+}
+
+fn refuse_name(ident: &Ident) -> Visit {
+    match check_name(ident) {
+        Ok(()) => ControlFlow::Continue(()),
+        Err(error) => ControlFlow::Break(Box::new(error)),
+    }
 }
 
 fn function(name: &str, arguments: Vec<Expr>) -> Expr {
@@ -280,6 +309,11 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
                 Value::SingleQuotedString(text) => text.clone(),
                 _ => return Err(unsupported("a literal of this form")),
             };
+            let is_date = matches!(data_type, DataType::Date);
+            if is_date && crate::functions::cast::text::parse_date(&written).is_none() {
+                let error = SqlError::new(Code::Invalid, format!("'{written}' is no date"));
+                return Err(error.at(at).help("write DATE '2024-12-31'"));
+            }
             let data_type = match data_type {
                 DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
                     let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
@@ -342,9 +376,15 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
             _ => return Err(unsupported("this operator")),
         },
         Expr::Interval(_) => return Err(unsupported("this form of INTERVAL: write INTERVAL '5' MINUTE; it")),
-        plain @ (Expr::Identifier(_)
-        | Expr::CompoundIdentifier(_)
-        | Expr::IsFalse(_)
+        Expr::Identifier(ident) => {
+            check_name(&ident)?;
+            Expr::Identifier(ident)
+        }
+        Expr::CompoundIdentifier(idents) => {
+            idents.iter().try_for_each(check_name)?;
+            Expr::CompoundIdentifier(idents)
+        }
+        plain @ (Expr::IsFalse(_)
         | Expr::IsNotFalse(_)
         | Expr::IsTrue(_)
         | Expr::IsNotTrue(_)
@@ -451,13 +491,10 @@ fn plain_function(mut function: Function, unsupported: &dyn Fn(&str) -> SqlError
         if !list.clauses.is_empty() {
             return Err(unsupported("a clause within the arguments of a function"));
         }
-        // The unit is a word, which would be taken for a column.
-        if matches!(name.as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
-            && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(unit))) = list.args.first_mut()
-            && let Expr::Identifier(ident) = unit
-        {
-            let name = ident.value.to_uppercase();
-            *unit = text(name.strip_prefix("SQL_TSI_").unwrap_or(&name));
+        // All rows are counted: there is nothing to look at.
+        let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
+        if name == "COUNT" && is_all {
+            list.args.clear();
         }
     }
     Ok(function)

@@ -153,6 +153,10 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 let help = format!("write '{text}' for text and `{text}` for a name");
                 return Err(error.at(place_of(&token.span)).help(help));
             }
+            Token::Word(word) if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("MATCH_RECOGNIZE") => {
+                let error = SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
+                return Err(error.at(place_of(&token.span)));
+            }
             Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
                 // STATE_TTL is the one hint that is understood, behind SELECT; what others ask for must not be lost.
                 let is_ttl = comment[1..].trim_start().to_uppercase().starts_with("STATE_TTL");

@@ -1,0 +1,229 @@
+//! Plans as people and programs read them: a tree of text, a graph for Graphviz, JSON.
+
+use std::fmt::Write;
+
+use crate::expression::{Named, Typed};
+use crate::plan::{AggregateCall, Column, Node, Plan, SortKey, WindowSpec, Windowing};
+
+/// One operator, as it is shown.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// What it is.
+    pub name: &'static str,
+    /// What it does, by name: `where`, `keys` and so on.
+    pub details: Vec<(&'static str, String)>,
+    /// Its columns, as `name TYPE`.
+    pub columns: Vec<String>,
+    /// What it remembers, and until when; none if it remembers nothing.
+    pub state: Option<String>,
+    /// Its inputs.
+    pub inputs: Vec<Shown>,
+}
+
+/// What a plan shows.
+pub fn shown(plan: &Plan) -> Shown {
+    let inputs = plan.inputs();
+    let below: Vec<Column> = inputs.first().map(|input| input.columns.clone()).unwrap_or_default();
+    let name_of = |place: usize| below.get(place).map_or_else(|| format!("${place}"), |column| column.name.clone());
+    let show = |expression: &Typed| Named(expression, name_of).to_string();
+    let names = |places: &[usize]| places.iter().map(|place| name_of(*place)).collect::<Vec<_>>().join(", ");
+    let order = |keys: &[SortKey]| {
+        let key = |key: &SortKey| {
+            format!("{}{}", name_of(key.place), if key.is_descending { " DESC" } else { "" })
+        };
+        keys.iter().map(key).collect::<Vec<_>>().join(", ")
+    };
+    let outputs = |outputs: &[Typed]| {
+        let output = |(output, column): (&Typed, &Column)| {
+            let value = show(output);
+            if value == column.name { value } else { format!("{value} AS {}", column.name) }
+        };
+        outputs.iter().zip(&plan.columns).map(output).collect::<Vec<_>>().join(", ")
+    };
+    let mut details: Vec<(&'static str, String)> = Vec::new();
+    let mut state = None;
+    let name = match &plan.node {
+        Node::Scan { table, places } => {
+            details.push(("table", table.name.clone()));
+            let columns: Vec<&str> = places.iter().map(|place| table.columns[*place].name.as_str()).collect();
+            details.push(("columns", columns.join(", ")));
+            if let Some(rowtime) = &table.rowtime {
+                let by = |place: usize| table.columns[place].name.clone();
+                details.push(("watermark", Named(&rowtime.watermark, by).to_string()));
+            }
+            "Scan"
+        }
+        Node::Values(rows) => {
+            details.push(("rows", rows.num_rows().to_string()));
+            "Values"
+        }
+        Node::Calc { conditions, outputs: made, .. } => {
+            if !conditions.is_empty() {
+                details.push(("where", conditions.iter().map(show).collect::<Vec<_>>().join(" AND ")));
+            }
+            details.push(("select", outputs(made)));
+            "Calc"
+        }
+        Node::Expand { forms, .. } => {
+            details.push(("forms", forms.len().to_string()));
+            "Expand"
+        }
+        Node::AssignWindows { spec, time, .. } => {
+            details.push(("windows", windows(spec, &name_of)));
+            details.push(("time", name_of(*time)));
+            if let WindowSpec::Session { .. } = **spec {
+                state = Some("rows of open sessions".to_owned());
+            }
+            "Windows"
+        }
+        Node::WindowAggregate { windows: of, keys, calls, .. } => {
+            let spec = match of {
+                Windowing::Cut { spec, time } => {
+                    details.push(("time", name_of(*time)));
+                    spec
+                }
+                Windowing::Given { spec, start, end } => {
+                    details.push(("window", names(&[*start, *end])));
+                    spec
+                }
+            };
+            details.push(("windows", windows(spec, &name_of)));
+            if !keys.is_empty() {
+                details.push(("keys", names(keys)));
+            }
+            if !calls.is_empty() {
+                let call = |call: &AggregateCall| {
+                    let filter = call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
+                    format!("{}({}){filter}", call.name, names(&call.arguments))
+                };
+                details.push(("calls", calls.iter().map(call).collect::<Vec<_>>().join(", ")));
+            }
+            state = Some("accumulators of open windows, by key".to_owned());
+            "WindowAggregate"
+        }
+        Node::Union(_) => "Union",
+        Node::Limit { skip, fetch, .. } => {
+            details.push(("rows", if *skip == 0 { fetch.to_string() } else { format!("{fetch} behind {skip}") }));
+            state = Some("a count".to_owned());
+            "Limit"
+        }
+        Node::Sort { time, keys, .. } => {
+            let by: Vec<String> = [name_of(*time)].into_iter().chain(Some(order(keys)).filter(|by| !by.is_empty())).collect();
+            details.push(("by", by.join(", ")));
+            state = Some("rows that the watermark has not passed".to_owned());
+            "Sort"
+        }
+        Node::WindowTopN { keys, order: by, from, to, .. } => {
+            details.push(("keys", names(keys)));
+            details.push(("by", order(by)));
+            let ranks = if *to == u64::MAX { format!("{from} and on") } else { format!("{from} to {to}") };
+            details.push(("ranks", ranks));
+            state = Some("the first rows of open windows, by key".to_owned());
+            "WindowTopN"
+        }
+    };
+    let column = |column: &Column| format!("{} {}{}", column.name, column.of, if column.is_nullable { "" } else { " NOT NULL" });
+    Shown {
+        name,
+        details,
+        columns: plan.columns.iter().map(column).collect(),
+        state,
+        inputs: inputs.into_iter().map(shown).collect(),
+    }
+}
+
+fn span(millis: i64) -> String {
+    for (unit, of) in [("d", 86_400_000), ("h", 3_600_000), ("min", 60_000), ("s", 1_000)] {
+        if millis != 0 && millis % of == 0 {
+            return format!("{} {unit}", millis / of);
+        }
+    }
+    format!("{millis} ms")
+}
+
+fn windows(spec: &WindowSpec, name_of: &dyn Fn(usize) -> String) -> String {
+    let offset = |offset: i64| if offset == 0 { String::new() } else { format!(", offset {}", span(offset)) };
+    match spec {
+        WindowSpec::Tumble { size_ms, offset_ms } => format!("TUMBLE(size {}{})", span(*size_ms), offset(*offset_ms)),
+        WindowSpec::Hop { size_ms, slide_ms, offset_ms } => {
+            format!("HOP(slide {}, size {}{})", span(*slide_ms), span(*size_ms), offset(*offset_ms))
+        }
+        WindowSpec::Cumulate { size_ms, step_ms, offset_ms } => {
+            format!("CUMULATE(step {}, size {}{})", span(*step_ms), span(*size_ms), offset(*offset_ms))
+        }
+        WindowSpec::Session { gap_ms, keys } => {
+            let keys: Vec<String> = keys.iter().map(|key| name_of(*key)).collect();
+            let by = if keys.is_empty() { String::new() } else { format!(", by {}", keys.join(", ")) };
+            format!("SESSION(gap {}{by})", span(*gap_ms))
+        }
+    }
+}
+
+impl Shown {
+    /// As a tree: each operator on a line, its inputs below it.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        self.lines(&mut text, "", "");
+        text
+    }
+
+    fn lines(&self, text: &mut String, first: &str, rest: &str) {
+        let details: Vec<String> = self.details.iter().map(|(name, value)| format!("{name}=[{value}]")).collect();
+        let state = self.state.as_ref().map(|state| format!(" remembers [{state}]")).unwrap_or_default();
+        // Writing to a text does not fail.
+        let _ = writeln!(text, "{first}{}({}){state}", self.name, details.join(", "));
+        for (place, input) in self.inputs.iter().enumerate() {
+            let is_last = place + 1 == self.inputs.len();
+            let (tick, line) = if is_last { ("+- ", "   ") } else { ("+- ", "|  ") };
+            input.lines(text, &format!("{rest}{tick}"), &format!("{rest}{line}"));
+        }
+    }
+
+    /// As nodes and edges of a Graphviz graph; `next` numbers the nodes. Answers the number of this one.
+    pub fn dot(&self, next: &mut usize, text: &mut String) -> usize {
+        let number = *next;
+        *next += 1;
+        let details: Vec<String> =
+            self.details.iter().map(|(name, value)| format!("{name}: {value}").replace('\\', "\\\\").replace('"', "\\\"")).collect();
+        let _ = writeln!(text, "  n{number} [label=\"{}\\n{}\"];", self.name, details.join("\\n"));
+        for input in &self.inputs {
+            let from = input.dot(next, text);
+            let _ = writeln!(text, "  n{from} -> n{number};");
+        }
+        number
+    }
+
+    /// As JSON.
+    pub fn json(&self) -> String {
+        let details: Vec<String> =
+            self.details.iter().map(|(name, value)| format!("{}:{}", quoted(name), quoted(value))).collect();
+        let columns: Vec<String> = self.columns.iter().map(|column| quoted(column)).collect();
+        let inputs: Vec<String> = self.inputs.iter().map(Shown::json).collect();
+        let state = self.state.as_ref().map_or_else(|| "null".to_owned(), |state| quoted(state));
+        format!(
+            "{{\"operator\":{},\"details\":{{{}}},\"columns\":[{}],\"state\":{state},\"inputs\":[{}]}}",
+            quoted(self.name),
+            details.join(","),
+            columns.join(","),
+            inputs.join(","),
+        )
+    }
+}
+
+/// A text as JSON.
+pub fn quoted(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' => quoted.push_str("\\\""),
+            '\\' => quoted.push_str("\\\\"),
+            '\n' => quoted.push_str("\\n"),
+            control if control < ' ' => {
+                let _ = write!(quoted, "\\u{:04x}", control as u32);
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
