@@ -1,5 +1,5 @@
 //! The command line `thalweg`: [`bench`] runs and measures a workload, [`demo`] shows several of them live,
-//! [`replay`] asks a policy again what a run has asked.
+//! [`replay`] asks a policy again what a run has asked. [`sql`] runs, checks, explains and tests files of SQL.
 //!
 //! [`options`] reads values with units, [`interrupt`] turns Ctrl-C into a drain, [`show`] writes numbers for people,
 //! [`console`] is where all text goes out, and [`failure`] turns what went wrong into one line and an exit code.
@@ -13,6 +13,7 @@ mod interrupt;
 mod options;
 mod replay;
 mod show;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -28,6 +29,14 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Run a file of SQL: its rows go where it says, or to standard output.
+    Run(Box<sql::RunArgs>),
+    /// Tell what is wrong with a file of SQL, and whether Flink can run it.
+    Check(sql::CheckArgs),
+    /// Show how a file of SQL would be run.
+    Explain(sql::ExplainArgs),
+    /// Run queries whose input and rows are written in files.
+    Test(sql::TestArgs),
     /// Run several queries live for a while, then show what they did.
     Demo(demo::DemoArgs),
     /// Run a benchmark workload, check its results and measure it.
@@ -40,6 +49,10 @@ fn main() -> ExitCode {
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     failure::end(match cli.command {
+        Command::Run(args) => sql::run(&args),
+        Command::Check(args) => sql::check(&args),
+        Command::Explain(args) => sql::explain(&args),
+        Command::Test(args) => sql::test(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Bench(args) => bench::run(&args, given_options(&matches)),
         Command::Replay(args) => replay::run(&args),

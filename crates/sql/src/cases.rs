@@ -376,7 +376,7 @@ fn run_job(
         let sink = TableSink::new("result", Box::new(Collect::new(Arc::clone(&collected))), Vec::new(), Tally::default());
         plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
     }
-    Assembly::assemble(&query, &context, world, plans).map_err(wrong)?;
+    Assembly::assemble(&query, &context, world, &Tally::default(), plans).map_err(wrong)?;
     let stepped = Engine::builder()
         .workers(manner.workers as u64)
         .clock(Arc::clone(&clock) as _)

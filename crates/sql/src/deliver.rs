@@ -9,19 +9,30 @@ use thalweg_model::{Coded, Fault, Mark, Record, Sink};
 use crate::batch::Batch;
 use crate::connect::RowSink;
 
-/// What became of the rows of a job, told while it runs.
+/// How many rows a job has read and written, told while it runs.
 #[derive(Clone, Debug, Default)]
-pub struct Tally(Arc<Mutex<u64>>);
+pub struct Tally(Arc<Mutex<(u64, u64)>>);
 
 impl Tally {
-    /// Rows that were written so far.
-    pub fn rows_out(&self) -> u64 {
-        self.0.lock().map_or(0, |rows| *rows)
+    /// Rows that its tables have given so far.
+    pub fn rows_in(&self) -> u64 {
+        self.0.lock().map_or(0, |rows| rows.0)
     }
 
-    fn add(&self, rows: u64) {
-        if let Ok(mut sum) = self.0.lock() {
-            *sum += rows;
+    /// Rows that were written so far.
+    pub fn rows_out(&self) -> u64 {
+        self.0.lock().map_or(0, |rows| rows.1)
+    }
+
+    pub(crate) fn note_in(&self, rows: usize) {
+        if let Ok(mut sums) = self.0.lock() {
+            sums.0 += rows as u64;
+        }
+    }
+
+    fn note_out(&self, rows: usize) {
+        if let Ok(mut sums) = self.0.lock() {
+            sums.1 += rows as u64;
         }
     }
 }
@@ -81,7 +92,7 @@ impl Sink<Batch> for TableSink {
                 return Err(NotNull { table: self.table.clone(), column: column.clone() }.into());
             }
         }
-        self.tally.add(batch.rows.num_rows() as u64);
+        self.tally.note_out(batch.rows.num_rows());
         self.rows.write(&batch.rows, batch.kinds.as_deref())
     }
 

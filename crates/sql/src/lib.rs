@@ -13,6 +13,7 @@ pub mod exec;
 pub mod expression;
 pub mod formats;
 pub mod functions;
+pub mod job;
 pub mod keys;
 pub mod plan;
 pub mod scan;

@@ -21,6 +21,7 @@ use super::window::{AssignWindows, WindowAggregate};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::catalog::Table;
 use crate::connect::{World, bind_source};
+use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 use crate::functions::Context;
@@ -35,6 +36,7 @@ pub struct Assembly<'a> {
     query: &'a Query,
     context: &'a Context,
     world: &'a World,
+    tally: Tally,
     /// How many operators of each kind there are.
     named: BTreeMap<String, usize>,
     /// Tables that are read in several places.
@@ -64,6 +66,7 @@ impl<'a> Assembly<'a> {
         query: &'a Query,
         context: &'a Context,
         world: &'a World,
+        tally: &Tally,
         plans: Vec<(&Plan, Ending)>,
     ) -> Result<()> {
         let mut read: BTreeMap<String, (usize, Vec<usize>)> = BTreeMap::new();
@@ -75,7 +78,7 @@ impl<'a> Assembly<'a> {
             .filter(|(_, (times, _))| *times > 1)
             .map(|(table, (_, places))| (table, Shared { places, stream: None }))
             .collect();
-        let mut assembly = Assembly { query, context, world, named: BTreeMap::new(), shared };
+        let mut assembly = Assembly { query, context, world, tally: tally.clone(), named: BTreeMap::new(), shared };
         for (plan, ending) in plans {
             let stream = assembly.stream(plan)?;
             let name = assembly.name(&ending.name);
@@ -263,7 +266,7 @@ impl<'a> Assembly<'a> {
     fn sources(&self, table: &Arc<Table>, places: &[usize], columns: &[Column]) -> Result<Vec<TableSource>> {
         let reading = Arc::new(Reading::new(table, places, columns));
         let splits = bind_source(table, &reading.from_records, self.world)?;
-        let source = |rows| TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock));
+        let source = |rows| TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock), self.tally.clone());
         Ok(splits.into_iter().map(source).collect())
     }
 }

@@ -15,6 +15,7 @@ use thalweg_model::{
 use super::rows::{RowSource, Rows};
 use crate::batch::{BATCH_ROWS_MAX, Batch, Failure};
 use crate::catalog::{Table, TableColumnKind};
+use crate::deliver::Tally;
 use crate::exec::calc::{batch_of, schema_of};
 use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
@@ -145,17 +146,27 @@ pub struct TableSource {
     /// Flink's watermark: the greatest value of the expression so far.
     watermark_ms: i64,
     status: SourceStatus,
+    tally: Tally,
 }
 
 impl TableSource {
     /// Reads `rows`, whose columns are those that `reading` asks for.
-    pub fn new(reading: Arc<Reading>, rows: Box<dyn RowSource>, clock: Arc<dyn Clock>) -> Self {
-        TableSource { reading, rows, clock, pending: VecDeque::new(), watermark_ms: i64::MIN, status: SourceStatus::Ready }
+    pub fn new(reading: Arc<Reading>, rows: Box<dyn RowSource>, clock: Arc<dyn Clock>, tally: Tally) -> Self {
+        TableSource {
+            reading,
+            rows,
+            clock,
+            pending: VecDeque::new(),
+            watermark_ms: i64::MIN,
+            status: SourceStatus::Ready,
+            tally,
+        }
     }
 
     /// The table's rows, cut where a row is late by those before it.
     fn read(&mut self, rows: Rows) -> Result<(), Fault> {
         let count = rows.columns.num_rows();
+        self.tally.note_in(count);
         let reading = Arc::clone(&self.reading);
         let failed = |error: EvaluationError| {
             ScanError::Failed(Failure { operator: reading.table.clone(), error })

@@ -1,0 +1,40 @@
+//! `thalweg check`: whether a file of SQL can be run, and whether Flink can run it.
+
+use anyhow::Result;
+use clap::Args;
+use thalweg_sql::catalog::Entry;
+use thalweg_sql::connect;
+use thalweg_sql::session::Action;
+
+use super::script::ScriptArgs;
+use crate::console;
+
+/// Which SQL to check.
+#[derive(Args)]
+pub struct CheckArgs {
+    #[command(flatten)]
+    script: ScriptArgs,
+}
+
+/// Checks it; nothing is opened or run.
+pub fn run(args: &CheckArgs) -> Result<bool> {
+    let script = args.script.read()?;
+    let (session, actions) = script.plan()?;
+    let mut own = Vec::new();
+    for (_, entry) in session.catalog().entries() {
+        if let Entry::Table(table) = entry {
+            let portable = connect::check(table).map_err(|error| script.wrong(&error))?;
+            own.extend(portable.own);
+        }
+    }
+    let jobs = actions.iter().filter(|action| matches!(action, Action::Run(_) | Action::Explain(_))).count();
+    let tables = session.catalog().entries().count();
+    console::out(&format!("{}: fine; {tables} tables and views, {jobs} queries\n", script.name))?;
+    for (what, place) in &own {
+        console::out(&format!("{}:{}:{}: not portable: Flink has not {what}\n", script.name, place.line, place.column))?;
+    }
+    if own.is_empty() {
+        console::out("portable: nothing in it is ours alone\n")?;
+    }
+    Ok(true)
+}
