@@ -180,12 +180,16 @@ fn schema_error(error: &SchemaError) -> SqlError {
     match error {
         SchemaError::FieldNotFound { field, valid_fields } => {
             if let Some(table) = &field.relation {
-                let mut tables: Vec<&str> =
-                    valid_fields.iter().filter_map(|known| known.relation.as_ref()).map(TableReference::table).collect();
+                let mut tables: Vec<&str> = valid_fields
+                    .iter()
+                    .filter_map(|known| known.relation.as_ref())
+                    .map(TableReference::table)
+                    .collect();
                 tables.dedup();
                 if !tables.contains(&table.table()) {
                     let message = format!("no table is called `{}` here", table.table());
-                    return SqlError::new(Code::UnknownTable, message).help(format!("there are {}", tables.join(", ")));
+                    return SqlError::new(Code::UnknownTable, message)
+                        .help(format!("there are {}", tables.join(", ")));
                 }
             }
             let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
@@ -195,8 +199,10 @@ fn schema_error(error: &SchemaError) -> SqlError {
             let message = format!("`{}` may be a column of several tables", field.name);
             SqlError::new(Code::Invalid, message).help(format!("write which: t.`{}`", field.name))
         }
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
-            SqlError::new(Code::Invalid, format!("there are two columns `{name}`")).help("name one of them by AS")
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::new(Code::Invalid, format!("there are two columns `{name}`"))
+                .help("name one of them by AS")
         }
     }
 }
@@ -217,8 +223,16 @@ fn plan_error(message: &str) -> SqlError {
     let known = [
         ("Unary operator '-' only", Code::TypeMismatch, "- takes numbers and intervals"),
         ("Unary operator 'NOT' requires", Code::TypeMismatch, "NOT takes a condition, a BOOLEAN"),
-        ("Cannot create filter with non-boolean", Code::TypeMismatch, "WHERE and HAVING take a condition, a BOOLEAN"),
-        ("UNION queries have different number", Code::Invalid, "the queries of UNION ALL have different numbers of columns"),
+        (
+            "Cannot create filter with non-boolean",
+            Code::TypeMismatch,
+            "WHERE and HAVING take a condition, a BOOLEAN",
+        ),
+        (
+            "UNION queries have different number",
+            Code::Invalid,
+            "the queries of UNION ALL have different numbers of columns",
+        ),
     ];
     match known.iter().find(|(begin, ..)| message.starts_with(begin)) {
         Some((_, code, ours)) => SqlError::new(*code, *ours),

@@ -35,7 +35,8 @@ use arrow::array::{Array, AsArray};
 use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use thalweg::{
-    Chaining, Engine, Entropy, Layout, Parallel, Query, QueryState, SeededEntropy, Step, Stepped, VirtualClock,
+    Chaining, Engine, Entropy, Layout, Parallel, Query, QueryState, SeededEntropy, Step, Stepped,
+    VirtualClock,
 };
 use thalweg_model::ProcessingTime;
 
@@ -153,7 +154,11 @@ impl Cases {
                 "rows" => finish(Expected::Rows { rows: rows(), is_ordered: rest == "ordered" })?,
                 "changelog" => finish(Expected::Changelog(rows()))?,
                 "error" => {
-                    let words = lines.iter().map(|line| line.trim()).find(|line| !line.is_empty()).unwrap_or_default();
+                    let words = lines
+                        .iter()
+                        .map(|line| line.trim())
+                        .find(|line| !line.is_empty())
+                        .unwrap_or_default();
                     finish(Expected::Error { code: rest.to_owned(), words: words.to_owned() })?;
                 }
                 other => return Err(format!("line {line}: there is no section `{other}`")),
@@ -170,7 +175,9 @@ impl Cases {
                 match (left_over(&found.changes()), left_over(changes)) {
                     (Ok(found), Ok(expected)) => compare(Ok(found), &expected, false),
                     (Err(error), _) => Verdict::Failed(format!("the changes make no sense: {error}")),
-                    (_, Err(error)) => Verdict::Failed(format!("the expected changes make no sense: {error}")),
+                    (_, Err(error)) => {
+                        Verdict::Failed(format!("the expected changes make no sense: {error}"))
+                    }
                 }
             }
             (Err((found, message)), Expected::Error { code, words }) => {
@@ -204,14 +211,19 @@ impl Cases {
         run_job(job, &session, &world, manner, clock)
     }
 
-    fn given(&self, session: &Session, manner: Manner) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, (String, String)> {
+    fn given(
+        &self,
+        session: &Session,
+        manner: Manner,
+    ) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, (String, String)> {
         let mut given = BTreeMap::new();
         for (name, entry) in session.catalog().entries() {
             let Entry::Table(table) = entry else { continue };
             let none = (0, Vec::new());
             let (line, rows) = self.inputs.get(name).unwrap_or(&none);
-            let batches = read_rows(table, rows, manner.batch_rows)
-                .map_err(|error| ("INVALID".to_owned(), format!("input {name}, behind line {line}: {error}")))?;
+            let batches = read_rows(table, rows, manner.batch_rows).map_err(|error| {
+                ("INVALID".to_owned(), format!("input {name}, behind line {line}: {error}"))
+            })?;
             given.insert(name.to_owned(), Arc::new(batches));
         }
         Ok(given)
@@ -324,7 +336,11 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
         .columns
         .iter()
         .filter(|column| matches!(column.kind, TableColumnKind::Physical))
-        .map(|column| FormatColumn { name: column.name.clone(), of: column.of.clone(), is_nullable: column.is_nullable })
+        .map(|column| FormatColumn {
+            name: column.name.clone(),
+            of: column.of.clone(),
+            is_nullable: column.is_nullable,
+        })
         .collect();
     let wanted: Vec<usize> = (0..columns.len()).collect();
     let options = BTreeMap::from([
@@ -373,7 +389,12 @@ fn run_job(
     let mut types = Vec::new();
     for part in &job.parts {
         types = part.plan.columns.iter().map(|column| column.of.clone()).collect();
-        let sink = TableSink::new("result", Box::new(Collect::new(Arc::clone(&collected))), Vec::new(), Tally::default());
+        let sink = TableSink::new(
+            "result",
+            Box::new(Collect::new(Arc::clone(&collected))),
+            Vec::new(),
+            Tally::default(),
+        );
         plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
     }
     Assembly::assemble(&query, &context, world, &Tally::default(), plans).map_err(wrong)?;
@@ -388,7 +409,9 @@ fn run_job(
         0 | 1 => Parallel::Serial,
         workers => Parallel::Epochs { workers },
     };
-    let graph = query.plan(Layout { chaining: Chaining::Default, parallel }).map_err(|error| failed(error.to_string()))?;
+    let graph = query
+        .plan(Layout { chaining: Chaining::Default, parallel })
+        .map_err(|error| failed(error.to_string()))?;
     let handle = engine.submit(graph).map_err(|error| failed(error.to_string()))?;
     let mut entropy = SeededEntropy::new(manner.seed);
     let mut idle_steps = 0;
@@ -404,10 +427,8 @@ fn run_job(
     let collected = collected.lock().map_err(|_| failed("a sink has panicked".to_owned()))?;
     let mut rows = Vec::new();
     for (batch, kinds) in collected.iter() {
-        let writers: Vec<Option<Writer>> = types
-            .iter()
-            .map(|of| (!of.is_bytes()).then(|| Writer::new(of, context.zone)))
-            .collect();
+        let writers: Vec<Option<Writer>> =
+            types.iter().map(|of| (!of.is_bytes()).then(|| Writer::new(of, context.zone))).collect();
         for row in 0..batch.num_rows() {
             let kind = kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert);
             let mut line = String::new();
@@ -427,7 +448,8 @@ fn run_job(
                         line += &quoted(&text);
                     }
                     None => {
-                        let hex = column.as_binary::<i32>().value(row).iter().map(|byte| format!("{byte:02x}"));
+                        let hex =
+                            column.as_binary::<i32>().value(row).iter().map(|byte| format!("{byte:02x}"));
                         line += &format!("x'{}'", hex.collect::<String>());
                     }
                 }

@@ -57,9 +57,25 @@ pub struct World {
 ///
 /// # Errors
 /// [`SqlError`] if its options are wrong, or it cannot be opened.
-pub fn bind_source(table: &Table, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+pub fn bind_source(
+    table: &Table,
+    wanted: &[usize],
+    world: &World,
+) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
     match world.given.get(&table.name) {
         Some(rows) => Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]),
-        None => Err(SqlError::new(Code::Invalid, format!("`{}` has no connector", table.name)).at(table.options_place)),
+        None => Err(SqlError::new(Code::Invalid, format!("`{}` has no connector", table.name))
+            .at(table.options_place)),
     }
+}
+
+/// A stream that sinks share.
+pub type Output = Arc<std::sync::Mutex<Box<dyn std::io::Write + Send>>>;
+
+/// What takes rows with the columns at `columns` of a table.
+///
+/// # Errors
+/// [`SqlError`] always.
+pub fn bind_sink(table: &Table, _columns: &[usize], _world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+    Err(SqlError::new(Code::Invalid, format!("`{}` has no connector", table.name)).at(table.options_place))
 }

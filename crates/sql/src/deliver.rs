@@ -48,7 +48,12 @@ pub struct TableSink {
 
 impl TableSink {
     /// Writes to `rows`; a NULL in one of the columns `not_null` fails the query.
-    pub fn new(table: impl Into<String>, rows: Box<dyn RowSink>, not_null: Vec<(usize, String)>, tally: Tally) -> Self {
+    pub fn new(
+        table: impl Into<String>,
+        rows: Box<dyn RowSink>,
+        not_null: Vec<(usize, String)>,
+        tally: Tally,
+    ) -> Self {
         TableSink { table: table.into(), rows, not_null, tally }
     }
 }

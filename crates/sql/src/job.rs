@@ -18,7 +18,8 @@ use crate::plan::Column;
 use crate::session::Job;
 
 /// How much an edge of batches holds at most, which is little: a batch has up to 4,096 rows.
-pub const BATCH_EDGES: EdgeLimits = EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
+pub const BATCH_EDGES: EdgeLimits =
+    EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
 /// How many bytes of batches, without what their columns hold, a step takes at most: some 16 batches, which are 65,000 rows
 /// and a millisecond or two.
@@ -56,7 +57,9 @@ pub fn assemble(
                 let not_null = columns
                     .iter()
                     .enumerate()
-                    .filter(|(at, place)| !table.columns[**place].is_nullable && part.plan.columns[*at].is_nullable)
+                    .filter(|(at, place)| {
+                        !table.columns[**place].is_nullable && part.plan.columns[*at].is_nullable
+                    })
                     .map(|(at, place)| (at, table.columns[*place].name.clone()))
                     .collect();
                 (table.name.clone(), bind_sink(table, &columns, world)?, not_null)
@@ -91,11 +94,16 @@ impl Shown {
         let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
         let columns: Vec<FormatColumn> = columns
             .iter()
-            .map(|column| FormatColumn { name: column.name.clone(), of: column.of.clone(), is_nullable: true })
+            .map(|column| FormatColumn {
+                name: column.name.clone(),
+                of: column.of.clone(),
+                is_nullable: true,
+            })
             .collect();
         let options = std::collections::BTreeMap::new();
         let wrong = |error: crate::formats::FormatError| SqlError::new(Code::Unsupported, error.to_string());
-        let encoder = Format::bind(format, &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
+        let encoder =
+            Format::bind(format, &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
         let kind = if has_kinds { "op," } else { "" };
         let head = (format == "csv").then(|| format!("{kind}{}\n", names.join(",")).into_bytes());
         Ok(Shown { encoder, output, head, buffer: Vec::new(), has_kinds })
@@ -108,7 +116,9 @@ impl Shown {
         let target = || "standard output".to_owned();
         match written {
             Ok(()) => Ok(()),
-            Err(source) if source.kind() == ErrorKind::BrokenPipe => Err(SinkError::Closed { target: target() }.into()),
+            Err(source) if source.kind() == ErrorKind::BrokenPipe => {
+                Err(SinkError::Closed { target: target() }.into())
+            }
             Err(source) => Err(SinkError::Failed { target: target(), source }.into()),
         }
     }

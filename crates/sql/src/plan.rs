@@ -261,7 +261,8 @@ impl Plan {
     pub fn project(self, outputs: Vec<Typed>, columns: Vec<Column>) -> Plan {
         match self.node {
             Node::Calc { input, conditions, outputs: inner } if can_merge(&outputs, &inner) => {
-                let outputs = outputs.iter().map(|output| output.replaced(&|place| inner[place].clone())).collect();
+                let outputs =
+                    outputs.iter().map(|output| output.replaced(&|place| inner[place].clone())).collect();
                 Plan { columns, node: Node::Calc { input, conditions, outputs } }
             }
             node => {
@@ -275,7 +276,9 @@ impl Plan {
     #[must_use]
     pub fn filter(self, condition: Typed) -> Plan {
         match self.node {
-            Node::Calc { input, mut conditions, outputs } if can_merge(std::slice::from_ref(&condition), &outputs) => {
+            Node::Calc { input, mut conditions, outputs }
+                if can_merge(std::slice::from_ref(&condition), &outputs) =>
+            {
                 conditions.push(condition.replaced(&|place| outputs[place].clone()));
                 Plan { columns: self.columns, node: Node::Calc { input, conditions, outputs } }
             }

@@ -124,7 +124,8 @@ impl Session {
                     SqlError::new(Code::Invalid, format!("no thread can be had for planning: {error}"))
                 })?;
             reading.join().unwrap_or_else(|_| {
-                let error = SqlError::new(Code::Unsupported, "planning this text failed for a reason of ours");
+                let error =
+                    SqlError::new(Code::Unsupported, "planning this text failed for a reason of ours");
                 Err(error.help("please report it with the text"))
             })
         })
@@ -165,8 +166,12 @@ impl Session {
                 let context = self.context()?;
                 let plan = self.binder(&context)?.query(&query)?;
                 if !columns.is_empty() && columns.len() != plan.columns.len() {
-                    let message =
-                        format!("the view `{}` names {} columns, and its query has {}", name.name, columns.len(), plan.columns.len());
+                    let message = format!(
+                        "the view `{}` names {} columns, and its query has {}",
+                        name.name,
+                        columns.len(),
+                        plan.columns.len()
+                    );
                     return Err(SqlError::new(Code::Invalid, message).at(name.place));
                 }
                 let view = View { columns, query };
@@ -193,22 +198,27 @@ impl Session {
             }
             Statement::Describe(name) => {
                 check_parts(&name)?;
-                let columns: Vec<String> = match self.catalog.get(&name.name).map_err(|error| error.at(name.place))? {
-                    Entry::Table(table) => table
-                        .columns
-                        .iter()
-                        .map(|column| described(&column.name, &column.of.to_string(), column.is_nullable))
-                        .collect(),
-                    Entry::View(view) => {
-                        let context = self.context()?;
-                        let plan = self.binder(&context)?.query(&view.query)?;
-                        let names = view.columns.iter().map(Some).chain(std::iter::repeat(None));
-                        let column = |(column, name): (&Column, Option<&String>)| {
-                            described(name.unwrap_or(&column.name), &column.of.to_string(), column.is_nullable)
-                        };
-                        plan.columns.iter().zip(names).map(column).collect()
-                    }
-                };
+                let columns: Vec<String> =
+                    match self.catalog.get(&name.name).map_err(|error| error.at(name.place))? {
+                        Entry::Table(table) => table
+                            .columns
+                            .iter()
+                            .map(|column| described(&column.name, &column.of.to_string(), column.is_nullable))
+                            .collect(),
+                        Entry::View(view) => {
+                            let context = self.context()?;
+                            let plan = self.binder(&context)?.query(&view.query)?;
+                            let names = view.columns.iter().map(Some).chain(std::iter::repeat(None));
+                            let column = |(column, name): (&Column, Option<&String>)| {
+                                described(
+                                    name.unwrap_or(&column.name),
+                                    &column.of.to_string(),
+                                    column.is_nullable,
+                                )
+                            };
+                            plan.columns.iter().zip(names).map(column).collect()
+                        }
+                    };
                 Ok(Some(Action::Show(columns.join("\n"))))
             }
         }
@@ -221,7 +231,8 @@ impl Session {
     }
 
     fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
-        let name = self.settings.get("pipeline.name").cloned().unwrap_or_else(|| format!("{kind}-{}", place.line));
+        let name =
+            self.settings.get("pipeline.name").cloned().unwrap_or_else(|| format!("{kind}-{}", place.line));
         Ok(Job { name, parts, place, settings: self.known_settings()? })
     }
 
@@ -230,13 +241,15 @@ impl Session {
         let binder = self.binder(&context)?;
         let part = |insert: &Insert| {
             check_parts(&insert.table)?;
-            let table = match self.catalog.get(&insert.table.name).map_err(|error| error.at(insert.table.place))? {
-                Entry::Table(table) => Arc::clone(table),
-                Entry::View(_) => {
-                    let message = format!("`{}` is a view, and nothing can be written to it", insert.table.name);
-                    return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
-                }
-            };
+            let table =
+                match self.catalog.get(&insert.table.name).map_err(|error| error.at(insert.table.place))? {
+                    Entry::Table(table) => Arc::clone(table),
+                    Entry::View(_) => {
+                        let message =
+                            format!("`{}` is a view, and nothing can be written to it", insert.table.name);
+                        return Err(SqlError::new(Code::Invalid, message).at(insert.table.place));
+                    }
+                };
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
             let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
             Ok(Part { plan: prune(plan), into: Some(table) })
@@ -272,7 +285,10 @@ impl Session {
         };
         let span = |key: &str| {
             get(key)
-                .map(|value| duration(value).ok_or_else(|| wrong(key, value, "a span such as '10 s', '5 min' or '1 h'")))
+                .map(|value| {
+                    duration(value)
+                        .ok_or_else(|| wrong(key, value, "a span such as '10 s', '5 min' or '1 h'"))
+                })
                 .transpose()
         };
         let zone = match get("table.local-time-zone") {
@@ -350,8 +366,15 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
     };
     if wanted.len() != plan.columns.len() {
         let names: Vec<&str> = wanted.iter().map(|place| table.columns[*place].name.as_str()).collect();
-        let message = format!("the query has {} columns, and `{}` takes {}", plan.columns.len(), table.name, wanted.len());
-        return Err(SqlError::new(Code::TypeMismatch, message).help(format!("those are {}", names.join(", "))));
+        let message = format!(
+            "the query has {} columns, and `{}` takes {}",
+            plan.columns.len(),
+            table.name,
+            wanted.len()
+        );
+        return Err(
+            SqlError::new(Code::TypeMismatch, message).help(format!("those are {}", names.join(", ")))
+        );
     }
     let mut outputs = Vec::new();
     let mut columns = Vec::new();
@@ -374,7 +397,12 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
             }
         };
         let role = output.as_column().map_or(Role::Plain, |from| plan.columns[from].role.clone());
-        columns.push(Column { name: column.name.clone(), of: column.of.clone(), is_nullable: output.is_nullable, role });
+        columns.push(Column {
+            name: column.name.clone(),
+            of: column.of.clone(),
+            is_nullable: output.is_nullable,
+            role,
+        });
         outputs.push(output);
     }
     Ok(plan.project(outputs, columns))
@@ -388,8 +416,11 @@ fn widened(
 ) -> Result<crate::expression::Typed, SqlError> {
     let is_free = value.of == crate::types::SqlType::Null || cast::implicit(&value.of, &column.of);
     if !is_free {
-        let message = format!("`{name}` is {}, and goes into `{}`, which is {}", value.of, column.name, column.of);
-        return Err(SqlError::new(Code::TypeMismatch, message).help(format!("write CAST(`{name}` AS {})", column.of)));
+        let message =
+            format!("`{name}` is {}, and goes into `{}`, which is {}", value.of, column.name, column.of);
+        return Err(
+            SqlError::new(Code::TypeMismatch, message).help(format!("write CAST(`{name}` AS {})", column.of))
+        );
     }
     crate::bind::cast_for_insert(value, &column.of, context)
 }

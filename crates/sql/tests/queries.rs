@@ -44,3 +44,17 @@ fn queries_have_the_expected_rows() {
     let (count, failures) = run_all(Manner::default());
     assert!(failures.is_empty(), "{} of {count} cases failed\n{}", failures.len(), failures.join("\n"));
 }
+
+/// Rows, and which of them are late, do not depend on how many rows are read at a time, on the workers, or on who runs first.
+#[test]
+fn rows_do_not_depend_on_how_they_are_run() {
+    let mut all = Vec::new();
+    for (workers, batch_rows, seed) in [(1, 1, 1), (1, 3, 2), (2, 1, 3), (2, 2, 4), (3, 4_096, 5)] {
+        let manner = Manner { workers, batch_rows, seed };
+        let (count, failures) = run_all(manner);
+        if !failures.is_empty() {
+            all.push(format!("with {manner:?}, of {count} cases failed\n{}", failures.join("\n")));
+        }
+    }
+    assert!(all.is_empty(), "{}", all.join("\n"));
+}

@@ -42,7 +42,8 @@ impl RowSource for Given {
         };
         let count = rows_max.min(rows.num_rows() - row);
         self.next = if row + count < rows.num_rows() { (batch, row + count) } else { (batch + 1, 0) };
-        let fields: Vec<_> = self.columns.iter().map(|place| Arc::new(rows.schema().field(*place).clone())).collect();
+        let fields: Vec<_> =
+            self.columns.iter().map(|place| Arc::new(rows.schema().field(*place).clone())).collect();
         let columns = self.columns.iter().map(|place| rows.column(*place).slice(row, count)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let piece = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).ok();

@@ -9,8 +9,8 @@
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
-    Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError, StateReader,
-    StateWriter,
+    Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
+    StateReader, StateWriter,
 };
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};
@@ -73,13 +73,13 @@ pub trait BatchOperator: Send {
         unreachable!("a serial operator is not shared")
     }
 
-    /// Takes over what a copy has gathered, which is empty afterwards; only of one whose copies gather.
+    /// Takes over what a copy has gathered, which is empty afterwards; of one that remembers nothing, nothing.
     ///
     /// # Errors
     /// [`EvaluationError`] if what was gathered cannot be put together.
     fn absorb(&mut self, copy: &mut dyn BatchOperator) -> Outcome<()> {
         let _ = copy;
-        unreachable!("only operators whose copies gather are put together")
+        Ok(())
     }
 
     /// For [`absorb`](Self::absorb).

@@ -9,7 +9,10 @@ use std::sync::Arc;
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg::{Query, SharedStream, Stream, WatermarkStrategy};
-use thalweg_model::{EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_model::{
+    EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
+    StateWriter,
+};
 
 use super::calc::Calc;
 use super::limit::Limit;
@@ -78,7 +81,8 @@ impl<'a> Assembly<'a> {
             .filter(|(_, (times, _))| *times > 1)
             .map(|(table, (_, places))| (table, Shared { places, stream: None }))
             .collect();
-        let mut assembly = Assembly { query, context, world, tally: tally.clone(), named: BTreeMap::new(), shared };
+        let mut assembly =
+            Assembly { query, context, world, tally: tally.clone(), named: BTreeMap::new(), shared };
         for (plan, ending) in plans {
             let stream = assembly.stream(plan)?;
             let name = assembly.name(&ending.name);
@@ -125,9 +129,16 @@ impl<'a> Assembly<'a> {
             Node::AssignWindows { input, spec, time } => {
                 let zone = self.zone_of(&input.columns[*time].of);
                 if let WindowSpec::Session { gap_ms, keys } = &**spec {
+                    let sessions = AssignSessions::new(
+                        *gap_ms,
+                        keys.clone(),
+                        *time,
+                        zone,
+                        &input.columns,
+                        &plan.columns,
+                    );
                     let sessions =
-                        AssignSessions::new(*gap_ms, keys.clone(), *time, zone, &input.columns, &plan.columns);
-                    let sessions = sessions.map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
+                        sessions.map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
                     return self.in_turn(input, Box::new(sessions));
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
@@ -142,14 +153,27 @@ impl<'a> Assembly<'a> {
                     Windowing::Cut { spec, time } => {
                         let zone = self.zone_of(&input_columns[*time].of);
                         let made = WindowAggregate::cutting(
-                            spec, *time, zone, input_columns, keys.clone(), calls.clone(), columns, seed,
+                            spec,
+                            *time,
+                            zone,
+                            input_columns,
+                            keys.clone(),
+                            calls.clone(),
+                            columns,
+                            seed,
                         );
                         made.ok_or_else(|| SqlError::new(Code::Invalid, "sessions are not cut by time"))?
                     }
                     Windowing::Given { start, end, .. } => {
                         let zone = self.zone_of_windows(plan);
                         WindowAggregate::given(
-                            (*start, *end), zone, input_columns, keys.clone(), calls.clone(), columns, seed,
+                            (*start, *end),
+                            zone,
+                            input_columns,
+                            keys.clone(),
+                            calls.clone(),
+                            columns,
+                            seed,
                         )
                     }
                 };
@@ -199,7 +223,12 @@ impl<'a> Assembly<'a> {
     }
 
     /// A table with what is computed of its rows, and an aggregate behind it, if there is one: these several workers may share.
-    fn read(&mut self, read: &Read<'_>, plan: &Plan, aggregate: Option<Box<dyn BatchOperator>>) -> Result<Stream<Batch>> {
+    fn read(
+        &mut self,
+        read: &Read<'_>,
+        plan: &Plan,
+        aggregate: Option<Box<dyn BatchOperator>>,
+    ) -> Result<Stream<Batch>> {
         let calc_name = self.name("calc");
         if self.shared.contains_key(&read.table.name) {
             let (places, columns) = self.share(read)?;
@@ -214,7 +243,8 @@ impl<'a> Assembly<'a> {
             let conditions = read.conditions.iter().map(moved).collect();
             let outputs = read.outputs.iter().map(moved).collect();
             let calc = Calc::new("calc", conditions, vec![outputs], &plan.columns);
-            let Some(stream) = self.shared.get(&read.table.name).and_then(|shared| shared.stream.as_ref()) else {
+            let Some(stream) = self.shared.get(&read.table.name).and_then(|shared| shared.stream.as_ref())
+            else {
                 return Err(SqlError::new(Code::Invalid, "a table that is shared has a stream"));
             };
             let stream = stream.branch().process(Stage::<Anybody>::new(Box::new(calc))).name(&calc_name);
@@ -244,7 +274,8 @@ impl<'a> Assembly<'a> {
     /// Makes sure that a table that is read in several places has its stream; gives the columns that this has, and those of
     /// the reader.
     fn share<'p>(&mut self, read: &Read<'p>) -> Result<(Vec<usize>, &'p [Column])> {
-        let places = self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
+        let places =
+            self.shared.get(&read.table.name).map(|shared| shared.places.clone()).unwrap_or_default();
         let has_stream = self.shared.get(&read.table.name).is_some_and(|shared| shared.stream.is_some());
         if !has_stream {
             let column = |place: &usize| {
@@ -266,7 +297,9 @@ impl<'a> Assembly<'a> {
     fn sources(&self, table: &Arc<Table>, places: &[usize], columns: &[Column]) -> Result<Vec<TableSource>> {
         let reading = Arc::new(Reading::new(table, places, columns));
         let splits = bind_source(table, &reading.from_records, self.world)?;
-        let source = |rows| TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock), self.tally.clone());
+        let source = |rows| {
+            TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock), self.tally.clone())
+        };
         Ok(splits.into_iter().map(source).collect())
     }
 }
@@ -293,9 +326,13 @@ impl<'p> Read<'p> {
     /// If the plan is no more than that.
     fn of(plan: &'p Plan) -> Option<Self> {
         match &plan.node {
-            Node::Scan { table, places } => {
-                Some(Read { table, places, columns: &plan.columns, conditions: &[], outputs: plan.identity() })
-            }
+            Node::Scan { table, places } => Some(Read {
+                table,
+                places,
+                columns: &plan.columns,
+                conditions: &[],
+                outputs: plan.identity(),
+            }),
             Node::Calc { input, conditions, outputs } => match &input.node {
                 Node::Scan { table, places } => {
                     let outputs = outputs.clone();
@@ -354,7 +391,9 @@ impl Source for Values {
     fn load(&mut self, state: &mut StateReader<'_>) -> std::result::Result<(), StateError> {
         let left: usize = state.take()?;
         self.batch = match self.batch.take() {
-            Some(batch) if left > 0 && left <= batch.num_rows() => Some(batch.slice(batch.num_rows() - left, left)),
+            Some(batch) if left > 0 && left <= batch.num_rows() => {
+                Some(batch.slice(batch.num_rows() - left, left))
+            }
             _ => None,
         };
         Ok(())

@@ -24,13 +24,13 @@ pub struct Shown {
 pub fn shown(plan: &Plan) -> Shown {
     let inputs = plan.inputs();
     let below: Vec<Column> = inputs.first().map(|input| input.columns.clone()).unwrap_or_default();
-    let name_of = |place: usize| below.get(place).map_or_else(|| format!("${place}"), |column| column.name.clone());
+    let name_of =
+        |place: usize| below.get(place).map_or_else(|| format!("${place}"), |column| column.name.clone());
     let show = |expression: &Typed| Named(expression, name_of).to_string();
     let names = |places: &[usize]| places.iter().map(|place| name_of(*place)).collect::<Vec<_>>().join(", ");
     let order = |keys: &[SortKey]| {
-        let key = |key: &SortKey| {
-            format!("{}{}", name_of(key.place), if key.is_descending { " DESC" } else { "" })
-        };
+        let key =
+            |key: &SortKey| format!("{}{}", name_of(key.place), if key.is_descending { " DESC" } else { "" });
         keys.iter().map(key).collect::<Vec<_>>().join(", ")
     };
     let outputs = |outputs: &[Typed]| {
@@ -93,7 +93,8 @@ pub fn shown(plan: &Plan) -> Shown {
             }
             if !calls.is_empty() {
                 let call = |call: &AggregateCall| {
-                    let filter = call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
+                    let filter =
+                        call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
                     format!("{}({}){filter}", call.name, names(&call.arguments))
                 };
                 details.push(("calls", calls.iter().map(call).collect::<Vec<_>>().join(", ")));
@@ -103,12 +104,16 @@ pub fn shown(plan: &Plan) -> Shown {
         }
         Node::Union(_) => "Union",
         Node::Limit { skip, fetch, .. } => {
-            details.push(("rows", if *skip == 0 { fetch.to_string() } else { format!("{fetch} behind {skip}") }));
+            details.push((
+                "rows",
+                if *skip == 0 { fetch.to_string() } else { format!("{fetch} behind {skip}") },
+            ));
             state = Some("a count".to_owned());
             "Limit"
         }
         Node::Sort { time, keys, .. } => {
-            let by: Vec<String> = [name_of(*time)].into_iter().chain(Some(order(keys)).filter(|by| !by.is_empty())).collect();
+            let by: Vec<String> =
+                [name_of(*time)].into_iter().chain(Some(order(keys)).filter(|by| !by.is_empty())).collect();
             details.push(("by", by.join(", ")));
             state = Some("rows that the watermark has not passed".to_owned());
             "Sort"
@@ -122,7 +127,9 @@ pub fn shown(plan: &Plan) -> Shown {
             "WindowTopN"
         }
     };
-    let column = |column: &Column| format!("{} {}{}", column.name, column.of, if column.is_nullable { "" } else { " NOT NULL" });
+    let column = |column: &Column| {
+        format!("{} {}{}", column.name, column.of, if column.is_nullable { "" } else { " NOT NULL" })
+    };
     Shown {
         name,
         details,
@@ -144,7 +151,9 @@ fn span(millis: i64) -> String {
 fn windows(spec: &WindowSpec, name_of: &dyn Fn(usize) -> String) -> String {
     let offset = |offset: i64| if offset == 0 { String::new() } else { format!(", offset {}", span(offset)) };
     match spec {
-        WindowSpec::Tumble { size_ms, offset_ms } => format!("TUMBLE(size {}{})", span(*size_ms), offset(*offset_ms)),
+        WindowSpec::Tumble { size_ms, offset_ms } => {
+            format!("TUMBLE(size {}{})", span(*size_ms), offset(*offset_ms))
+        }
         WindowSpec::Hop { size_ms, slide_ms, offset_ms } => {
             format!("HOP(slide {}, size {}{})", span(*slide_ms), span(*size_ms), offset(*offset_ms))
         }
@@ -168,7 +177,8 @@ impl Shown {
     }
 
     fn lines(&self, text: &mut String, first: &str, rest: &str) {
-        let details: Vec<String> = self.details.iter().map(|(name, value)| format!("{name}=[{value}]")).collect();
+        let details: Vec<String> =
+            self.details.iter().map(|(name, value)| format!("{name}=[{value}]")).collect();
         let state = self.state.as_ref().map(|state| format!(" remembers [{state}]")).unwrap_or_default();
         // Writing to a text does not fail.
         let _ = writeln!(text, "{first}{}({}){state}", self.name, details.join(", "));
@@ -183,8 +193,11 @@ impl Shown {
     pub fn dot(&self, next: &mut usize, text: &mut String) -> usize {
         let number = *next;
         *next += 1;
-        let details: Vec<String> =
-            self.details.iter().map(|(name, value)| format!("{name}: {value}").replace('\\', "\\\\").replace('"', "\\\"")).collect();
+        let details: Vec<String> = self
+            .details
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}").replace('\\', "\\\\").replace('"', "\\\""))
+            .collect();
         let _ = writeln!(text, "  n{number} [label=\"{}\\n{}\"];", self.name, details.join("\\n"));
         for input in &self.inputs {
             let from = input.dot(next, text);

@@ -71,8 +71,14 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let mut below = vec![false; input.columns.len()];
             forms.iter().for_each(|form| need(&mut below, form));
             let (input, input_moves) = pruned(*input, &below);
-            let forms = forms.iter().map(|form| form.iter().map(|output| moved(output, &input_moves)).collect()).collect();
-            (Plan { columns: keep(columns, wanted), node: Node::Expand { input: Box::new(input), forms } }, moves(wanted))
+            let forms = forms
+                .iter()
+                .map(|form| form.iter().map(|output| moved(output, &input_moves)).collect())
+                .collect();
+            (
+                Plan { columns: keep(columns, wanted), node: Node::Expand { input: Box::new(input), forms } },
+                moves(wanted),
+            )
         }
         Node::AssignWindows { input, spec, time } => {
             let width = input.columns.len();
@@ -92,10 +98,24 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let time = at(&input_moves, time);
             // The columns of the window stand behind whatever is left.
             let kept = input.columns.len();
-            let all_moves: Moves = input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
-            let mut new_columns: Vec<_> = columns.iter().take(width).cloned().zip(&all_moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect();
+            let all_moves: Moves =
+                input_moves.into_iter().chain((0..3).map(|place| Some(kept + place))).collect();
+            let mut new_columns: Vec<_> = columns
+                .iter()
+                .take(width)
+                .cloned()
+                .zip(&all_moves)
+                .filter(|(_, to)| to.is_some())
+                .map(|(column, _)| column)
+                .collect();
             new_columns.extend(columns.into_iter().skip(width));
-            (Plan { columns: new_columns, node: Node::AssignWindows { input: Box::new(input), spec, time } }, all_moves)
+            (
+                Plan {
+                    columns: new_columns,
+                    node: Node::AssignWindows { input: Box::new(input), spec, time },
+                },
+                all_moves,
+            )
         }
         Node::WindowAggregate { input, windows, keys, calls } => {
             let mut below = vec![false; input.columns.len()];
@@ -174,7 +194,8 @@ fn sort_keys(keys: &[SortKey], moves: &Moves) -> Vec<SortKey> {
 fn narrowed(plan: Plan, wanted: &[bool]) -> Plan {
     let names = keep(plan.columns.clone(), wanted);
     let (plan, moves) = pruned(plan, wanted);
-    let places: Vec<usize> = (0..wanted.len()).filter(|place| wanted[*place]).map(|place| at(&moves, place)).collect();
+    let places: Vec<usize> =
+        (0..wanted.len()).filter(|place| wanted[*place]).map(|place| at(&moves, place)).collect();
     if places.iter().copied().eq(0..plan.columns.len()) {
         return plan;
     }
@@ -182,7 +203,11 @@ fn narrowed(plan: Plan, wanted: &[bool]) -> Plan {
         .iter()
         .map(|place| {
             let column = &plan.columns[*place];
-            Typed { expression: Expression::Column(*place), of: column.of.clone(), is_nullable: column.is_nullable }
+            Typed {
+                expression: Expression::Column(*place),
+                of: column.of.clone(),
+                is_nullable: column.is_nullable,
+            }
         })
         .collect();
     plan.project(outputs, names)

@@ -8,8 +8,8 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
-    Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
-    StateWriter,
+    Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError,
+    StateReader, StateWriter,
 };
 
 use super::rows::{RowSource, Rows};
@@ -63,7 +63,9 @@ impl Reading {
             rowtime.watermark.columns(&mut need);
         }
         for column in 0..table.columns.len() {
-            if let (true, TableColumnKind::Computed(expression)) = (needed[column], &table.columns[column].kind) {
+            if let (true, TableColumnKind::Computed(expression)) =
+                (needed[column], &table.columns[column].kind)
+            {
                 expression.columns(&mut |place| needed[place] = true);
             }
         }
@@ -168,9 +170,8 @@ impl TableSource {
         let count = rows.columns.num_rows();
         self.tally.note_in(count);
         let reading = Arc::clone(&self.reading);
-        let failed = |error: EvaluationError| {
-            ScanError::Failed(Failure { operator: reading.table.clone(), error })
-        };
+        let failed =
+            |error: EvaluationError| ScanError::Failed(Failure { operator: reading.table.clone(), error });
         let mut columns: Vec<ArrayRef> = rows.columns.columns().to_vec();
         for making in &reading.computed {
             let options = arrow::record_batch::RecordBatchOptions::new().with_row_count(Some(count));
@@ -194,7 +195,8 @@ impl TableSource {
             columns.push(column);
         }
         let kinds: Option<Arc<[RowKind]>> = rows.kinds.map(Into::into);
-        let outputs: Vec<ArrayRef> = reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
+        let outputs: Vec<ArrayRef> =
+            reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
         let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
         let Some(timing) = &reading.time else {
             let batch = Batch { kinds, ..Batch::new(all) };
@@ -203,11 +205,16 @@ impl TableSource {
         };
         let times = Arc::clone(&columns[timing.column]);
         if times.null_count() > 0 {
-            return Err(ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into());
+            return Err(
+                ScanError::NoTime { table: reading.table.clone(), column: timing.name.clone() }.into()
+            );
         }
-        let fields: Vec<_> =
-            columns.iter().map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true)).collect();
-        let whole = batch_of(&Arc::new(arrow::datatypes::Schema::new(fields)), columns, count).map_err(failed)?;
+        let fields: Vec<_> = columns
+            .iter()
+            .map(|column| arrow::datatypes::Field::new("", column.data_type().clone(), true))
+            .collect();
+        let whole =
+            batch_of(&Arc::new(arrow::datatypes::Schema::new(fields)), columns, count).map_err(failed)?;
         let marks = timing.watermark.evaluate_column(&whole).map_err(failed)?;
         let times = times.as_primitive::<TimestampMillisecondType>();
         let marks = marks.as_primitive::<TimestampMillisecondType>();
@@ -227,7 +234,14 @@ impl TableSource {
     }
 
     /// Puts the rows from one to another into the queue, with the watermark behind them.
-    fn cut(&mut self, all: &RecordBatch, kinds: &Option<Arc<[RowKind]>>, from: usize, to: usize, times: &[i64]) {
+    fn cut(
+        &mut self,
+        all: &RecordBatch,
+        kinds: &Option<Arc<[RowKind]>>,
+        from: usize,
+        to: usize,
+        times: &[i64],
+    ) {
         let latest = times[from..to].iter().copied().max().unwrap_or_default();
         let watermark = (self.watermark_ms > i64::MIN).then(|| {
             // "Above W" is "not below W and a millisecond".

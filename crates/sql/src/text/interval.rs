@@ -82,7 +82,10 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let text = match &token.token {
         Token::SingleQuotedString(text) => text.clone(),
         Token::Number(number, _) => {
-            return Err(at(&token.span, format!("the span of an INTERVAL is quoted: write INTERVAL '{number}'")));
+            return Err(at(
+                &token.span,
+                format!("the span of an INTERVAL is quoted: write INTERVAL '{number}'"),
+            ));
         }
         _ => return parser.expected("a quoted span behind INTERVAL", token),
     };
@@ -109,9 +112,9 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// A unit and its precision, which says nothing that the text does not.
 fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     let token = parser.peek_token_ref().clone();
-    let field = parser
-        .parse_date_time_field()
-        .map_err(|_| at(&token.span, format!("INTERVAL lacks a unit before {}: write INTERVAL '5' MINUTE", token.token)))?;
+    let field = parser.parse_date_time_field().map_err(|_| {
+        at(&token.span, format!("INTERVAL lacks a unit before {}: write INTERVAL '5' MINUTE", token.token))
+    })?;
     parser.parse_optional_precision()?;
     Unit::of(&field).ok_or_else(|| at(&token.span, format!("INTERVAL has no unit {}", token.token)))
 }
@@ -174,7 +177,9 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
         };
         let millis = match unit {
             Unit::Second => seconds(piece, limit)?,
-            _ => digits(piece).filter(|count| limit.is_none_or(|limit| *count < limit))?.checked_mul(unit.in_millis())?,
+            _ => digits(piece)
+                .filter(|count| limit.is_none_or(|limit| *count < limit))?
+                .checked_mul(unit.in_millis())?,
         };
         sum = sum.checked_add(millis)?;
     }
@@ -216,9 +221,13 @@ mod tests {
         check("2-10", Year, Month, Some(34));
         check("3", Year, Year, Some(36));
         check("2", Week, Week, Some(1_209_600_000));
-        for (text, first, last) in
-            [("", Day, Day), ("1.5", Day, Day), ("1 24:00", Day, Minute), ("2-12", Year, Month), ("x", Second, Second)]
-        {
+        for (text, first, last) in [
+            ("", Day, Day),
+            ("1.5", Day, Day),
+            ("1 24:00", Day, Minute),
+            ("2-12", Year, Month),
+            ("x", Second, Second),
+        ] {
             check(text, first, last, None);
         }
         check("99999999999999999999", Day, Day, None);
