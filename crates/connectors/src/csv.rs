@@ -25,7 +25,8 @@ mod split;
 pub mod text;
 
 pub use bad::{BAD_LINES_MAX, BAD_WINDOW_LINES, OnBad};
-pub use error::{CsvError, Place};
+pub use error::{CsvError, Place, Position};
+pub use file::SourceFile;
 pub use lines::LINE_BYTES_MAX;
 pub use row::{Row, RowError};
 pub use row_writer::RowWriter;

@@ -1,14 +1,14 @@
 //! A file that is not there until it is whole: written as `<path>.inprogress`, published under its own name,
-//! and removed if nobody publishes it. Shared by the CSV sink and by diverted lines.
+//! and removed if nobody publishes it. Shared by sinks and by diverted records.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thalweg_model::disk::{Disk, WriteFile};
 
 /// A file on its way to `path`.
-pub(crate) struct InProgressFile {
+pub struct InProgressFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     in_progress_path: PathBuf,
@@ -18,7 +18,7 @@ pub(crate) struct InProgressFile {
 }
 
 /// The name that a file bears while it is written.
-pub(crate) fn in_progress_path(path: &Path) -> PathBuf {
+pub fn in_progress_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".inprogress");
     PathBuf::from(name)
@@ -26,23 +26,33 @@ pub(crate) fn in_progress_path(path: &Path) -> PathBuf {
 
 impl InProgressFile {
     /// Creates `<path>.inprogress`, emptying what an earlier run may have left there.
-    pub(crate) fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
-        let in_progress_path = in_progress_path(path);
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn create(disk: Arc<dyn Disk>, path: &Path) -> io::Result<Self> {
+        InProgressFile::create_as(disk, path, in_progress_path(path))
+    }
+
+    /// The same under another name until it is published, in the same directory.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn create_as(disk: Arc<dyn Disk>, path: &Path, in_progress_path: PathBuf) -> io::Result<Self> {
         let file = Some(disk.create(&in_progress_path)?);
         Ok(InProgressFile { disk, path: path.to_owned(), in_progress_path, file, is_published: false })
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// The name that it is to have.
+    pub fn path(&self) -> &Path {
         &self.path
-    }
-
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.as_mut().expect("the file is open until it is published").write_all(bytes)
     }
 
     /// Brings the file onto the disk and gives it its name. After an error the file is removed: a failed sync
     /// must not be tried again.
-    pub(crate) fn publish(mut self) -> io::Result<()> {
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn publish(mut self) -> io::Result<()> {
         let mut file = self.file.take().expect("the file is open until it is published");
         file.flush()?;
         file.sync()?;
@@ -50,6 +60,16 @@ impl InProgressFile {
         self.disk.publish(&self.in_progress_path, &self.path)?;
         self.is_published = true;
         Ok(())
+    }
+}
+
+impl Write for InProgressFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.as_mut().expect("the file is open until it is published").write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.as_mut().map_or(Ok(()), |file| file.flush())
     }
 }
 

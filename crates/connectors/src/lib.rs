@@ -23,7 +23,7 @@
 #![forbid(unsafe_code)]
 
 pub mod disk;
-mod in_progress;
+pub mod in_progress;
 
 pub mod csv;
 pub mod paced;
@@ -42,6 +42,7 @@ pub use csv::{
 };
 pub use discard::Discard;
 pub use disk::RealDisk;
+pub use in_progress::InProgressFile;
 pub use paced::{
     Arrivals, Dealt, Delay, Disorder, EarlyShare, Load, LoadError, PARETO_TIMES_MAX, Pace, PaceError, Paced,
     RateStep, Stamps, ZIPF_EXPONENT_MAX, check_message_records, check_steps, zipf_parts,

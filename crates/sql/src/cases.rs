@@ -203,7 +203,7 @@ impl Cases {
         for setting in &case.settings {
             session.read(setting).map_err(wrong)?;
         }
-        let world = World { seed: manner.seed, given: self.given(&session, manner)? };
+        let world = World { seed: manner.seed, given: self.given(&session, manner)?, ..World::default() };
         let actions = session.read(&case.query).map_err(wrong)?;
         let [Action::Run(job)] = &actions[..] else {
             return Err(("INVALID".to_owned(), "a case has one query".to_owned()));

@@ -1,17 +1,73 @@
-//! Connectors: where rows come from and go to.
+//! Connectors: where the rows of tables come from, and where they go, with Flink's names and keys.
+//!
+//! ```text
+//!   CREATE TABLE .. WITH ('connector' = 'filesystem', ..)
+//!                              |  check: names, options, values and types are right, or the table is refused; nothing is opened
+//!                              v
+//!   bind_source --> RowSource, one for each split --> rows           rows --> RowSink <-- bind_sink
+//! ```
+//!
+//! | connector | reads | writes | Flink's | file |
+//! |---|---|---|---|---|
+//! | `filesystem` | yes | yes | yes | `connect/filesystem.rs` |
+//! | `datagen` | yes | | yes | `connect/datagen.rs` |
+//! | `print`, `blackhole` | | yes | yes | `connect/print.rs`, `connect/blackhole.rs` |
+//! | `stdin`, `stdout` | the first | the second | no | `connect/standard.rs` |
+//! | `socket` | yes | yes | no | `connect/socket.rs` |
+//!
+//! A connector is one file and one line in [`CONNECTORS`]. It reads its options once, through [`options::Given`], which refuses
+//! those that it did not ask for; what it makes of them opens sources and sinks. All that lies outside of the program comes to
+//! it through a [`World`]: files, network, standard streams, clock and seed.
+//!
+//! Rules that every connector keeps:
+//!
+//! * C1. A source does not wait. What may make it wait is read by a thread of its own into a bounded buffer (`connect/feed.rs`).
+//! * C2. No input makes it panic or grow without bound, and nothing vanishes: what is not understood is counted, and fails the
+//!   query unless the table's options say otherwise.
+//! * C3. What a sink publishes under its final name is whole. A query that fails publishes nothing of what it had not yet.
+//! * C4. A position that was saved is gone on from exactly, or refused; a stream that cannot be read twice says so.
 
+pub mod bad;
+mod blackhole;
+mod datagen;
+mod decoding;
+pub mod error;
+mod feed;
+pub mod files;
+mod filesystem;
+mod java;
+mod layout;
 pub mod memory;
+pub mod net;
+pub mod options;
+mod print;
+mod socket;
+mod standard;
+
+#[cfg(test)]
+mod bed;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
-use thalweg_model::{EventTime, Fault};
+use chrono_tz::Tz;
+use thalweg_model::disk::Disk;
+use thalweg_model::net::Net;
+use thalweg_model::{Clock, Entropy, EventTime, Fault, SeededEntropy, VirtualClock};
 
 use crate::catalog::Table;
-use crate::error::{Code, SqlError};
+use crate::error::{Code, Place, SqlError, nearest};
 use crate::formats::RowKind;
 use crate::scan::rows::RowSource;
+use files::{Files, RealFiles};
+use memory::Collected;
+use net::RealNet;
+use options::{Given, OWN_PREFIX};
 
 /// Where the rows of a query go.
 pub trait RowSink: Send {
@@ -44,38 +100,253 @@ pub trait RowSink: Send {
     }
 }
 
+/// A stream that is read by one source.
+pub type Input = Arc<Mutex<Option<Box<dyn Read + Send>>>>;
+
+/// A stream that sinks share.
+pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
+
 /// What connectors are given of the world.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct World {
     /// Seeds what is made at random.
     pub seed: u64,
     /// Rows of tables that have no connector, by the name of the table: their physical columns.
     pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
+    /// Where the rows of tables that have no connector go, by the name of the table.
+    pub collected: BTreeMap<String, Collected>,
+    /// Files and directories.
+    pub files: Arc<dyn Files>,
+    /// Connections.
+    pub net: Arc<dyn Net>,
+    /// Where relative paths begin.
+    pub base: PathBuf,
+    /// Tells the processing time.
+    pub clock: Arc<dyn Clock>,
+    /// The zone of the session.
+    pub zone: Tz,
+    /// What the connector `stdin` reads.
+    pub stdin: Input,
+    /// What the connectors `stdout` and `print` write to.
+    pub stdout: Output,
+    /// What `print` writes to if it is told so.
+    pub stderr: Output,
+    /// What the tables of a job know of each other.
+    pub shared: Shared,
 }
 
-/// The splits of a table, each with the columns at `wanted`.
-///
-/// # Errors
-/// [`SqlError`] if its options are wrong, or it cannot be opened.
-pub fn bind_source(
-    table: &Table,
-    wanted: &[usize],
-    world: &World,
-) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
-    match world.given.get(&table.name) {
-        Some(rows) => Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]),
-        None => Err(SqlError::new(Code::Invalid, format!("`{}` has no connector", table.name))
-            .at(table.options_place)),
+/// What tables of one world know of each other: files that several write bad records to, and names that are taken.
+#[derive(Clone, Default)]
+pub struct Shared {
+    diversions: bad::Diversions,
+    /// How many sinks were bound: no two are called alike.
+    sinks: Arc<Mutex<u64>>,
+}
+
+/// Real files and connections, no standard streams, and a clock that stands still at the epoch.
+impl Default for World {
+    fn default() -> Self {
+        World {
+            seed: 0,
+            given: BTreeMap::new(),
+            collected: BTreeMap::new(),
+            files: Arc::new(RealFiles),
+            net: Arc::new(RealNet),
+            base: PathBuf::new(),
+            clock: Arc::new(VirtualClock::default()),
+            zone: Tz::UTC,
+            stdin: Arc::default(),
+            stdout: Arc::new(Mutex::new(Box::new(std::io::sink()))),
+            stderr: Arc::new(Mutex::new(Box::new(std::io::sink()))),
+            shared: Shared::default(),
+        }
     }
 }
 
-/// A stream that sinks share.
-pub type Output = Arc<std::sync::Mutex<Box<dyn std::io::Write + Send>>>;
+impl World {
+    /// A path of an option: what stands behind `file:` if that is there, from the base directory on if it is relative.
+    fn path(&self, written: &str) -> PathBuf {
+        let bare = written.strip_prefix("file:").map(|rest| match rest.strip_prefix("//") {
+            // `file:///a` and `file://localhost/a` name the same.
+            Some(rest) => rest.strip_prefix("localhost").filter(|rest| rest.starts_with('/')).unwrap_or(rest),
+            None => rest,
+        });
+        self.base.join(bare.unwrap_or(written))
+    }
 
-/// What takes rows with the columns at `columns` of a table.
+    /// What deals with the bad records of one split.
+    fn bad_records(&self, options: &bad::BadOptions) -> bad::BadRecords {
+        let diversion = options
+            .diverts_to()
+            .map(|file| self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &self.path(file)));
+        bad::BadRecords::new(options.clone(), diversion)
+    }
+
+    /// A word that no other sink has: not of this run, and hardly of another.
+    fn unique_name(&self) -> String {
+        let mut sinks = self.shared.sinks.lock().unwrap_or_else(PoisonError::into_inner);
+        *sinks += 1;
+        let now = self.clock.now().as_nanos();
+        let mut entropy = SeededEntropy::new(self.seed ^ now.rotate_left(32) ^ *sinks);
+        format!("{:016x}", entropy.next_u64())
+    }
+}
+
+/// What a table needs that Flink does not have.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Portable {
+    /// Connectors and keys of ours, and where they stand; none if Flink takes the table as it is.
+    pub own: Vec<(String, Place)>,
+}
+
+impl Portable {
+    /// Whether Flink takes the table as it is.
+    pub fn is_portable(&self) -> bool {
+        self.own.is_empty()
+    }
+}
+
+/// What a table can do, by its connector, format and options.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Abilities {
+    /// It can be read.
+    pub reads: bool,
+    /// Rows can be written to it.
+    pub writes: bool,
+    /// Its rows end.
+    pub is_bounded: bool,
+    /// Its rows may be changes of rows before them.
+    pub gives_changes: bool,
+    /// It takes rows that change or delete others.
+    pub takes_changes: bool,
+}
+
+/// The splits of a table, each with the columns at `wanted`, which are physical or metadata, in that order.
 ///
 /// # Errors
-/// [`SqlError`] always.
-pub fn bind_sink(table: &Table, _columns: &[usize], _world: &World) -> Result<Box<dyn RowSink>, SqlError> {
-    Err(SqlError::new(Code::Invalid, format!("`{}` has no connector", table.name)).at(table.options_place))
+/// [`SqlError`] if its options are wrong, or it cannot be opened.
+pub fn bind_source(table: &Table, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+    if let Some(rows) = world.given.get(&table.name) {
+        return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]);
+    }
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().reads {
+        return Err(refusal(table, name, "read from", "written to"));
+    }
+    connection.source(wanted, world)
+}
+
+/// What takes rows with the columns at `columns` of a table: those that are written to it.
+///
+/// # Errors
+/// [`SqlError`] if its options are wrong, or it cannot be opened.
+pub fn bind_sink(table: &Table, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+    if let Some(rows) = world.collected.get(&table.name) {
+        return Ok(Box::new(memory::Collect::new(Arc::clone(rows))));
+    }
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().writes {
+        return Err(refusal(table, name, "written to", "read from"));
+    }
+    connection.sink(columns, world)
+}
+
+/// Checks the connector of a table with all of its options, and opens nothing.
+///
+/// # Errors
+/// [`SqlError`] for the first thing that is wrong.
+pub fn check(table: &Table) -> Result<Portable, SqlError> {
+    connect(table)?;
+    let mut own = Vec::new();
+    if let Some(connector) = table.options.get("connector")
+        && let Ok(known) = find(&connector.value, connector.place)
+        && !known.is_portable
+    {
+        own.push((format!("the connector '{}'", known.name), connector.place));
+    }
+    let keys = table.options.iter().filter(|(key, _)| key.starts_with(OWN_PREFIX));
+    own.extend(keys.map(|(key, option)| (format!("the option '{key}'"), option.place)));
+    Ok(Portable { own })
+}
+
+/// What a table can do.
+///
+/// # Errors
+/// [`SqlError`] as [`check`].
+pub fn abilities(table: &Table) -> Result<Abilities, SqlError> {
+    Ok(connect(table)?.0.abilities())
+}
+
+/// A connector: its name, and how the options of a table become a connection.
+struct Connector {
+    name: &'static str,
+    /// Whether Flink has it.
+    is_portable: bool,
+    bind: for<'a> fn(&mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError>,
+}
+
+/// All connectors.
+static CONNECTORS: &[Connector] = &[
+    Connector { name: "blackhole", is_portable: true, bind: blackhole::bind },
+    Connector { name: "datagen", is_portable: true, bind: datagen::bind },
+    Connector { name: "filesystem", is_portable: true, bind: filesystem::bind },
+    Connector { name: "print", is_portable: true, bind: print::bind },
+    Connector { name: "socket", is_portable: false, bind: socket::bind },
+    Connector { name: "stdin", is_portable: false, bind: standard::bind_stdin },
+    Connector { name: "stdout", is_portable: false, bind: standard::bind_stdout },
+];
+
+/// A table whose options were read and are right.
+trait Connection {
+    /// What it can do.
+    fn abilities(&self) -> Abilities;
+
+    /// Opens it for reading, if it can be read.
+    ///
+    /// # Errors
+    /// [`SqlError`] if it cannot be opened.
+    fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+        let _ = (wanted, world);
+        Err(SqlError::new(Code::Unsupported, "this table cannot be read from"))
+    }
+
+    /// Opens it for writing, if it can be written to.
+    ///
+    /// # Errors
+    /// [`SqlError`] if it cannot be opened.
+    fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+        let _ = (columns, world);
+        Err(SqlError::new(Code::Unsupported, "this table cannot be written to"))
+    }
+}
+
+/// Reads the options of a table; also the name of its connector.
+fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> {
+    let mut given = Given::new(table);
+    let name = given.connector()?;
+    let connector = find(name, given.place("connector"))?;
+    if !table.partitioned_by.is_empty() && connector.name != "filesystem" {
+        let message = format!("the connector '{name}' has no partitions");
+        return Err(SqlError::new(Code::Invalid, message).at(given.place("connector")).help("leave PARTITIONED BY out"));
+    }
+    let connection = (connector.bind)(&mut given)?;
+    given.finish()?;
+    Ok((connection, name))
+}
+
+fn find(name: &str, place: Place) -> Result<&'static Connector, SqlError> {
+    CONNECTORS.iter().find(|connector| connector.name == name).ok_or_else(|| {
+        let names = || CONNECTORS.iter().map(|connector| connector.name);
+        let error = SqlError::new(Code::UnknownOption, format!("there is no connector '{name}'")).at(place);
+        match nearest(name, names()) {
+            Some(near) => error.help(format!("did you mean '{near}'?")),
+            None => error.help(format!("there are {}", names().collect::<Vec<_>>().join(", "))),
+        }
+    })
+}
+
+fn refusal(table: &Table, connector: &str, cannot: &str, can: &str) -> SqlError {
+    let message = format!("`{}` cannot be {cannot}: the connector '{connector}' is only {can}", table.name);
+    let place = table.options.get("connector").map(|option| option.place);
+    SqlError::new(Code::Unsupported, message).at(place)
 }

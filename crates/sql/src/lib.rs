@@ -1,4 +1,30 @@
-//! The SQL front door: a subset of Flink's dialect, from text to a running query.
+//! The SQL front door: a subset of Flink's dialect, from text to queries of the engine.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use thalweg_model::VirtualClock;
+//! use thalweg_sql::session::{Action, Session};
+//!
+//! let mut session = Session::new(Arc::new(VirtualClock::default()));
+//! let actions = session.read("CREATE VIEW v AS SELECT 1 AS one; SELECT one + 1 AS two FROM v")?;
+//! let [Action::Run(job)] = &actions[..] else { panic!("one query") };
+//! assert_eq!(job.parts[0].plan.columns[0].name, "two");
+//! # Ok::<(), thalweg_sql::error::SqlError>(())
+//! ```
+//!
+//! Read the modules in the order in which text travels:
+//!
+//! 1. [`error`] and [`types`]: what is wrong and where; which types there are, and which Arrow columns hold them.
+//! 2. [`text`]: statements and plain syntax trees.
+//! 3. [`catalog`] and [`session`]: tables, views and settings; statements one after the other.
+//! 4. [`bind`]: names (DataFusion's), then types and streams (ours); [`expression`], [`functions`] and [`aggregates`], what
+//!    queries compute.
+//! 5. [`plan`]: what a query does, as a tree; what is not read of tables; EXPLAIN.
+//! 6. [`batch`] and [`exec`]: operators over batches, and how they become streams; [`keys`], groups by key.
+//! 7. [`connect`], [`formats`] and [`scan`]: where rows come from and go to; [`deliver`] and [`job`], the ends of a query.
+//! 8. [`cases`]: queries with their answers in files.
+//!
+//! What all of it promises stands in ARCHITECTURE.md; what it does otherwise than Flink, in the manual.
 #![forbid(unsafe_code)]
 
 pub mod aggregates;

@@ -10,7 +10,7 @@
 //! failed elsewhere, takes the file away.
 
 use std::fmt;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

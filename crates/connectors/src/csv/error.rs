@@ -28,7 +28,7 @@ impl fmt::Display for Place {
 
 /// A [`Place`] in a file that is known to those who speak of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Position {
+pub struct Position {
     /// Counted from 1.
     pub line: u64,
     /// Bytes before the line.
@@ -36,9 +36,11 @@ pub(super) struct Position {
 }
 
 impl Position {
-    pub(super) const START: Position = Position { line: 1, offset_bytes: 0 };
+    /// The start of a file.
+    pub const START: Position = Position { line: 1, offset_bytes: 0 };
 
-    pub(super) fn of(self, path: &Path) -> Place {
+    /// This place in a file.
+    pub fn of(self, path: &Path) -> Place {
         Place { path: path.to_owned(), line: self.line, offset_bytes: self.offset_bytes }
     }
 }

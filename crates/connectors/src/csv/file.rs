@@ -25,7 +25,7 @@ const GZIP_READ_BYTES: usize = 64 << 10;
 const GZIP_STATE_BYTES: usize = 64 << 10;
 
 /// A file being read.
-pub(super) struct SourceFile {
+pub struct SourceFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
     identity: FileIdentity,
@@ -36,7 +36,11 @@ pub(super) struct SourceFile {
 }
 
 impl SourceFile {
-    pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
+    /// Opens the file that stands at `path` now.
+    ///
+    /// # Errors
+    /// `SourceMissing` or `SourceUnreadable`.
+    pub fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
         let refused = |source: io::Error| match source.kind() {
             io::ErrorKind::NotFound => CsvError::SourceMissing { path: path.to_owned() },
             _ => CsvError::SourceUnreadable { place: Position::START.of(path), source },
@@ -63,7 +67,10 @@ impl SourceFile {
 
     /// Reads at most `into.len()` bytes; none only at the end of an unchanged file. `at` is where the line
     /// that is being read begins, for errors.
-    pub(super) fn read(&mut self, into: &mut [u8], at: Position) -> Result<usize, CsvError> {
+    ///
+    /// # Errors
+    /// `SourceChanged`, `SourceCorrupt` or `SourceUnreadable`.
+    pub fn read(&mut self, into: &mut [u8], at: Position) -> Result<usize, CsvError> {
         let outcome = loop {
             match self.bytes.read(into) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -87,11 +94,13 @@ impl SourceFile {
         Ok(count)
     }
 
-    pub(super) fn identity(&self) -> FileIdentity {
+    /// The version that is being read.
+    pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    pub(super) fn held_bytes(&self) -> usize {
+    /// Bytes held for buffers.
+    pub fn held_bytes(&self) -> usize {
         if self.is_gzip { GZIP_READ_BYTES + GZIP_STATE_BYTES } else { 0 }
     }
 

@@ -4,7 +4,7 @@
 //! brings the file onto the disk and gives it its name, replacing what was there. Whoever finds a file at `path`
 //! finds all rows of one finished query. A sink that is dropped before removes the unfinished file.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 

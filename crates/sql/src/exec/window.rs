@@ -198,6 +198,17 @@ impl WindowAggregate {
         }
     }
 
+    /// Where all rows belong, if that can be told by the first and the last of their times: most batches lie in one slice.
+    fn only_place(&self, rows: &RecordBatch) -> Option<(i64, i64)> {
+        let Cut::Here { slices, time } = self.cut else { return None };
+        let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values();
+        // Clocks of a zone may go back between the two.
+        let first = *times.first().filter(|_| self.clocks.is_none())?;
+        let (least, most) = times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
+        let slice = slices.start_of(least);
+        (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
+    }
+
     /// Where each row belongs.
     fn places(&mut self, rows: &RecordBatch) -> Vec<(i64, i64)> {
         match self.cut {
@@ -305,11 +316,13 @@ impl BatchOperator for WindowAggregate {
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.len();
         self.counts.read += rows as u64;
-        let places = self.places(&batch.rows);
         let passed = passed_ms(late_by);
         let mut groups = Vec::with_capacity(rows);
         let shape = Arc::clone(&self.shape);
-        // Most batches lie in one slice.
+        let places = match self.only_place(&batch.rows) {
+            Some(only) => vec![only],
+            None => self.places(&batch.rows),
+        };
         let Some(&first) = places.first() else { return Ok(()) };
         let mut parts: Vec<((i64, i64), Vec<u32>)> = Vec::new();
         if places.iter().all(|place| *place == first) {

@@ -1,0 +1,412 @@
+//! Bad records: what becomes of them, and how many are too many.
+//!
+//! | option, ours | default | |
+//! |---|---|---|
+//! | `thalweg.on-bad` | `fail` | `fail`, as in Flink; `skip` counts and passes over; `divert:FILE` writes them to a file |
+//! | `thalweg.bad-share-max` | `0.01` | a larger share of any 10,000 consecutive records fails the query; `1` lets all pass |
+//!
+//! Records are counted by the lines on which they begin, in each split of a table on its own: a small input may be bad all
+//! over as long as it holds no more bad records than that.
+//!
+//! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`, where bytes that
+//! are no UTF-8 stand in Base64 under `raw_base64` instead. The file is created at the first bad record and published when
+//! all splits that divert to it have ended, and also when one of them fails, for then people want to see what was wrong. A
+//! query that is cancelled takes it away.
+//!
+//! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use thalweg_connectors::InProgressFile;
+use thalweg_model::disk::Disk;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::error::{ConnectError, RecordPlace};
+use super::options::Given;
+use crate::error::SqlError;
+use crate::formats::BadRecord;
+
+/// The window in which bad records are counted.
+pub const BAD_WINDOW_RECORDS: u64 = 10_000;
+
+/// The share of them that may be bad unless the table says otherwise.
+pub const BAD_SHARE_MAX: f64 = 0.01;
+
+/// Bytes gathered before they are written to the diverted file.
+const DIVERT_BUFFER_BYTES: usize = 64 << 10;
+
+/// What becomes of bad records, as a table has it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct BadOptions {
+    on_bad: OnBad,
+    /// How many of a window may be bad; none if all may.
+    bad_max: Option<usize>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum OnBad {
+    Fail,
+    Skip,
+    Divert(String),
+}
+
+impl BadOptions {
+    /// What a table says.
+    ///
+    /// # Errors
+    /// [`SqlError`] if it makes no sense.
+    pub fn bind(given: &mut Given<'_>) -> Result<Self, SqlError> {
+        const ON_BAD: &str = "thalweg.on-bad";
+        const SHARE: &str = "thalweg.bad-share-max";
+        let on_bad = match given.text(ON_BAD) {
+            None | Some("fail") => OnBad::Fail,
+            Some("skip") => OnBad::Skip,
+            Some(text) => match text.strip_prefix("divert:").filter(|file| !file.trim().is_empty()) {
+                Some(file) => OnBad::Divert(file.trim().to_owned()),
+                None => {
+                    let reason = format!("'{text}' is neither 'fail' nor 'skip' nor 'divert:FILE'");
+                    return Err(given.wrong(ON_BAD, reason));
+                }
+            },
+        };
+        let share = given.number::<f64>(SHARE, "a number from 0 to 1")?.unwrap_or(BAD_SHARE_MAX);
+        if !(0.0..=1.0).contains(&share) {
+            return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
+        }
+        // A share that is written with few digits is a whole number of records, which multiplying may miss by a little.
+        let bad_max = (share < 1.0).then(|| (share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
+        Ok(BadOptions { on_bad, bad_max })
+    }
+
+    /// The file that records are diverted to, as it is written.
+    pub fn diverts_to(&self) -> Option<&str> {
+        match &self.on_bad {
+            OnBad::Divert(file) => Some(file),
+            _ => None,
+        }
+    }
+}
+
+/// Deals with the bad records of one split.
+pub(super) struct BadRecords {
+    options: BadOptions,
+    diversion: Option<Arc<Diversion>>,
+    recent: RecentBad,
+    count: u64,
+    /// So many of those to come were counted already, before the position that reading goes on from.
+    known: u64,
+    /// Lines of the inputs before this one.
+    lines_before: u64,
+    is_over: bool,
+}
+
+impl BadRecords {
+    /// For one of the splits that share `diversion`.
+    pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>) -> Self {
+        if let Some(diversion) = &diversion {
+            diversion.state().writers += 1;
+        }
+        let recent = RecentBad { lines: Vec::new(), next: 0 };
+        BadRecords { options, diversion, recent, count: 0, known: 0, lines_before: 0, is_over: false }
+    }
+
+    /// Counts a bad record of `input` and does with it what the table says.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if the query is to fail.
+    #[cold]
+    pub(super) fn take(&mut self, input: &str, record: &BadRecord<'_>) -> Result<(), ConnectError> {
+        if self.known > 0 {
+            self.known -= 1;
+            return Ok(());
+        }
+        self.count += 1;
+        let place = || RecordPlace::of(input, record);
+        if self.options.on_bad == OnBad::Fail {
+            return Err(ConnectError::BadRecord { place: place(), reason: record.reason.clone() });
+        }
+        if let Some(diversion) = &self.diversion {
+            diversion
+                .write(&diverted(input, record))
+                .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source })?;
+        }
+        if let Some(bad_max) = self.options.bad_max
+            && self.recent.is_one_too_many(self.lines_before + record.line, bad_max)
+        {
+            return Err(ConnectError::TooManyBad {
+                place: place(),
+                reason: record.reason.clone(),
+                bad_max,
+                diverted: None,
+            });
+        }
+        Ok(())
+    }
+
+    /// An input of so many lines is over.
+    pub(super) fn pass_input(&mut self, lines: u64) {
+        self.lines_before += lines;
+    }
+
+    /// Publishes what was diverted up to a failure, as well as can be: the failure is what is told.
+    #[cold]
+    pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
+        if let Some(diversion) = &self.diversion {
+            let is_kept = diversion.give_up();
+            if let ConnectError::TooManyBad { diverted, .. } = &mut failure {
+                *diverted = is_kept.then(|| diversion.path.clone());
+            }
+        }
+        failure
+    }
+
+    /// This split has ended: what was diverted is published if it is the last one.
+    ///
+    /// # Errors
+    /// [`ConnectError::DivertFailed`].
+    pub(super) fn finish(&mut self) -> Result<(), ConnectError> {
+        if std::mem::replace(&mut self.is_over, true) {
+            return Ok(());
+        }
+        match &self.diversion {
+            None => Ok(()),
+            Some(diversion) => diversion
+                .leave()
+                .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source }),
+        }
+    }
+
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether bad records are written to a file, which is to be written again when reading goes on elsewhere.
+    pub(super) fn diverts(&self) -> bool {
+        self.diversion.is_some()
+    }
+
+    /// How many of those to come are known.
+    pub(super) fn known(&self) -> u64 {
+        self.known
+    }
+
+    pub(super) fn expect_known(&mut self, known: u64) {
+        self.known = known;
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        let diverted = self.diversion.as_ref().map_or(0, |diversion| diversion.state().text.capacity());
+        self.recent.lines.capacity() * size_of::<u64>() + diverted
+    }
+
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.count, self.lines_before, self.recent.next))?;
+        state.put(&self.recent.lines)
+    }
+
+    /// Reads what was saved.
+    ///
+    /// # Errors
+    /// [`StateError`] if the bytes are something else, or of other options.
+    pub(super) fn load(&self, state: &mut StateReader<'_>) -> Result<SavedBad, StateError> {
+        let (count, lines_before, next): (u64, u64, usize) = state.take()?;
+        let lines: Vec<u64> = state.take()?;
+        let places = self.options.bad_max.map_or(0, |bad_max| bad_max + 1);
+        if places < lines.len() || (next != 0 && lines.len() <= next) {
+            return Err(state.wrong("more bad records are remembered than the table's options ask for"));
+        }
+        Ok(SavedBad { count, lines_before, recent: RecentBad { lines, next } })
+    }
+
+    /// Goes on with what was saved.
+    pub(super) fn restore(&mut self, saved: SavedBad) {
+        (self.count, self.lines_before, self.recent) = (saved.count, saved.lines_before, saved.recent);
+    }
+}
+
+/// How many records were bad, and which were the last.
+pub(super) struct SavedBad {
+    pub(super) count: u64,
+    lines_before: u64,
+    recent: RecentBad,
+}
+
+/// The lines of the last bad records, one more than may be in a window, as a ring once they are so many.
+struct RecentBad {
+    lines: Vec<u64>,
+    /// The place of the oldest, once all places are taken.
+    next: usize,
+}
+
+impl RecentBad {
+    /// Takes note of a bad record; whether it and the `bad_max` before it lie in one window.
+    fn is_one_too_many(&mut self, line: u64, bad_max: usize) -> bool {
+        if self.lines.len() <= bad_max {
+            self.lines.push(line);
+        } else {
+            self.lines[self.next] = line;
+            self.next = (self.next + 1) % self.lines.len();
+        }
+        bad_max < self.lines.len() && line.saturating_sub(self.lines[self.next]) < BAD_WINDOW_RECORDS
+    }
+}
+
+/// The files that bad records are diverted to at present, so that tables and splits that name the same file share it.
+#[derive(Clone, Default)]
+pub(super) struct Diversions(Arc<Mutex<HashMap<PathBuf, Weak<Diversion>>>>);
+
+impl Diversions {
+    /// The one that leads to `path`.
+    pub(super) fn to(&self, disk: Arc<dyn Disk>, path: &Path) -> Arc<Diversion> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.retain(|_, diversion| diversion.strong_count() > 0);
+        if let Some(diversion) = known.get(path).and_then(Weak::upgrade)
+            && !diversion.state().is_closed
+        {
+            return diversion;
+        }
+        let diversion = Arc::new(Diversion { path: path.to_owned(), disk, state: Mutex::default() });
+        known.insert(path.to_owned(), Arc::downgrade(&diversion));
+        diversion
+    }
+}
+
+/// A file of bad records, written by several splits.
+pub(super) struct Diversion {
+    path: PathBuf,
+    disk: Arc<dyn Disk>,
+    state: Mutex<DiversionState>,
+}
+
+#[derive(Default)]
+struct DiversionState {
+    file: Option<InProgressFile>,
+    text: Vec<u8>,
+    /// Splits that have not ended.
+    writers: usize,
+    /// It was published, or a write failed: nothing more is taken.
+    is_closed: bool,
+}
+
+impl Diversion {
+    fn state(&self) -> MutexGuard<'_, DiversionState> {
+        // What it guards is whole between any two statements; a panic elsewhere fails the query in any case.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, line: &[u8]) -> io::Result<()> {
+        let mut state = self.state();
+        if state.is_closed {
+            // Another split has failed, and what was diverted up to then is published.
+            return Ok(());
+        }
+        let written = (|| {
+            if state.file.is_none() {
+                state.file = Some(InProgressFile::create(Arc::clone(&self.disk), &self.path)?);
+            }
+            state.text.extend_from_slice(line);
+            if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
+        })();
+        if written.is_err() {
+            // A file that refused a record lacks it: it must not be published.
+            (state.file, state.is_closed) = (None, true);
+        }
+        written
+    }
+
+    fn leave(&self) -> io::Result<()> {
+        let mut state = self.state();
+        state.writers = state.writers.saturating_sub(1);
+        if state.writers == 0 { state.publish() } else { Ok(()) }
+    }
+
+    /// Publishes what there is, and takes nothing more; whether there was something, and it stands there now.
+    fn give_up(&self) -> bool {
+        let mut state = self.state();
+        let has_any = state.file.is_some();
+        has_any && state.publish().is_ok()
+    }
+}
+
+impl DiversionState {
+    fn write_out(&mut self) -> io::Result<()> {
+        if let Some(file) = &mut self.file {
+            file.write_all(&self.text)?;
+        }
+        self.text.clear();
+        Ok(())
+    }
+
+    fn publish(&mut self) -> io::Result<()> {
+        self.is_closed = true;
+        self.write_out()?;
+        self.file.take().map_or(Ok(()), InProgressFile::publish)
+    }
+}
+
+/// A bad record as a line of JSON.
+fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
+    let mut line = Vec::with_capacity(record.raw.len() + 256);
+    line.extend_from_slice(b"{\"file\":");
+    write_json_text(input, &mut line);
+    // Writing to a vector does not fail.
+    let _ = write!(line, ",\"offset\":{},\"line\":{},\"column\":", record.offset, record.line);
+    match record.column {
+        Some(column) => write_json_text(column, &mut line),
+        None => line.extend_from_slice(b"null"),
+    }
+    line.extend_from_slice(b",\"reason\":");
+    write_json_text(&record.reason, &mut line);
+    match std::str::from_utf8(record.raw) {
+        Ok(raw) => {
+            line.extend_from_slice(b",\"raw\":");
+            write_json_text(raw, &mut line);
+        }
+        Err(_) => {
+            line.extend_from_slice(b",\"raw_base64\":\"");
+            write_base64(record.raw, &mut line);
+            line.push(b'"');
+        }
+    }
+    line.extend_from_slice(b"}\n");
+    line
+}
+
+/// Text in double quotes. Source: RFC 8259, section 7.
+fn write_json_text(text: &str, to: &mut Vec<u8>) {
+    to.push(b'"');
+    for byte in text.bytes() {
+        match byte {
+            b'"' | b'\\' => to.extend_from_slice(&[b'\\', byte]),
+            b'\n' => to.extend_from_slice(b"\\n"),
+            b'\r' => to.extend_from_slice(b"\\r"),
+            b'\t' => to.extend_from_slice(b"\\t"),
+            0..0x20 => {
+                let _ = write!(to, "\\u{byte:04x}");
+            }
+            _ => to.push(byte),
+        }
+    }
+    to.push(b'"');
+}
+
+/// Bytes in Base64, with padding. Source: RFC 4648, section 4.
+fn write_base64(bytes: &[u8], to: &mut Vec<u8>) {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for group in bytes.chunks(3) {
+        let mut bits = 0;
+        for place in 0..3 {
+            bits = bits << 8 | u32::from(group.get(place).copied().unwrap_or(0));
+        }
+        for place in 0..4 {
+            let digit = bits >> (18 - 6 * place) & 63;
+            to.push(if place <= group.len() { DIGITS[digit as usize] } else { b'=' });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! Bytes as rows: the buffer between what is read and a format's decoder, which gives at most as many rows at a time as are
+//! wanted, and can be gone on with from any row.
+//!
+//! A record may make many rows (an array of objects), of which only some are wanted now. The others wait here; the position
+//! is then that before their records, with the number of rows behind it that were given out already.
+
+use arrow::record_batch::RecordBatch;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::bad::BadRecords;
+use super::error::ConnectError;
+use crate::formats::{Decoded, Decoder, Position, RECORD_BYTES_MAX, RowKind};
+
+/// Bytes read at a time.
+const READ_BYTES: usize = 256 << 10;
+
+/// The most that is buffered: a record of the greatest length, what tells that it is none, and another read.
+const BUFFER_BYTES_MAX: usize = RECORD_BYTES_MAX + READ_BYTES;
+
+/// Turns bytes into rows.
+pub(super) struct Decoding {
+    decoder: Box<dyn Decoder>,
+    buffer: Vec<u8>,
+    start: usize,
+    end: usize,
+    waiting: Option<Waiting>,
+    /// Where the pending rows of the decoder begin, and bad records among them.
+    before: Position,
+    bad_since: u64,
+    /// So many of the rows to come were given out before.
+    skips: u64,
+}
+
+/// Rows that were decoded, some of which were given out.
+struct Waiting {
+    rows: RecordBatch,
+    kinds: Option<Vec<RowKind>>,
+    given: usize,
+    bad: u64,
+}
+
+/// Whether more bytes follow those in the buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum More {
+    /// At once.
+    Now,
+    /// Later: what is whole is to be given out.
+    Later,
+    /// Never.
+    Never,
+}
+
+/// What a step came to.
+pub(super) enum Step {
+    Rows(RecordBatch, Option<Vec<RowKind>>),
+    WantsBytes,
+}
+
+impl Decoding {
+    pub(super) fn new(decoder: Box<dyn Decoder>) -> Self {
+        Decoding {
+            before: decoder.position(),
+            decoder,
+            buffer: Vec::new(),
+            start: 0,
+            end: 0,
+            waiting: None,
+            bad_since: 0,
+            skips: 0,
+        }
+    }
+
+    /// Begins a new input, or goes on at a place in one: bytes come from there.
+    pub(super) fn start(&mut self, at: Position) {
+        self.decoder.start(at);
+        (self.start, self.end, self.waiting) = (0, 0, None);
+        (self.before, self.bad_since, self.skips) = (at, 0, 0);
+    }
+
+    /// Room for bytes to be read into; never empty.
+    pub(super) fn room(&mut self) -> &mut [u8] {
+        if self.start > 0 {
+            self.buffer.copy_within(self.start..self.end, 0);
+            (self.start, self.end) = (0, self.end - self.start);
+        }
+        if self.buffer.len() - self.end < READ_BYTES / 2 {
+            self.buffer.resize(self.end + READ_BYTES, 0);
+        }
+        &mut self.buffer[self.end..]
+    }
+
+    /// So many bytes were read into the room.
+    pub(super) fn filled(&mut self, count: usize) {
+        self.end = (self.end + count).min(self.buffer.len());
+    }
+
+    /// Rows, at most so many, or the wish for more bytes. Without more to come, and with nothing left, that wish is the end.
+    ///
+    /// # Errors
+    /// What becomes of bad records of `input`.
+    pub(super) fn step(
+        &mut self,
+        rows_max: usize,
+        more: More,
+        input: &str,
+        bad: &mut BadRecords,
+    ) -> Result<Step, ConnectError> {
+        loop {
+            if let Some((rows, kinds)) = self.take_waiting(rows_max) {
+                return Ok(Step::Rows(rows, kinds));
+            }
+            if self.decoder.rows() == 0 {
+                (self.before, self.bad_since) = (self.decoder.position(), 0);
+            }
+            let mut failure = None;
+            let mut bad_count = 0;
+            let taken = self.decoder.take(
+                &self.buffer[self.start..self.end],
+                more == More::Never,
+                rows_max,
+                &mut |record| {
+                    bad_count += 1;
+                    if failure.is_none() {
+                        failure = bad.take(input, &record).err();
+                    }
+                },
+            );
+            self.bad_since += bad_count;
+            self.start = (self.start + taken.bytes).min(self.end);
+            if let Some(failure) = failure {
+                return Err(failure);
+            }
+            if self.decoder.rows() > 0 && (!taken.wants_more || more != More::Now) {
+                self.decode();
+            } else if taken.wants_more {
+                if taken.bytes == 0 && BUFFER_BYTES_MAX + READ_BYTES < self.end - self.start {
+                    // A decoder that keeps its contract takes what is longer than a record may be.
+                    let reason = "a record is longer than can be buffered".to_owned();
+                    return Err(ConnectError::Corrupt { path: input.into(), reason });
+                }
+                return Ok(Step::WantsBytes);
+            }
+        }
+    }
+
+    /// Puts the decoder's rows where they are given out from.
+    fn decode(&mut self) {
+        let Decoded { rows, kinds } = self.decoder.finish();
+        let skipped = usize::try_from(self.skips).unwrap_or(usize::MAX).min(rows.num_rows());
+        self.skips -= skipped as u64;
+        self.waiting = Some(Waiting { rows, kinds, given: skipped, bad: self.bad_since });
+    }
+
+    fn take_waiting(&mut self, rows_max: usize) -> Option<(RecordBatch, Option<Vec<RowKind>>)> {
+        let waiting = self.waiting.as_mut()?;
+        let left = waiting.rows.num_rows() - waiting.given;
+        let (given, count) = (waiting.given, left.min(rows_max));
+        waiting.given += count;
+        if count == left {
+            let Waiting { rows, kinds, .. } = self.waiting.take()?;
+            (self.before, self.bad_since) = (self.decoder.position(), 0);
+            if left == 0 {
+                return None;
+            }
+            let kinds = match kinds {
+                Some(mut kinds) if given > 0 => Some(kinds.split_off(given)),
+                kinds => kinds,
+            };
+            return Some((if given > 0 { rows.slice(given, count) } else { rows }, kinds));
+        }
+        let kinds = waiting.kinds.as_ref().map(|kinds| kinds[given..given + count].to_vec());
+        Some((waiting.rows.slice(given, count), kinds))
+    }
+
+    /// Where the next byte that is not understood yet stands.
+    pub(super) fn position(&self) -> Position {
+        self.decoder.position()
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.buffer.capacity() + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())
+    }
+
+    /// Where reading would have to go on, and what is to be passed over there: rows that were given out, bad records that
+    /// were counted.
+    pub(super) fn resume(&self, bad: &BadRecords) -> Resume {
+        match &self.waiting {
+            Some(waiting) => Resume { at: self.before, rows: waiting.given as u64, bad: waiting.bad + bad.known() },
+            None => Resume { at: self.decoder.position(), rows: self.skips, bad: bad.known() },
+        }
+    }
+
+    /// Goes on with an input whose bytes come from there on.
+    pub(super) fn start_again(&mut self, resume: Resume, bad: &mut BadRecords) {
+        self.start(resume.at);
+        self.skips = resume.rows;
+        bad.expect_known(resume.bad);
+    }
+}
+
+/// Where reading goes on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Resume {
+    pub(super) at: Position,
+    pub(super) rows: u64,
+    pub(super) bad: u64,
+}
+
+impl Resume {
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.at, self.rows, self.bad))
+    }
+
+    pub(super) fn load(state: &mut StateReader<'_>) -> Result<Self, StateError> {
+        let (at, rows, bad) = state.take()?;
+        Ok(Resume { at, rows, bad })
+    }
+}

@@ -1,0 +1,185 @@
+//! How connectors fail while a query runs, by name and place. Files that change under their reader are told by
+//! [`thalweg_connectors::CsvError`], sinks that cannot be written by [`thalweg_connectors::SinkError`].
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thalweg_connectors::CsvError;
+use thalweg_model::Coded;
+
+use super::bad::BAD_WINDOW_RECORDS;
+use crate::formats::BadRecord;
+
+/// A record and where it stands, for people who look for it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct RecordPlace {
+    /// The file, or what the stream is called.
+    pub input: String,
+    /// The line on which it begins, from 1 on.
+    pub line: u64,
+    /// Bytes before it, counted in the data as it is after gunzip.
+    pub offset: u64,
+    /// The column whose value does not fit, if it is only one.
+    pub column: Option<String>,
+}
+
+impl RecordPlace {
+    pub(super) fn of(input: &str, record: &BadRecord<'_>) -> Self {
+        RecordPlace {
+            input: input.to_owned(),
+            line: record.line,
+            offset: record.offset,
+            column: record.column.map(str::to_owned),
+        }
+    }
+}
+
+impl fmt::Display for RecordPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}, line {} (byte {})", self.input, self.line, self.offset)?;
+        self.column.as_ref().map_or(Ok(()), |column| write!(f, ", column `{column}`"))
+    }
+}
+
+/// Why a connector cannot go on.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// `BAD_RECORD`: a record was not understood, and bad records are to fail the query.
+    BadRecord {
+        /// The record.
+        place: RecordPlace,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `TOO_MANY_BAD`: too large a share of the records was not understood.
+    TooManyBad {
+        /// The record that was one too many.
+        place: RecordPlace,
+        /// What is wrong with it.
+        reason: String,
+        /// How many of [`BAD_WINDOW_RECORDS`] may be bad.
+        bad_max: usize,
+        /// Where the bad records up to it can be seen, if they were diverted.
+        diverted: Option<PathBuf>,
+    },
+    /// `DIVERT_FAILED`: the file for bad records cannot be written.
+    DivertFailed {
+        /// The file for bad records.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// A file of lines cannot be read on, for any of the reasons that it tells.
+    File(CsvError),
+    /// `SOURCE_CHANGED`: a file was replaced, shortened, appended to or removed after it was found.
+    Changed {
+        /// The file.
+        path: PathBuf,
+        /// What is different.
+        change: String,
+    },
+    /// `SOURCE_CORRUPT`: a file is not what its format says.
+    Corrupt {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// `SOURCE_MISMATCH`: what a file or its path holds does not fit a column of the table.
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What does not fit.
+        reason: String,
+    },
+    /// `SOURCE_UNREADABLE`: the operating system does not let it be read.
+    Unreadable {
+        /// What was to be read.
+        name: String,
+        /// What it said.
+        source: io::Error,
+    },
+}
+
+impl ConnectError {
+    pub(super) fn unreadable(path: &Path, source: io::Error) -> Self {
+        ConnectError::Unreadable { name: path.display().to_string(), source }
+    }
+}
+
+impl From<CsvError> for ConnectError {
+    fn from(error: CsvError) -> Self {
+        ConnectError::File(error)
+    }
+}
+
+impl fmt::Display for ConnectError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ConnectError::BadRecord { place, reason } => write!(
+                f,
+                "{place}: {reason}; mend the record, or have bad records skipped or diverted: 'thalweg.on-bad' = 'divert:FILE'"
+            ),
+            ConnectError::TooManyBad { place, reason, bad_max, diverted } => {
+                write!(
+                    f,
+                    "{place}: {reason}; with it more than {bad_max} of {BAD_WINDOW_RECORDS} consecutive records are bad; is \
+                     this the right input and schema? 'thalweg.bad-share-max' lets more through"
+                )?;
+                diverted
+                    .as_ref()
+                    .map_or(Ok(()), |path| write!(f, "; the bad records are in {}", path.display()))
+            }
+            ConnectError::DivertFailed { path, source } => write!(
+                f,
+                "bad records cannot be diverted to {}: {source}; check the path and the space left",
+                path.display()
+            ),
+            ConnectError::File(error) => error.fmt(f),
+            ConnectError::Changed { path, change } => write!(
+                f,
+                "{}: the file changed after it was found: {change}; run the query again when it is complete",
+                path.display()
+            ),
+            ConnectError::Corrupt { path, reason } => {
+                write!(f, "{}: {reason}; is it complete, and of this format?", path.display())
+            }
+            ConnectError::Mismatch { path, column, reason } => {
+                write!(f, "{}, column `{column}`: {reason}", path.display())
+            }
+            ConnectError::Unreadable { name, source } => {
+                write!(f, "{name} cannot be read: {source}; check its name, its kind and its permissions")
+            }
+        }
+    }
+}
+
+impl Error for ConnectError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            ConnectError::DivertFailed { source, .. } | ConnectError::Unreadable { source, .. } => Some(source),
+            ConnectError::File(error) => error.source(),
+            _ => None,
+        }
+    }
+}
+
+impl Coded for ConnectError {
+    fn code(&self) -> &'static str {
+        match self {
+            ConnectError::BadRecord { .. } => "BAD_RECORD",
+            ConnectError::TooManyBad { .. } => "TOO_MANY_BAD",
+            ConnectError::DivertFailed { .. } => "DIVERT_FAILED",
+            ConnectError::File(error) => error.code(),
+            ConnectError::Changed { .. } => "SOURCE_CHANGED",
+            ConnectError::Corrupt { .. } => "SOURCE_CORRUPT",
+            ConnectError::Mismatch { .. } => "SOURCE_MISMATCH",
+            ConnectError::Unreadable { .. } => "SOURCE_UNREADABLE",
+        }
+    }
+}

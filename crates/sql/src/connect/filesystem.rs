@@ -1,0 +1,306 @@
+//! `filesystem`: files of records, in a directory or alone, read and written.
+//!
+//! | option | default | |
+//! |---|---|---|
+//! | `path` | required | a directory, or for reading a file; `file://` may stand before it, relative ones begin at the base |
+//! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, `parquet`, with its options |
+//! | `source.monitor-interval` | none | how often the directory is looked at for new files; the table has no end then |
+//! | `source.path.regex-pattern` | none | only files whose whole path is of this pattern are read |
+//! | `partition.default-name` | `__DEFAULT_PARTITION__` | names the partition of NULL and of the empty text |
+//! | `sink.rolling-policy.file-size` | `128 mb` | a file that is larger is published, and another begun |
+//! | `sink.rolling-policy.rollover-interval` | `30 min` | one that is open for so long is, too |
+//! | `sink.rolling-policy.inactivity-interval` | `30 min` | and one that nothing was written to for so long |
+//! | `sink.rolling-policy.check-interval` | `1 min` | how often that is looked at |
+//! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file beside each that is published |
+//! | `sink.partition-commit.success-file.name` | `_SUCCESS` | what it is called |
+//! | `parquet.compression` | `snappy` | `uncompressed`, `snappy` or `zstd` |
+//! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | ours: see `connect/bad.rs` |
+//! | `thalweg.single-file` | `false` | ours: `path` is one file, which is written when the query ends |
+//!
+//! How files are found and read is told in `filesystem/listing.rs` and `filesystem/split.rs`, how they are written in
+//! `filesystem/sink.rs`. Metadata, to be declared with these keys: `file.path`, `file.name`, `file.size`,
+//! `file.modification-time`.
+//!
+//! Options of Flink's that say nothing about rows are checked and passed over (`sink.parallelism`,
+//! `sink.shuffle-by-partition.enable`, `source.report-statistics`); those that do and that we do not have are refused
+//! (`sink.partition-commit.trigger` = `partition-time`, delays of it, compaction, policies of other kinds).
+//!
+//! Source: Flink's documentation, "FileSystem SQL Connector"; `FileSystemConnectorOptions`, `FileSystemTableSource`.
+
+mod listing;
+mod parquet;
+mod part;
+mod partition;
+mod sink;
+mod split;
+
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bad::BadOptions;
+use super::layout::{bind_format, check_metadata, record_columns};
+use super::options::Given;
+use super::standard::encoder;
+use super::{Abilities, Connection, RowSink, World};
+use crate::catalog::{Table, TableColumnKind};
+use crate::error::{Code, SqlError};
+use crate::formats::Format;
+use crate::functions::cast::is_castable;
+use crate::functions::text::pattern;
+use crate::scan::rows::RowSource;
+use crate::types::SqlType;
+use parquet::ParquetOptions;
+
+/// Files are dealt to so many splits at most; each reads its own one after the other.
+const SPLITS_MAX: usize = 32;
+
+pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>, SqlError> {
+    let table = given.table();
+    check_metadata(table, "filesystem", &metadata())?;
+    for column in &table.columns {
+        let TableColumnKind::Metadata { key, .. } = &column.kind else { continue };
+        if let Some((_, of)) = metadata().iter().find(|(name, of)| name == key && !is_castable(of, &column.of)) {
+            let message = format!("the metadata '{key}' is {of}, and cannot be cast to {}", column.of);
+            return Err(SqlError::new(Code::TypeMismatch, message).at(column.place));
+        }
+    }
+    let path = given.required("path", "file:///tmp/rows")?;
+    if let Some((scheme, _)) = path.split_once("://").filter(|(scheme, _)| *scheme != "file") {
+        let message = format!("option 'path': there is no file system '{scheme}'");
+        let error = SqlError::new(Code::Unsupported, message).at(given.place("path"));
+        return Err(error.help("files of this machine are read: 'path' = 'file:///..'"));
+    }
+    let partitions = partitions(table)?;
+    let format = match given.required("format", "json")? {
+        "parquet" => FileFormat::Parquet(ParquetOptions::bind(given)?),
+        name => FileFormat::Lines(bind_format(given, name, &["parquet"])?),
+    };
+    let bad = BadOptions::bind(given)?;
+    let pattern = match given.text("source.path.regex-pattern") {
+        None => None,
+        // The pattern is for the whole of a path.
+        Some(text) => Some(pattern::compile(&format!("^(?:{text})$")).map_err(|refusal| {
+            given.wrong("source.path.regex-pattern", format!("'{text}' is no pattern: {refusal:?}"))
+        })?),
+    };
+    let watch = match given.duration("source.monitor-interval")? {
+        Some(Duration::ZERO) => {
+            return Err(given.wrong("source.monitor-interval", "must be above 0: leave it out to look once"));
+        }
+        interval => interval,
+    };
+    given.choice("source.report-statistics", &[("ALL", ()), ("NONE", ())], ())?;
+    let default_partition = given.text("partition.default-name").unwrap_or("__DEFAULT_PARTITION__");
+    if default_partition.is_empty() {
+        return Err(given.wrong("partition.default-name", "is empty"));
+    }
+    let rolling = rolling(given)?;
+    let success = success_file(given)?;
+    let is_single = given.flag("thalweg.single-file", false)?;
+    if is_single && (!partitions.is_empty() || success.is_some()) {
+        return Err(given.wrong("thalweg.single-file", "one file has neither partitions nor a success file"));
+    }
+    given.parallelism("sink.parallelism")?;
+    given.parallelism("scan.parallelism")?;
+    given.parallelism("source.parallelism")?;
+    given.flag("sink.shuffle-by-partition.enable", false)?;
+    let default_partition = default_partition.to_owned();
+    Ok(Box::new(FileSystem {
+        table,
+        path,
+        format,
+        bad,
+        pattern,
+        watch,
+        partitions,
+        default_partition,
+        rolling,
+        success,
+        is_single,
+    }))
+}
+
+/// What the connector says of a file.
+fn metadata() -> [(&'static str, SqlType); 4] {
+    [
+        ("file.path", SqlType::STRING),
+        ("file.name", SqlType::STRING),
+        ("file.size", SqlType::BigInt),
+        ("file.modification-time", SqlType::TimestampLtz(3)),
+    ]
+}
+
+/// The places of the columns that stand in the names of directories.
+fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
+    for place in &table.partitioned_by {
+        let column = &table.columns[*place];
+        let is_scalar = !matches!(
+            column.of,
+            SqlType::Null | SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_) | SqlType::DayTime | SqlType::YearMonth
+        ) && !column.of.is_bytes();
+        if !matches!(column.kind, TableColumnKind::Physical) || !is_scalar {
+            let message = format!("the column `{}` cannot name a partition: it must be text, a number or a time", column.name);
+            return Err(SqlError::new(Code::Invalid, message).at(column.place));
+        }
+    }
+    if record_columns(table).is_empty() {
+        let message = format!("all columns of `{}` name partitions, and none stands in its records", table.name);
+        return Err(SqlError::new(Code::Invalid, message).at(table.options_place));
+    }
+    Ok(table.partitioned_by.clone())
+}
+
+/// When a file that is written is published.
+#[derive(Clone, Copy, Debug)]
+struct Rolling {
+    bytes: u64,
+    open: Duration,
+    inactive: Duration,
+    check: Duration,
+}
+
+fn rolling(given: &mut Given<'_>) -> Result<Rolling, SqlError> {
+    let minutes = |count: u64| Duration::from_secs(60 * count);
+    let rolling = Rolling {
+        bytes: given.bytes("sink.rolling-policy.file-size")?.unwrap_or(128 << 20),
+        open: given.duration("sink.rolling-policy.rollover-interval")?.unwrap_or(minutes(30)),
+        inactive: given.duration("sink.rolling-policy.inactivity-interval")?.unwrap_or(minutes(30)),
+        check: given.duration("sink.rolling-policy.check-interval")?.unwrap_or(minutes(1)),
+    };
+    if given.flag("auto-compaction", false)? {
+        let message = "the option 'auto-compaction' is not supported";
+        let error = SqlError::new(Code::Unsupported, message).at(given.place("auto-compaction"));
+        return Err(error.help("a larger 'sink.rolling-policy.file-size' makes fewer files"));
+    }
+    given.bytes("compaction.file-size")?;
+    given.parallelism("compaction.parallelism")?;
+    Ok(rolling)
+}
+
+/// The name of the file that says that a partition is complete, if there is to be one.
+fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
+    const TRIGGER: &str = "sink.partition-commit.trigger";
+    const DELAY: &str = "sink.partition-commit.delay";
+    const KIND: &str = "sink.partition-commit.policy.kind";
+    const NAME: &str = "sink.partition-commit.success-file.name";
+    let is_by_event_time = given.choice(TRIGGER, &[("process-time", false), ("partition-time", true)], false)?;
+    let is_delayed = given.duration(DELAY)?.is_some_and(|delay| !delay.is_zero());
+    for (is_given, key) in [(is_by_event_time, TRIGGER), (is_delayed, DELAY)] {
+        if is_given {
+            let message = format!("option '{key}': partitions are committed as soon as a file of theirs is published");
+            let error = SqlError::new(Code::Unsupported, message).at(given.place(key));
+            return Err(error.help("leave it out"));
+        }
+    }
+    for key in [
+        "sink.partition-commit.watermark-time-zone",
+        "partition.time-extractor.kind",
+        "partition.time-extractor.class",
+        "partition.time-extractor.timestamp-pattern",
+        "partition.time-extractor.timestamp-formatter",
+        "sink.partition-commit.policy.class",
+        "sink.partition-commit.policy.class.parameters",
+    ] {
+        given.unsupported(key, "partitions are committed as soon as a file of theirs is published: leave it out")?;
+    }
+    let name = given.text(NAME).unwrap_or("_SUCCESS");
+    if name.is_empty() || name.contains('/') || !name.starts_with(['_', '.']) {
+        let reason = format!("'{name}' is not the name of a file that begins with '_', so that readers pass it over");
+        return Err(given.wrong(NAME, reason));
+    }
+    match given.text(KIND) {
+        None => Ok(None),
+        Some("success-file") => Ok(Some(name.to_owned())),
+        Some(kind) => {
+            let error = SqlError::new(Code::Unsupported, format!("option '{KIND}': '{kind}' is not supported"));
+            Err(error.at(given.place(KIND)).help("write 'success-file', or leave it out"))
+        }
+    }
+}
+
+/// What files consist of.
+enum FileFormat {
+    /// Records, one after the other.
+    Lines(Format),
+    /// Columns.
+    Parquet(ParquetOptions),
+}
+
+struct FileSystem<'a> {
+    table: &'a Table,
+    path: &'a str,
+    format: FileFormat,
+    bad: BadOptions,
+    pattern: Option<regex::Regex>,
+    watch: Option<Duration>,
+    /// The places of the columns that stand in the names of directories.
+    partitions: Vec<usize>,
+    default_partition: String,
+    rolling: Rolling,
+    success: Option<String>,
+    is_single: bool,
+}
+
+impl Connection for FileSystem<'_> {
+    fn abilities(&self) -> Abilities {
+        let changes = match &self.format {
+            FileFormat::Lines(format) => format.is_changelog(),
+            FileFormat::Parquet(_) => false,
+        };
+        let is_bounded = self.watch.is_none();
+        Abilities { reads: true, writes: true, is_bounded, gives_changes: changes, takes_changes: changes }
+    }
+
+    fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+        let reading = split::Reading::new(self, wanted, world);
+        let refused = |error: std::io::Error| {
+            let message = format!("{} cannot be read: {error}", reading.listing.root.display());
+            SqlError::new(Code::Invalid, message).at(self.place("path")).help("check the path and its permissions")
+        };
+        let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
+        if let Some(file) = self.bad.diverts_to() {
+            let path = world.path(file);
+            // By identity, too, for one file has many paths.
+            let identity = world.files.identity(&path).map(|identity| identity.file).ok();
+            if path.starts_with(&reading.listing.root)
+                || files.iter().any(|file| Some(file.identity.file) == identity)
+            {
+                let message = format!("bad records cannot be diverted to {}: it would be read as input", path.display());
+                return Err(SqlError::new(Code::Invalid, message).at(self.place("thalweg.on-bad")));
+            }
+        }
+        // One split looks for new files; which files were read is then known in one place.
+        let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };
+        let mut dealt: Vec<Vec<_>> = (0..count).map(|_| Vec::new()).collect();
+        for (place, file) in files.into_iter().enumerate() {
+            dealt[place % count].push(file);
+        }
+        let reading = Arc::new(reading);
+        let split = |files| -> Box<dyn RowSource> {
+            Box::new(split::FileSplit::new(Arc::clone(&reading), files, world.bad_records(&self.bad)))
+        };
+        Ok(dealt.into_iter().map(split).collect())
+    }
+
+    fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
+        let is_metadata = |place: &&usize| matches!(self.table.columns[**place].kind, TableColumnKind::Metadata { .. });
+        if let Some(place) = columns.iter().find(is_metadata) {
+            let column = &self.table.columns[*place];
+            let message = format!("the metadata `{}` cannot be written", column.name);
+            return Err(SqlError::new(Code::Invalid, message).at(column.place).help("declare it VIRTUAL"));
+        }
+        if let FileFormat::Lines(format) = &self.format {
+            encoder(self.table, format)?;
+        }
+        Ok(Box::new(sink::FileSink::new(self, columns, world)?))
+    }
+}
+
+impl FileSystem<'_> {
+    fn place(&self, key: &str) -> crate::error::Place {
+        self.table.options.get(key).map_or(self.table.options_place, |option| option.place)
+    }
+}

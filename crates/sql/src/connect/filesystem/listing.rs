@@ -1,0 +1,93 @@
+//! Which files a table consists of.
+//!
+//! A path is a file, or a directory whose files are read with those of all directories below it, in the order of their
+//! names. Files and directories whose names begin with `.` or `_` are hidden, and files that end in `.inprogress` are not
+//! whole yet. A table with partitions consists of the files below directories named after its keys, in their order; others are
+//! passed over.
+//!
+//! A file is taken as whole when it is found, with the identity that it has then.
+//!
+//! Source: Flink, `NonSplittingRecursiveEnumerator`, `NonSplittingRecursiveAllDirEnumerator`, `DefaultFileFilter`.
+//! Differs from Flink: a file that `path` names is read whatever its name; directories are followed 64 deep.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thalweg_model::disk::FileIdentity;
+
+use super::partition;
+use crate::connect::files::{Entry, Files};
+
+/// How deep directories are followed: a link may lead back to where it stands.
+const DEPTH_MAX: usize = 64;
+
+/// Where files are looked for, and which of them count.
+pub(super) struct Listing {
+    pub(super) root: PathBuf,
+    pub(super) pattern: Option<regex::Regex>,
+    /// The names of the partition keys.
+    pub(super) keys: Vec<String>,
+}
+
+/// A file of a table.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Found {
+    pub(super) path: PathBuf,
+    /// Which version of it.
+    pub(super) identity: FileIdentity,
+}
+
+impl Listing {
+    /// The files there are now, in the order of their names.
+    pub(super) fn files(&self, disk: &dyn Files) -> io::Result<Vec<Found>> {
+        let mut paths = Vec::new();
+        if disk.is_directory(&self.root)? {
+            collect(disk, &self.root, 0, &mut paths)?;
+        } else {
+            paths.push(self.root.clone());
+        }
+        paths.retain(|path| self.counts(path));
+        paths.sort();
+        let mut found = Vec::with_capacity(paths.len());
+        for path in paths {
+            match disk.identity(&path) {
+                Ok(identity) => found.push(Found { path, identity }),
+                // It went after it was listed, so it was not there when files were looked for.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && path != self.root => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(found)
+    }
+
+    fn counts(&self, path: &Path) -> bool {
+        let is_of_pattern = self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&path.to_string_lossy()));
+        is_of_pattern && (self.keys.is_empty() || self.values(path).is_some())
+    }
+
+    /// The values of the partition keys, as the path of a file has them.
+    pub(super) fn values(&self, path: &Path) -> Option<Vec<String>> {
+        partition::values(path.strip_prefix(&self.root).ok()?, &self.keys)
+    }
+}
+
+fn collect(disk: &dyn Files, directory: &Path, depth: usize, into: &mut Vec<PathBuf>) -> io::Result<()> {
+    let entries = match disk.list(directory) {
+        // It went after its name was read.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return Ok(()),
+        entries => entries?,
+    };
+    for Entry { path, is_directory } in entries {
+        let Some(name) = path.file_name() else { continue };
+        let name = name.as_encoded_bytes();
+        if name.starts_with(b".") || name.starts_with(b"_") || name.ends_with(b".inprogress") {
+            continue;
+        }
+        if !is_directory {
+            into.push(path);
+        } else if depth < DEPTH_MAX {
+            collect(disk, &path, depth + 1, into)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,423 @@
+//! Files of columns, `'format' = 'parquet'`, read and written.
+//!
+//! Columns are found by their names, in the case in which they are written; one that a file lacks is NULL. Values are cast to
+//! the declared types as CAST does, but for timestamps, which are taken as they stand: a file has them in UTC, and a
+//! TIMESTAMP shows that clock (`parquet.utc-timezone` = `true`).
+//!
+//! A record of such a file has no bytes of its own, so there are no bad records: what cannot be read fails the query with the
+//! name of the file. The library that reads may panic over a file that is damaged: that is caught, and the file named.
+//!
+//! Source: Flink's documentation, "Parquet Format"; `ParquetVectorizedInputFormat`.
+//! Differs from Flink: timestamps are in UTC always, where Flink's default is the zone of its machine; they are written as
+//! 64 bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
+
+use std::any::Any;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
+use ::parquet::arrow::ProjectionMask;
+use ::parquet::basic::{Compression, ZstdLevel};
+use ::parquet::errors::ParquetError;
+use ::parquet::file::properties::WriterProperties;
+use arrow::array::{ArrayRef, new_null_array};
+use arrow::compute::{CastOptions, cast_with_options};
+use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use datafusion_expr::ColumnarValue;
+use thalweg_connectors::InProgressFile;
+use thalweg_model::disk::FileIdentity;
+
+use super::split::Reading;
+use crate::batch::BATCH_ROWS_MAX;
+use crate::catalog::TableColumn;
+use crate::connect::error::ConnectError;
+use crate::connect::layout::record_columns;
+use crate::connect::options::Given;
+use crate::error::{Code, SqlError};
+use crate::functions::cast::bind_cast;
+use crate::functions::{Bound, column};
+use crate::types::{INSTANT_ZONE, SqlType};
+
+/// How many batches are read between two looks at a file's identity.
+const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };
+
+/// Rows of columns are gathered before they are written, so many bytes at most.
+const GROUP_BYTES_MAX: usize = 64 << 20;
+
+/// The options of the format.
+#[derive(Clone, Debug)]
+pub(super) struct ParquetOptions {
+    compression: Compression,
+}
+
+impl ParquetOptions {
+    pub(super) fn bind(given: &mut Given<'_>) -> Result<Self, SqlError> {
+        let table = given.table();
+        for place in record_columns(table) {
+            let declared = &table.columns[place];
+            if has_interval(&declared.of) {
+                let message = format!("column `{}`: {} has no form in parquet", declared.name, declared.of);
+                return Err(SqlError::new(Code::TypeMismatch, message).at(declared.place));
+            }
+        }
+        const ZONE: &str = "parquet.utc-timezone";
+        if !given.flag(ZONE, true)? {
+            let error = SqlError::new(Code::Unsupported, format!("option '{ZONE}': timestamps of files are in UTC"));
+            return Err(error.at(given.place(ZONE)).help("write 'true', or leave it out"));
+        }
+        let compressions = [
+            ("SNAPPY", Compression::SNAPPY),
+            ("UNCOMPRESSED", Compression::UNCOMPRESSED),
+            ("ZSTD", Compression::ZSTD(ZstdLevel::default())),
+        ];
+        let compression = given.choice("parquet.compression", &compressions, Compression::SNAPPY)?;
+        Ok(ParquetOptions { compression })
+    }
+}
+
+fn has_interval(of: &SqlType) -> bool {
+    match of {
+        SqlType::DayTime | SqlType::YearMonth | SqlType::Null => true,
+        SqlType::Array(item) => has_interval(item),
+        SqlType::Map(key, value) => has_interval(key) || has_interval(value),
+        SqlType::Row(fields) => fields.iter().any(|(_, of)| has_interval(of)),
+        _ => false,
+    }
+}
+
+/// A column that is wanted of files.
+pub(super) struct ParquetColumn {
+    name: String,
+    of: SqlType,
+    is_nullable: bool,
+}
+
+impl ParquetColumn {
+    pub(super) fn of(column: &TableColumn) -> Self {
+        ParquetColumn { name: column.name.clone(), of: column.of.clone(), is_nullable: column.is_nullable }
+    }
+}
+
+/// A file that is being read.
+pub(super) struct ParquetFile {
+    path: PathBuf,
+    identity: FileIdentity,
+    reader: ParquetRecordBatchReader,
+    columns: Vec<Take>,
+    /// Rows that were read, and how many of them were given out.
+    waiting: Option<(RecordBatch, usize)>,
+    given: u64,
+    batches: u64,
+}
+
+/// How a column is had of the file's.
+struct Take {
+    name: String,
+    of: SqlType,
+    is_nullable: bool,
+    /// The place among the columns that are read; none if the file lacks it.
+    place: Option<usize>,
+    /// The Arrow type that the file's is taken as, if it is another.
+    plain: Option<DataType>,
+    cast: Option<Bound>,
+}
+
+impl ParquetFile {
+    /// Opens a file behind so many rows.
+    pub(super) fn open(
+        reading: &Reading,
+        path: &Path,
+        identity: FileIdentity,
+        wanted: &[ParquetColumn],
+        skip: u64,
+    ) -> Result<Self, ConnectError> {
+        let file = reading.files.open_file(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => {
+                ConnectError::Changed { path: path.to_owned(), change: "it was removed".to_owned() }
+            }
+            _ => ConnectError::unreadable(path, error),
+        })?;
+        let failed = |reason: String| failed(reading, path, identity, reason);
+        let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(failed)?;
+        let schema = Arc::clone(builder.schema());
+        let mut roots: Vec<usize> =
+            wanted.iter().filter_map(|column| schema.index_of(&column.name).ok()).collect();
+        roots.sort_unstable();
+        roots.dedup();
+        let mismatch = |column: &ParquetColumn, reason: String| ConnectError::Mismatch {
+            path: path.to_owned(),
+            column: column.name.clone(),
+            reason,
+        };
+        let take = |column: &ParquetColumn| {
+            let found = schema.index_of(&column.name).ok();
+            let mut take = Take {
+                name: column.name.clone(),
+                of: column.of.clone(),
+                is_nullable: column.is_nullable,
+                place: found.and_then(|root| roots.iter().position(|known| *known == root)),
+                plain: None,
+                cast: None,
+            };
+            let Some(root) = found else { return Ok(take) };
+            let held = schema.field(root).data_type();
+            let plain = plain(held, Some(&column.of));
+            let from = SqlType::of_arrow(&plain)
+                .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
+            if plain != column.of.arrow() {
+                let bound = bind_cast(&from, true, &column.of, false, &reading.context)
+                    .map_err(|error| mismatch(column, error.to_string()))?;
+                take.cast = Some(bound);
+            }
+            take.plain = (plain != *held).then_some(plain);
+            Ok(take)
+        };
+        let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
+        let mask = ProjectionMask::roots(builder.parquet_schema(), roots.iter().copied());
+        let offset = usize::try_from(skip).unwrap_or(usize::MAX);
+        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS_MAX).with_offset(offset);
+        let reader = guarded(|| builder.build()).map_err(failed)?;
+        Ok(ParquetFile {
+            path: path.to_owned(),
+            identity,
+            reader,
+            columns,
+            waiting: None,
+            given: skip,
+            batches: 0,
+        })
+    }
+
+    /// The next rows, at most so many; none at the end of a file that was not changed.
+    pub(super) fn next(
+        &mut self,
+        rows_max: usize,
+        reading: &Reading,
+    ) -> Result<Option<RecordBatch>, ConnectError> {
+        loop {
+            if let Some((rows, given)) = &mut self.waiting {
+                let count = rows_max.min(rows.num_rows() - *given);
+                if count > 0 {
+                    let piece = rows.slice(*given, count);
+                    *given += count;
+                    self.given += count as u64;
+                    return Ok(Some(piece));
+                }
+                self.waiting = None;
+            }
+            let read = guarded(|| self.reader.next().transpose());
+            let read = read.map_err(|reason| failed(reading, &self.path, self.identity, reason))?;
+            self.batches += 1;
+            if read.is_none() || self.batches.is_multiple_of(IDENTITY_CHECK_BATCHES) {
+                check_identity(reading, &self.path, self.identity)?;
+            }
+            match read {
+                None => return Ok(None),
+                Some(rows) => self.waiting = Some((self.fitted(&rows)?, 0)),
+            }
+        }
+    }
+
+    /// How many rows were given out, those that were passed over included.
+    pub(super) fn given(&self) -> u64 {
+        self.given
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.waiting.as_ref().map_or(0, |(rows, _)| rows.get_array_memory_size())
+    }
+
+    /// The wanted columns, in their types.
+    fn fitted(&self, rows: &RecordBatch) -> Result<RecordBatch, ConnectError> {
+        let count = rows.num_rows();
+        let mismatch = |take: &Take, reason: String| ConnectError::Mismatch {
+            path: self.path.clone(),
+            column: take.name.clone(),
+            reason,
+        };
+        let column = |take: &Take| -> Result<ArrayRef, ConnectError> {
+            let held = match take.place {
+                None => new_null_array(&take.of.arrow(), count),
+                Some(place) => Arc::clone(rows.column(place)),
+            };
+            let held = match &take.plain {
+                None => held,
+                Some(plain) => cast_plain(&held, plain).map_err(|reason| mismatch(take, reason))?,
+            };
+            let held = match &take.cast {
+                None => held,
+                Some(bound) => bound
+                    .kernel
+                    .evaluate(&[ColumnarValue::Array(held)], count)
+                    .and_then(|made| column(&made, count))
+                    .map_err(|error| mismatch(take, error.to_string()))?,
+            };
+            if !take.is_nullable && held.null_count() > 0 {
+                let row = (0..count).find(|row| held.is_null(*row)).unwrap_or_default() as u64;
+                return Err(mismatch(take, format!("row {} is NULL, and the column NOT NULL", self.given + row + 1)));
+            }
+            Ok(held)
+        };
+        let columns = self.columns.iter().map(column).collect::<Result<Vec<_>, ConnectError>>()?;
+        let field = |take: &Take| take.of.field(&take.name, take.is_nullable);
+        let schema: SchemaRef =
+            Arc::new(arrow::datatypes::Schema::new(self.columns.iter().map(field).collect::<Vec<_>>()));
+        crate::connect::layout::batch_of(&schema, columns, count).ok_or_else(|| ConnectError::Corrupt {
+            path: self.path.clone(),
+            reason: "its columns are not of the same length".to_owned(),
+        })
+    }
+}
+
+/// What the library says, or that it panicked, as text.
+fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(run)) {
+        Ok(Ok(made)) => Ok(made),
+        Ok(Err(error)) => Err(error.to_string()),
+        Err(panic) => Err(format!("it cannot be read at all ({})", said(panic.as_ref()))),
+    }
+}
+
+fn said(panic: &(dyn Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("a panic")
+}
+
+/// Why a file cannot be read: a change explains it better than what the library says.
+fn failed(reading: &Reading, path: &Path, identity: FileIdentity, reason: String) -> ConnectError {
+    match check_identity(reading, path, identity) {
+        Err(error) => error,
+        Ok(()) => ConnectError::Corrupt { path: path.to_owned(), reason },
+    }
+}
+
+fn check_identity(reading: &Reading, path: &Path, identity: FileIdentity) -> Result<(), ConnectError> {
+    let changed = |change: &str| ConnectError::Changed { path: path.to_owned(), change: change.to_owned() };
+    match reading.files.identity(path) {
+        Ok(there) if there == identity => Ok(()),
+        Ok(_) => Err(changed("it was replaced or written to")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed("it was removed")),
+        Err(error) => Err(ConnectError::unreadable(path, error)),
+    }
+}
+
+/// The Arrow type of ours that holds all values of a file's type. Timestamps keep their unit, and are instants if the table
+/// has them so.
+fn plain(held: &DataType, declared: Option<&SqlType>) -> DataType {
+    let field = |field: &FieldRef, declared: Option<&SqlType>| -> FieldRef {
+        Arc::new(Field::new(field.name(), plain(field.data_type(), declared), field.is_nullable()))
+    };
+    match held {
+        DataType::UInt8 => DataType::Int16,
+        DataType::UInt16 => DataType::Int32,
+        DataType::UInt32 => DataType::Int64,
+        DataType::UInt64 => DataType::Decimal128(20, 0),
+        DataType::Float16 => DataType::Float32,
+        DataType::Decimal32(precision, scale)
+        | DataType::Decimal64(precision, scale)
+        | DataType::Decimal256(precision, scale) => DataType::Decimal128((*precision).min(38), *scale),
+        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
+        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => DataType::Binary,
+        DataType::Date64 => DataType::Date32,
+        DataType::Time32(_) | DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
+        DataType::Timestamp(unit, zone) => {
+            let unit = if *unit == TimeUnit::Second { TimeUnit::Millisecond } else { *unit };
+            let is_instant = match declared {
+                Some(SqlType::TimestampLtz(_)) => true,
+                Some(SqlType::Timestamp(_)) => false,
+                _ => zone.is_some(),
+            };
+            DataType::Timestamp(unit, is_instant.then(|| Arc::from(INSTANT_ZONE)))
+        }
+        DataType::Dictionary(_, value) => plain(value, declared),
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            let declared = match declared {
+                Some(SqlType::Array(item)) => Some(item.as_ref()),
+                _ => None,
+            };
+            DataType::List(field(item, declared))
+        }
+        DataType::Struct(fields) => {
+            let declared = |place: usize| match declared {
+                Some(SqlType::Row(fields)) => fields.get(place).map(|(_, of)| of),
+                _ => None,
+            };
+            let fields = fields.iter().enumerate().map(|(place, of)| field(of, declared(place)));
+            DataType::Struct(fields.collect())
+        }
+        DataType::Map(entries, is_sorted) => {
+            let DataType::Struct(of) = entries.data_type() else { return held.clone() };
+            let [key, value] = &of[..] else { return held.clone() };
+            let (of_key, of_value) = match declared {
+                Some(SqlType::Map(key, value)) => (Some(key.as_ref()), Some(value.as_ref())),
+                _ => (None, None),
+            };
+            let entry = DataType::Struct([field(key, of_key), field(value, of_value)].into());
+            DataType::Map(Arc::new(Field::new(entries.name(), entry, false)), *is_sorted)
+        }
+        other => other.clone(),
+    }
+}
+
+/// Casts a column of a file to what [`plain`] says of it.
+fn cast_plain(held: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    let cast = |held: &ArrayRef, to: &DataType| {
+        guarded(|| cast_with_options(held.as_ref(), to, &options))
+    };
+    match (held.data_type(), to) {
+        // Zones other than UTC are only for showing: between it and none nothing moves.
+        (DataType::Timestamp(unit, Some(zone)), DataType::Timestamp(_, None)) if **zone != *INSTANT_ZONE => {
+            let instants = cast(held, &DataType::Timestamp(*unit, Some(Arc::from(INSTANT_ZONE))))?;
+            cast(&instants, to)
+        }
+        _ => cast(held, to),
+    }
+}
+
+/// A file of columns that is being written.
+pub(super) struct ParquetPart(ArrowWriter<InProgressFile>);
+
+impl ParquetPart {
+    pub(super) fn new(file: InProgressFile, schema: SchemaRef, options: &ParquetOptions) -> io::Result<Self> {
+        let properties = WriterProperties::builder().set_compression(options.compression).build();
+        // Others read the file too: its own types say all that they need.
+        let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
+        Ok(ParquetPart(ArrowWriter::try_new_with_options(file, schema, options).map_err(io_error)?))
+    }
+
+    pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
+        self.0.write(rows).map_err(io_error)?;
+        if GROUP_BYTES_MAX < self.0.in_progress_size() {
+            self.0.flush().map_err(io_error)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn bytes(&self) -> u64 {
+        (self.0.bytes_written() + self.0.in_progress_size()) as u64
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.0.memory_size()
+    }
+
+    /// Writes what is gathered and the end of the file, which is then still to be published.
+    pub(super) fn finish(self) -> io::Result<InProgressFile> {
+        self.0.into_inner().map_err(io_error)
+    }
+}
+
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(source) => match source.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(source) => io::Error::other(source),
+        },
+        error => io::Error::other(error),
+    }
+}
