@@ -48,7 +48,14 @@ fn events(batches: usize) -> Vec<RecordBatch> {
     let schema = Arc::new(Schema::new([vec![time], fields].concat()));
     let made: Vec<Vec<ArrayRef>> = (0..64.min(batches))
         .map(|_| {
-            vec![uniform(1, 1_000_000), uniform(1, 1_000_000), uniform(1, 1_000), uniform(0, 4), uniform(0, 2), uniform(0, 255)]
+            vec![
+                uniform(1, 1_000_000),
+                uniform(1, 1_000_000),
+                uniform(1, 1_000),
+                uniform(0, 4),
+                uniform(0, 2),
+                uniform(0, 255),
+            ]
         })
         .collect();
     (0..batches)
@@ -87,7 +94,9 @@ fn by_engine(batches: &Arc<Vec<RecordBatch>>) -> (f64, Vec<(i64, i64, i64)>) {
         let starts = rows.column(0).as_primitive::<TimestampMillisecondType>();
         let campaigns = rows.column(1).as_primitive::<Int64Type>();
         let numbers = rows.column(2).as_primitive::<Int64Type>();
-        results.extend((0..rows.num_rows()).map(|row| (starts.value(row), campaigns.value(row), numbers.value(row))));
+        results.extend(
+            (0..rows.num_rows()).map(|row| (starts.value(row), campaigns.value(row), numbers.value(row))),
+        );
     }
     results.sort_unstable();
     (rate(batches, seconds), results)
@@ -143,5 +152,10 @@ fn main() {
     }
     rates.sort_by(|left, right| left.0.total_cmp(&right.0));
     let (engine, hand) = rates[rates.len() / 2];
-    println!("ysb in SQL: {:.1} M rows/s, by hand {:.1}, ratio {:.2}", engine / 1e6, hand / 1e6, engine / hand);
+    println!(
+        "ysb in SQL: {:.1} M rows/s, by hand {:.1}, ratio {:.2}",
+        engine / 1e6,
+        hand / 1e6,
+        engine / hand
+    );
 }

@@ -193,7 +193,8 @@ fn schema_error(error: &SchemaError) -> SqlError {
                 }
             }
             let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
-            relations::unknown_column(&field.name, known.into_iter())
+            let at = expression::place_of(&datafusion_expr::Expr::Column((**field).clone()));
+            relations::unknown_column(&field.name, known.into_iter()).at(at)
         }
         SchemaError::AmbiguousReference { field } => {
             let message = format!("`{}` may be a column of several tables", field.name);

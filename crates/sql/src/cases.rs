@@ -31,8 +31,6 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use arrow::array::{Array, AsArray};
-use arrow::datatypes::DataType;
 use arrow::record_batch::RecordBatch;
 use thalweg::{
     Chaining, Engine, Entropy, Layout, Parallel, Query, QueryState, SeededEntropy, Step, Stepped,
@@ -48,6 +46,7 @@ use crate::error::{Code, SqlError};
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use crate::functions::cast::Writer;
+use crate::job::write_row;
 use crate::session::{Action, Job, Session};
 
 /// When every run begins: virtual time stands still unless a source asks for more.
@@ -427,41 +426,13 @@ fn run_job(
     let collected = collected.lock().map_err(|_| failed("a sink has panicked".to_owned()))?;
     let mut rows = Vec::new();
     for (batch, kinds) in collected.iter() {
-        let writers: Vec<Option<Writer>> =
-            types.iter().map(|of| (!of.is_bytes()).then(|| Writer::new(of, context.zone))).collect();
+        let writers: Vec<Writer> = types.iter().map(|of| Writer::new(of, context.zone)).collect();
         for row in 0..batch.num_rows() {
             let kind = kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert);
             let mut line = String::new();
-            for (place, writer) in writers.iter().enumerate() {
-                if place > 0 {
-                    line.push(',');
-                }
-                let column = batch.column(place);
-                if column.is_null(row) || *column.data_type() == DataType::Null {
-                    line += "NULL";
-                    continue;
-                }
-                match writer {
-                    Some(writer) => {
-                        let mut text = String::new();
-                        writer.write(column, row, &mut text);
-                        line += &quoted(&text);
-                    }
-                    None => {
-                        let hex =
-                            column.as_binary::<i32>().value(row).iter().map(|byte| format!("{byte:02x}"));
-                        line += &format!("x'{}'", hex.collect::<String>());
-                    }
-                }
-            }
+            write_row(batch, row, &writers, &mut line);
             rows.push((kind, line));
         }
     }
     Ok(Found { rows })
-}
-
-/// A value as CSV: in quotes if it has to be, or would be read as NULL.
-fn quoted(text: &str) -> String {
-    let needs = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
-    if needs { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }

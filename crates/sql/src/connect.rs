@@ -176,9 +176,9 @@ impl World {
 
     /// What deals with the bad records of one split.
     fn bad_records(&self, options: &bad::BadOptions) -> bad::BadRecords {
-        let diversion = options
-            .diverts_to()
-            .map(|file| self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &self.path(file)));
+        let diversion = options.diverts_to().map(|file| {
+            self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &self.path(file))
+        });
         bad::BadRecords::new(options.clone(), diversion)
     }
 
@@ -225,7 +225,11 @@ pub struct Abilities {
 ///
 /// # Errors
 /// [`SqlError`] if its options are wrong, or it cannot be opened.
-pub fn bind_source(table: &Table, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
+pub fn bind_source(
+    table: &Table,
+    wanted: &[usize],
+    world: &World,
+) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
     if let Some(rows) = world.given.get(&table.name) {
         return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]);
     }
@@ -327,7 +331,9 @@ fn connect(table: &Table) -> Result<(Box<dyn Connection + '_>, &str), SqlError> 
     let connector = find(name, given.place("connector"))?;
     if !table.partitioned_by.is_empty() && connector.name != "filesystem" {
         let message = format!("the connector '{name}' has no partitions");
-        return Err(SqlError::new(Code::Invalid, message).at(given.place("connector")).help("leave PARTITIONED BY out"));
+        return Err(SqlError::new(Code::Invalid, message)
+            .at(given.place("connector"))
+            .help("leave PARTITIONED BY out"));
     }
     let connection = (connector.bind)(&mut given)?;
     given.finish()?;

@@ -3,19 +3,26 @@
 use std::io::ErrorKind;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayRef, AsArray, StringArray};
+use arrow::datatypes::{DataType, Field, Schema};
 use arrow::record_batch::RecordBatch;
+use chrono_tz::Tz;
 use thalweg::{EdgeLimits, Query};
 use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 
+use crate::batch::Failure;
 use crate::connect::{Output, RowSink, World, bind_sink};
 use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
+use crate::exec::calc::batch_of;
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{Encoder, Format, FormatColumn, RowKind};
 use crate::functions::Context;
+use crate::functions::cast::Writer;
 use crate::plan::Column;
 use crate::session::Job;
+use crate::types::SqlType;
 
 /// How much an edge of batches holds at most, which is little: a batch has up to 4,096 rows.
 pub const BATCH_EDGES: EdgeLimits =
@@ -75,38 +82,56 @@ pub fn assemble(
     Ok(Assembled { query, tally })
 }
 
-/// Shows rows in a format, each as it comes.
+/// Shows rows, each as it comes: as values between commas behind a line of names, or as objects of JSON.
 pub struct Shown {
-    encoder: Box<dyn Encoder>,
+    form: Form,
     output: Output,
-    head: Option<Vec<u8>>,
+    /// What stands before all rows.
+    head: Vec<u8>,
     buffer: Vec<u8>,
     /// Whether rows may change, so that each is shown with what becomes of it.
     has_kinds: bool,
 }
 
+enum Form {
+    /// Values as a cast to STRING has them; NULL is the word without quotes.
+    Text(Vec<Writer>),
+    Json(Box<dyn Encoder>),
+}
+
 impl Shown {
-    /// Rows of `columns` as `csv`, behind a line of names, or as `json`, to a stream.
+    /// Rows of `columns` as text, in a zone, to a stream.
+    pub fn text(columns: &[Column], zone: Tz, has_kinds: bool, output: Output) -> Self {
+        let names: Vec<&str> = has_kinds
+            .then_some("op")
+            .into_iter()
+            .chain(columns.iter().map(|column| column.name.as_str()))
+            .collect();
+        let writers = columns.iter().map(|column| Writer::new(&column.of, zone)).collect();
+        let head = format!("{}\n", names.join(",")).into_bytes();
+        Shown { form: Form::Text(writers), output, head, buffer: Vec::new(), has_kinds }
+    }
+
+    /// Rows of `columns` as JSON, an object a line, to a stream.
     ///
     /// # Errors
-    /// [`SqlError`] if the format cannot write such columns.
-    pub fn new(format: &str, columns: &[Column], has_kinds: bool, output: Output) -> Result<Self, SqlError> {
-        let names: Vec<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-        let columns: Vec<FormatColumn> = columns
-            .iter()
-            .map(|column| FormatColumn {
-                name: column.name.clone(),
-                of: column.of.clone(),
-                is_nullable: true,
-            })
-            .collect();
+    /// [`SqlError`] if JSON has nothing for such columns.
+    pub fn json(columns: &[Column], has_kinds: bool, output: Output) -> Result<Self, SqlError> {
+        let column = |column: &Column| FormatColumn {
+            name: column.name.clone(),
+            of: column.of.clone(),
+            is_nullable: true,
+        };
+        let mut columns: Vec<FormatColumn> = columns.iter().map(column).collect();
+        if has_kinds {
+            columns
+                .insert(0, FormatColumn { name: "op".to_owned(), of: SqlType::STRING, is_nullable: false });
+        }
         let options = std::collections::BTreeMap::new();
         let wrong = |error: crate::formats::FormatError| SqlError::new(Code::Unsupported, error.to_string());
         let encoder =
-            Format::bind(format, &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
-        let kind = if has_kinds { "op," } else { "" };
-        let head = (format == "csv").then(|| format!("{kind}{}\n", names.join(",")).into_bytes());
-        Ok(Shown { encoder, output, head, buffer: Vec::new(), has_kinds })
+            Format::bind("json", &options, &columns).and_then(|format| format.encoder()).map_err(wrong)?;
+        Ok(Shown { form: Form::Json(encoder), output, head: Vec::new(), buffer: Vec::new(), has_kinds })
     }
 
     fn flush(&mut self) -> Result<(), Fault> {
@@ -126,25 +151,67 @@ impl Shown {
 
 impl RowSink for Shown {
     fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault> {
-        self.buffer.extend(self.head.take().unwrap_or_default());
-        if self.has_kinds {
-            for row in 0..rows.num_rows() {
-                let kind = kinds.and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert);
-                self.buffer.extend(format!("{kind},").into_bytes());
-                self.encoder.write(&rows.slice(row, 1), None, &mut self.buffer)?;
+        self.buffer.append(&mut self.head);
+        let kind_of = |row: usize| kinds.and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert);
+        match &mut self.form {
+            Form::Text(writers) => {
+                let mut text = String::new();
+                for row in 0..rows.num_rows() {
+                    if self.has_kinds {
+                        text += &format!("{},", kind_of(row));
+                    }
+                    write_row(rows, row, writers, &mut text);
+                    text.push('\n');
+                }
+                self.buffer.extend(text.into_bytes());
             }
-        } else {
-            self.encoder.write(rows, None, &mut self.buffer)?;
+            Form::Json(encoder) if self.has_kinds => {
+                let ops: StringArray =
+                    (0..rows.num_rows()).map(|row| Some(kind_of(row).to_string())).collect();
+                let mut columns: Vec<ArrayRef> = vec![Arc::new(ops)];
+                columns.extend(rows.columns().iter().map(Arc::clone));
+                let mut fields = vec![Arc::new(Field::new("op", DataType::Utf8, false))];
+                fields.extend(rows.schema().fields().iter().map(Arc::clone));
+                let schema = Arc::new(Schema::new(fields));
+                let rows = batch_of(&schema, columns, rows.num_rows())
+                    .map_err(|error| Failure { operator: "result".to_owned(), error })?;
+                encoder.write(&rows, None, &mut self.buffer)?;
+            }
+            Form::Json(encoder) => encoder.write(rows, None, &mut self.buffer)?,
         }
         self.flush()
     }
 
     fn finish(&mut self) -> Result<(), Fault> {
-        self.buffer.extend(self.head.take().unwrap_or_default());
+        self.buffer.append(&mut self.head);
         self.flush()
     }
 
     fn held_bytes(&self) -> usize {
         self.buffer.capacity()
+    }
+}
+
+/// Appends a row as values between commas: as casts to STRING have them, in quotes where they must be, bytes as `x'00ff'`.
+pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line: &mut String) {
+    for (place, (writer, column)) in writers.iter().zip(rows.columns()).enumerate() {
+        if place > 0 {
+            line.push(',');
+        }
+        if column.is_null(row) || *column.data_type() == DataType::Null {
+            line.push_str("NULL");
+        } else if let Some(bytes) = column.as_binary_opt::<i32>() {
+            let hex = bytes.value(row).iter().map(|byte| format!("{byte:02x}"));
+            line.push_str(&format!("x'{}'", hex.collect::<String>()));
+        } else {
+            let mut text = String::new();
+            writer.write(column, row, &mut text);
+            let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
+            if needs_quotes {
+                line.push_str(&format!("\"{}\"", text.replace('"', "\"\"")));
+            } else {
+                line.push_str(&text);
+            }
+        }
     }
 }

@@ -11,9 +11,46 @@ use thalweg_sql::session::Session;
 
 /// Words that are put where they do not belong.
 const WORDS: [&str; 40] = [
-    "SELECT", "FROM", "WHERE", "GROUP", "BY", "ORDER", "(", ")", ",", "*", "NULL", "-", "1", "'x'", "AND", "NOT", "OVER",
-    "CASE", "END", "JOIN", "ON", "UNION", "ALL", "DISTINCT", "CAST", "AS", "INTERVAL", "'5'", "MINUTE", "TABLE", "TUMBLE",
-    "DESCRIPTOR", "window_start", "window_end", "COUNT", "SUM", "1e400", "''", "`", "99999999999999999999",
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "BY",
+    "ORDER",
+    "(",
+    ")",
+    ",",
+    "*",
+    "NULL",
+    "-",
+    "1",
+    "'x'",
+    "AND",
+    "NOT",
+    "OVER",
+    "CASE",
+    "END",
+    "JOIN",
+    "ON",
+    "UNION",
+    "ALL",
+    "DISTINCT",
+    "CAST",
+    "AS",
+    "INTERVAL",
+    "'5'",
+    "MINUTE",
+    "TABLE",
+    "TUMBLE",
+    "DESCRIPTOR",
+    "window_start",
+    "window_end",
+    "COUNT",
+    "SUM",
+    "1e400",
+    "''",
+    "`",
+    "99999999999999999999",
 ];
 
 /// How long planning may take, in a build that is not optimised, on a machine that does other things.
@@ -62,17 +99,26 @@ fn nearly_sql_is_refused_and_nothing_more() {
         .filter(|path| path.to_string_lossy().ends_with(".test.sql"))
         .collect();
     paths.sort();
-    let times: usize = std::env::var("THALWEG_MUTATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(2);
+    let times: usize =
+        std::env::var("THALWEG_MUTATIONS").ok().and_then(|times| times.parse().ok()).unwrap_or(2);
     let mut entropy = SeededEntropy::new(7);
     let mut tried = 0;
     for path in paths {
         let text = fs::read_to_string(&path).expect("a file of cases");
-        let setup: String = text.lines().take_while(|line| !line.starts_with("--- ")).map(|line| format!("{line}\n")).collect();
+        let setup: String = text
+            .lines()
+            .take_while(|line| !line.starts_with("--- "))
+            .map(|line| format!("{line}\n"))
+            .collect();
         let mut declared = Session::new(Arc::new(VirtualClock::default()));
         declared.read(&setup).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
         for section in text.split("--- query ").skip(1) {
-            let query: String =
-                section.lines().skip(1).take_while(|line| !line.starts_with("--- ")).collect::<Vec<_>>().join("\n");
+            let query: String = section
+                .lines()
+                .skip(1)
+                .take_while(|line| !line.starts_with("--- "))
+                .collect::<Vec<_>>()
+                .join("\n");
             for _ in 0..times {
                 let text = mutated(&query, &mut entropy);
                 let begin = Instant::now();

@@ -31,7 +31,10 @@ pub fn run(args: &CheckArgs) -> Result<bool> {
     let tables = session.catalog().entries().count();
     console::out(&format!("{}: fine; {tables} tables and views, {jobs} queries\n", script.name))?;
     for (what, place) in &own {
-        console::out(&format!("{}:{}:{}: not portable: Flink has not {what}\n", script.name, place.line, place.column))?;
+        console::out(&format!(
+            "{}:{}:{}: not portable: Flink has not {what}\n",
+            script.name, place.line, place.column
+        ))?;
     }
     if own.is_empty() {
         console::out("portable: nothing in it is ours alone\n")?;

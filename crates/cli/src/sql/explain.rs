@@ -45,7 +45,9 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
 
 /// What the rows of each part go into, and its plan.
 fn parts(job: &Job) -> impl Iterator<Item = (&str, Shown)> {
-    job.parts.iter().map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
+    job.parts
+        .iter()
+        .map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
 }
 
 /// A job's plans as text.
@@ -68,7 +70,8 @@ fn dot(jobs: &[&Job]) -> String {
 }
 
 fn json(job: &Job) -> String {
-    let part = |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());
+    let part =
+        |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());
     let parts: Vec<String> = parts(job).map(part).collect();
     format!("{{\"job\":{},\"line\":{},\"parts\":[{}]}}\n", quoted(&job.name), job.place.line, parts.join(","))
 }

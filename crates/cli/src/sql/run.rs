@@ -12,9 +12,10 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use thalweg::{Chaining, Clock, Engine, Layout, Parallel, QueryHandle, QueryState, SystemClock};
 use thalweg_runtime::limits;
-use thalweg_sql::connect::World;
+use thalweg_sql::connect::{Output, RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::job::{self, Assembled, BATCH_EDGES, BATCH_RUN_BYTES};
+use thalweg_sql::plan::Column;
 use thalweg_sql::plan::explain::quoted;
 use thalweg_sql::session::{Action, Job};
 
@@ -140,7 +141,8 @@ fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine
         .run_bytes(BATCH_RUN_BYTES);
     let policy = args.policy.clone().or_else(|| jobs.iter().find_map(|job| job.settings.policy.clone()));
     if let Some(name) = policy {
-        let policy = thalweg::scheduling::policy::by_name(&name).map_err(|error| WrongOption(error.to_string()))?;
+        let policy =
+            thalweg::scheduling::policy::by_name(&name).map_err(|error| WrongOption(error.to_string()))?;
         builder = builder.policy(policy);
     }
     if let Some(bytes) = args.memory_budget {
@@ -149,8 +151,14 @@ fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
-fn submit(args: &RunArgs, script: &Script, job: &Job, engine: &Engine, clock: &Arc<dyn Clock>) -> Result<Running> {
-    let stdout: thalweg_sql::connect::Output = Arc::new(Mutex::new(Box::new(std::io::stdout())));
+fn submit(
+    args: &RunArgs,
+    script: &Script,
+    job: &Job,
+    engine: &Engine,
+    clock: &Arc<dyn Clock>,
+) -> Result<Running> {
+    let stdout: Output = Arc::new(Mutex::new(Box::new(std::io::stdout())));
     let world = World {
         seed: 1,
         base: script.base.clone(),
@@ -161,19 +169,23 @@ fn submit(args: &RunArgs, script: &Script, job: &Job, engine: &Engine, clock: &A
         stderr: Arc::new(Mutex::new(Box::new(std::io::stderr()))),
         ..World::default()
     };
-    let format = match args.output {
-        Shape::Text => "csv",
-        Shape::Json => "json",
+    let shape = args.output;
+    let zone = job.settings.zone;
+    let mut shown = |columns: &[Column]| {
+        let shown = match shape {
+            Shape::Text => job::Shown::text(columns, zone, false, Arc::clone(&stdout)),
+            Shape::Json => job::Shown::json(columns, false, Arc::clone(&stdout))?,
+        };
+        Ok(Box::new(shown) as Box<dyn RowSink>)
     };
-    let mut shown = |columns: &[thalweg_sql::plan::Column]| {
-        let shown = job::Shown::new(format, columns, false, Arc::clone(&stdout))?;
-        Ok(Box::new(shown) as Box<dyn thalweg_sql::connect::RowSink>)
-    };
-    let assembled = job::assemble(job, clock, &world, &mut shown).map_err(|error| script.wrong(&error.at(job.place)))?;
+    let assembled =
+        job::assemble(job, clock, &world, &mut shown).map_err(|error| script.wrong(&error.at(job.place)))?;
     let Assembled { query, tally } = assembled;
     let workers = engine.workers();
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
-    let graph = query.plan(Layout { chaining: Chaining::Default, parallel }).map_err(|error| failure::of_plan(&error))?;
+    let graph = query
+        .plan(Layout { chaining: Chaining::Default, parallel })
+        .map_err(|error| failure::of_plan(&error))?;
     let handle = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
     Ok(Running { handle, name: job.name.clone(), tally })
 }
@@ -221,7 +233,8 @@ impl Ended<'_> {
     fn text(&self) -> String {
         let Ended { name, rows_in, rows_out, late, filtered, bad, seconds } = self;
         let rate = *rows_in as f64 / seconds.max(1e-9);
-        let mut text = format!("{name}: {rows_in} rows in, {rows_out} out in {seconds:.3} s ({rate:.0} rows/s)");
+        let mut text =
+            format!("{name}: {rows_in} rows in, {rows_out} out in {seconds:.3} s ({rate:.0} rows/s)");
         for (count, what) in [(late, "late"), (bad, "bad"), (filtered, "filtered")] {
             if *count > 0 {
                 text += &format!(", {count} {what}");

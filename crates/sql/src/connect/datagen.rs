@@ -62,14 +62,17 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     };
     const COUNT: &str = "number-of-rows";
     let mut rows_max = match given.number::<i64>(COUNT, "a number of rows from 0 on")? {
-        Some(count @ ..0) => return Err(given.wrong(COUNT, format!("'{count}' is not a number of rows from 0 on"))),
+        Some(count @ ..0) => {
+            return Err(given.wrong(COUNT, format!("'{count}' is not a number of rows from 0 on")));
+        }
         count => count.map(|count| count as u64),
     };
     given.parallelism("scan.parallelism")?;
     let mut columns = Vec::new();
     for place in record_columns(table) {
         let declared = &table.columns[place];
-        let column = Column::bind(given, &declared.name, &declared.of).map_err(|error| error.at(declared.place))?;
+        let column =
+            Column::bind(given, &declared.name, &declared.of).map_err(|error| error.at(declared.place))?;
         if !declared.is_nullable && column.may_be_null() {
             let key = format!("fields.{}.null-rate", declared.name);
             return Err(given.wrong(&key, format!("the column `{}` is NOT NULL", declared.name)));
@@ -81,7 +84,8 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     }
     let row_bytes = columns.iter().fold(1, |sum: u64, (_, column)| sum.saturating_add(column.value_bytes()));
     if ROW_BYTES_MAX < row_bytes {
-        let message = format!("a row would take {row_bytes} bytes, and {ROW_BYTES_MAX} are the most that is made");
+        let message =
+            format!("a row would take {row_bytes} bytes, and {ROW_BYTES_MAX} are the most that is made");
         let error = SqlError::new(Code::Unsupported, message).at(table.options_place);
         return Err(error.help("give its columns smaller lengths: 'fields.NAME.length'"));
     }
@@ -105,9 +109,11 @@ impl Connection for DataGen<'_> {
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
         let column = |place: &usize| {
-            let (index, (_, column)) = self.columns.iter().enumerate().find(|(_, (known, _))| known == place)?;
+            let (index, (_, column)) =
+                self.columns.iter().enumerate().find(|(_, (known, _))| known == place)?;
             // Columns of one table, and tables of one name, draw different numbers.
-            let name = self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
+            let name =
+                self.table.name.bytes().fold(world.seed, |seed, byte| random::at(seed, u64::from(byte)));
             Some((random::at(name, index as u64), column.clone()))
         };
         Ok(vec![Box::new(DataGenSource {
@@ -155,11 +161,8 @@ impl DataGenSource {
 
     fn make(&self, now: ProcessingTime, count: usize) -> Option<Rows> {
         let moment = Moment::new(now, self.zone);
-        let columns: Vec<ArrayRef> = self
-            .columns
-            .iter()
-            .map(|(seed, column)| column.make(*seed, self.made, count, &moment))
-            .collect();
+        let columns: Vec<ArrayRef> =
+            self.columns.iter().map(|(seed, column)| column.make(*seed, self.made, count, &moment)).collect();
         let columns = batch_of(&self.schema, columns, count)?;
         Some(Rows { columns, kinds: None })
     }

@@ -178,14 +178,17 @@ impl Decoding {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.buffer.capacity() + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())
+        self.buffer.capacity()
+            + self.waiting.as_ref().map_or(0, |waiting| waiting.rows.get_array_memory_size())
     }
 
     /// Where reading would have to go on, and what is to be passed over there: rows that were given out, bad records that
     /// were counted.
     pub(super) fn resume(&self, bad: &BadRecords) -> Resume {
         match &self.waiting {
-            Some(waiting) => Resume { at: self.before, rows: waiting.given as u64, bad: waiting.bad + bad.known() },
+            Some(waiting) => {
+                Resume { at: self.before, rows: waiting.given as u64, bad: waiting.bad + bad.known() }
+            }
             None => Resume { at: self.decoder.position(), rows: self.skips, bad: bad.known() },
         }
     }

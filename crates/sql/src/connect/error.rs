@@ -162,7 +162,9 @@ impl fmt::Display for ConnectError {
 impl Error for ConnectError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            ConnectError::DivertFailed { source, .. } | ConnectError::Unreadable { source, .. } => Some(source),
+            ConnectError::DivertFailed { source, .. } | ConnectError::Unreadable { source, .. } => {
+                Some(source)
+            }
             ConnectError::File(error) => error.source(),
             _ => None,
         }

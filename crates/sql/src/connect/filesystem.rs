@@ -62,7 +62,9 @@ pub(super) fn bind<'a>(given: &mut Given<'a>) -> Result<Box<dyn Connection + 'a>
     check_metadata(table, "filesystem", &metadata())?;
     for column in &table.columns {
         let TableColumnKind::Metadata { key, .. } = &column.kind else { continue };
-        if let Some((_, of)) = metadata().iter().find(|(name, of)| name == key && !is_castable(of, &column.of)) {
+        if let Some((_, of)) =
+            metadata().iter().find(|(name, of)| name == key && !is_castable(of, &column.of))
+        {
             let message = format!("the metadata '{key}' is {of}, and cannot be cast to {}", column.of);
             return Err(SqlError::new(Code::TypeMismatch, message).at(column.place));
         }
@@ -139,15 +141,24 @@ fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
         let column = &table.columns[*place];
         let is_scalar = !matches!(
             column.of,
-            SqlType::Null | SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_) | SqlType::DayTime | SqlType::YearMonth
+            SqlType::Null
+                | SqlType::Array(_)
+                | SqlType::Map(..)
+                | SqlType::Row(_)
+                | SqlType::DayTime
+                | SqlType::YearMonth
         ) && !column.of.is_bytes();
         if !matches!(column.kind, TableColumnKind::Physical) || !is_scalar {
-            let message = format!("the column `{}` cannot name a partition: it must be text, a number or a time", column.name);
+            let message = format!(
+                "the column `{}` cannot name a partition: it must be text, a number or a time",
+                column.name
+            );
             return Err(SqlError::new(Code::Invalid, message).at(column.place));
         }
     }
     if record_columns(table).is_empty() {
-        let message = format!("all columns of `{}` name partitions, and none stands in its records", table.name);
+        let message =
+            format!("all columns of `{}` name partitions, and none stands in its records", table.name);
         return Err(SqlError::new(Code::Invalid, message).at(table.options_place));
     }
     Ok(table.partitioned_by.clone())
@@ -186,11 +197,13 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
     const DELAY: &str = "sink.partition-commit.delay";
     const KIND: &str = "sink.partition-commit.policy.kind";
     const NAME: &str = "sink.partition-commit.success-file.name";
-    let is_by_event_time = given.choice(TRIGGER, &[("process-time", false), ("partition-time", true)], false)?;
+    let is_by_event_time =
+        given.choice(TRIGGER, &[("process-time", false), ("partition-time", true)], false)?;
     let is_delayed = given.duration(DELAY)?.is_some_and(|delay| !delay.is_zero());
     for (is_given, key) in [(is_by_event_time, TRIGGER), (is_delayed, DELAY)] {
         if is_given {
-            let message = format!("option '{key}': partitions are committed as soon as a file of theirs is published");
+            let message =
+                format!("option '{key}': partitions are committed as soon as a file of theirs is published");
             let error = SqlError::new(Code::Unsupported, message).at(given.place(key));
             return Err(error.help("leave it out"));
         }
@@ -204,18 +217,23 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
         "sink.partition-commit.policy.class",
         "sink.partition-commit.policy.class.parameters",
     ] {
-        given.unsupported(key, "partitions are committed as soon as a file of theirs is published: leave it out")?;
+        given.unsupported(
+            key,
+            "partitions are committed as soon as a file of theirs is published: leave it out",
+        )?;
     }
     let name = given.text(NAME).unwrap_or("_SUCCESS");
     if name.is_empty() || name.contains('/') || !name.starts_with(['_', '.']) {
-        let reason = format!("'{name}' is not the name of a file that begins with '_', so that readers pass it over");
+        let reason =
+            format!("'{name}' is not the name of a file that begins with '_', so that readers pass it over");
         return Err(given.wrong(NAME, reason));
     }
     match given.text(KIND) {
         None => Ok(None),
         Some("success-file") => Ok(Some(name.to_owned())),
         Some(kind) => {
-            let error = SqlError::new(Code::Unsupported, format!("option '{KIND}': '{kind}' is not supported"));
+            let error =
+                SqlError::new(Code::Unsupported, format!("option '{KIND}': '{kind}' is not supported"));
             Err(error.at(given.place(KIND)).help("write 'success-file', or leave it out"))
         }
     }
@@ -258,7 +276,9 @@ impl Connection for FileSystem<'_> {
         let reading = split::Reading::new(self, wanted, world);
         let refused = |error: std::io::Error| {
             let message = format!("{} cannot be read: {error}", reading.listing.root.display());
-            SqlError::new(Code::Invalid, message).at(self.place("path")).help("check the path and its permissions")
+            SqlError::new(Code::Invalid, message)
+                .at(self.place("path"))
+                .help("check the path and its permissions")
         };
         let files = reading.listing.files(world.files.as_ref()).map_err(refused)?;
         if let Some(file) = self.bad.diverts_to() {
@@ -268,7 +288,10 @@ impl Connection for FileSystem<'_> {
             if path.starts_with(&reading.listing.root)
                 || files.iter().any(|file| Some(file.identity.file) == identity)
             {
-                let message = format!("bad records cannot be diverted to {}: it would be read as input", path.display());
+                let message = format!(
+                    "bad records cannot be diverted to {}: it would be read as input",
+                    path.display()
+                );
                 return Err(SqlError::new(Code::Invalid, message).at(self.place("thalweg.on-bad")));
             }
         }
@@ -286,7 +309,8 @@ impl Connection for FileSystem<'_> {
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {
-        let is_metadata = |place: &&usize| matches!(self.table.columns[**place].kind, TableColumnKind::Metadata { .. });
+        let is_metadata =
+            |place: &&usize| matches!(self.table.columns[**place].kind, TableColumnKind::Metadata { .. });
         if let Some(place) = columns.iter().find(is_metadata) {
             let column = &self.table.columns[*place];
             let message = format!("the metadata `{}` cannot be written", column.name);

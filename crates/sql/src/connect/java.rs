@@ -22,7 +22,9 @@ use std::fmt::Write;
 use arrow::array::{Array, ArrowPrimitiveType, AsArray};
 use arrow::datatypes::*;
 
-use crate::functions::cast::text::{civil_of_days, ticks_per_second, write_decimal, write_double, write_float};
+use crate::functions::cast::text::{
+    civil_of_days, ticks_per_second, write_decimal, write_double, write_float,
+};
 use crate::types::SqlType;
 
 /// Writes values of one type.
@@ -140,7 +142,9 @@ fn list(count: usize, write: impl Fn(usize, &mut String), open: char, close: cha
     out.push(close);
 }
 
-fn primitive<T: ArrowPrimitiveType>(write: impl Fn(T::Native, &mut String) + Send + Sync + 'static) -> Writing {
+fn primitive<T: ArrowPrimitiveType>(
+    write: impl Fn(T::Native, &mut String) + Send + Sync + 'static,
+) -> Writing {
     Box::new(move |column, row, out| {
         if let Some(column) = column.as_primitive_opt::<T>() {
             write(column.value(row), out);

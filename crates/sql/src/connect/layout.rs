@@ -16,7 +16,8 @@ use crate::types::SqlType;
 /// The places of the columns that records hold: physical ones that the table is not partitioned by.
 pub(super) fn record_columns(table: &Table) -> Vec<usize> {
     let is_held = |place: &usize| {
-        matches!(table.columns[*place].kind, TableColumnKind::Physical) && !table.partitioned_by.contains(place)
+        matches!(table.columns[*place].kind, TableColumnKind::Physical)
+            && !table.partitioned_by.contains(place)
     };
     (0..table.columns.len()).filter(is_held).collect()
 }
@@ -77,13 +78,18 @@ fn sql_error(
 ///
 /// # Errors
 /// [`Code::Invalid`] if it has none of that name.
-pub(super) fn check_metadata(table: &Table, connector: &str, known: &[(&str, SqlType)]) -> Result<(), SqlError> {
+pub(super) fn check_metadata(
+    table: &Table,
+    connector: &str,
+    known: &[(&str, SqlType)],
+) -> Result<(), SqlError> {
     for column in &table.columns {
         let TableColumnKind::Metadata { key, .. } = &column.kind else { continue };
         if known.iter().any(|(name, _)| name == key) {
             continue;
         }
-        let error = SqlError::new(Code::Invalid, format!("the connector '{connector}' has no metadata '{key}'"));
+        let error =
+            SqlError::new(Code::Invalid, format!("the connector '{connector}' has no metadata '{key}'"));
         let error = error.at(column.place);
         let names: Vec<&str> = known.iter().map(|(name, _)| *name).collect();
         return Err(match (nearest(key, names.iter().copied()), names.is_empty()) {
@@ -122,7 +128,11 @@ pub(super) fn record_places(table: &Table, columns: &[usize]) -> Result<Vec<usiz
 ///
 /// # Errors
 /// [`Code::Invalid`] if one is not written.
-pub(super) fn places_among(table: &Table, places: &[usize], columns: &[usize]) -> Result<Vec<usize>, SqlError> {
+pub(super) fn places_among(
+    table: &Table,
+    places: &[usize],
+    columns: &[usize],
+) -> Result<Vec<usize>, SqlError> {
     let among = |place: &usize| {
         columns.iter().position(|column| column == place).ok_or_else(|| {
             let name = &table.columns[*place].name;

@@ -63,7 +63,13 @@ struct Socket<'a> {
 impl Connection for Socket<'_> {
     fn abilities(&self) -> Abilities {
         let changes = self.stream.format.is_changelog();
-        Abilities { reads: true, writes: true, is_bounded: false, gives_changes: changes, takes_changes: changes }
+        Abilities {
+            reads: true,
+            writes: true,
+            is_bounded: false,
+            gives_changes: changes,
+            takes_changes: changes,
+        }
     }
 
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {

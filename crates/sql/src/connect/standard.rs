@@ -64,9 +64,14 @@ impl Connection for Stdin<'_> {
     fn source(&self, wanted: &[usize], world: &World) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
         let stream = world.stdin.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(stream) = stream else {
-            let message = format!("the standard input is not `{}`'s to read: it is read already, or there is none", self.0.table.name);
+            let message = format!(
+                "the standard input is not `{}`'s to read: it is read already, or there is none",
+                self.0.table.name
+            );
             let error = SqlError::new(Code::Invalid, message).at(self.0.table.options_place);
-            return Err(error.help("one table can read it, once: put what comes into a file to read it twice"));
+            return Err(
+                error.help("one table can read it, once: put what comes into a file to read it twice")
+            );
         };
         let feed = Feed::start("stdin", move || Ok(stream));
         Ok(vec![self.0.source("stdin".to_owned(), wanted, world, feed)?])

@@ -204,7 +204,8 @@ impl WindowAggregate {
         let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values();
         // Clocks of a zone may go back between the two.
         let first = *times.first().filter(|_| self.clocks.is_none())?;
-        let (least, most) = times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
+        let (least, most) =
+            times.iter().fold((first, first), |(least, most), time| (least.min(*time), most.max(*time)));
         let slice = slices.start_of(least);
         (most.checked_sub(slice)? < slices.slice_ms).then_some((slice, 0))
     }

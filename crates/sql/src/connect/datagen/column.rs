@@ -57,19 +57,46 @@ pub(super) struct Column {
 enum Values {
     Boolean,
     /// Whole numbers of any width, and intervals.
-    Whole { min: i64, span: u64 },
-    Float { min: f64, max: f64 },
-    Decimal { min: i128, span: u128 },
+    Whole {
+        min: i64,
+        span: u64,
+    },
+    Float {
+        min: f64,
+        max: f64,
+    },
+    Decimal {
+        min: i128,
+        span: u128,
+    },
     /// Hexadecimal digits.
-    Text { length: u32, varies: bool },
-    Bytes { length: u32, varies: bool },
-    Timestamp { max_past_millis: u64 },
+    Text {
+        length: u32,
+        varies: bool,
+    },
+    Bytes {
+        length: u32,
+        varies: bool,
+    },
+    Timestamp {
+        max_past_millis: u64,
+    },
     Date,
     Time,
-    List { item: Box<Column>, length: u32 },
-    Map { key: Box<Column>, value: Box<Column>, length: u32 },
+    List {
+        item: Box<Column>,
+        length: u32,
+    },
+    Map {
+        key: Box<Column>,
+        value: Box<Column>,
+        length: u32,
+    },
     Row(Vec<Column>),
-    Sequence { start: i64, length: u64 },
+    Sequence {
+        start: i64,
+        length: u64,
+    },
 }
 
 impl Column {
@@ -103,7 +130,9 @@ impl Column {
             Values::Map { key, value, length } => {
                 several(*length, key.value_bytes().saturating_add(value.value_bytes()))
             }
-            Values::Row(fields) => fields.iter().fold(1, |sum, field| sum.saturating_add(field.value_bytes())),
+            Values::Row(fields) => {
+                fields.iter().fold(1, |sum, field| sum.saturating_add(field.value_bytes()))
+            }
             _ => 16,
         }
     }
@@ -134,12 +163,12 @@ impl Column {
                         let unit = power_of_ten(u32::from(scale)).unwrap_or(1);
                         decimals(count, precision, scale, |row| i128::from(value(row)) * unit, nulls)
                     }
-                    SqlType::Binary(_) | SqlType::Varbinary(_) => {
-                        Arc::new(BinaryArray::from_iter_values((0..count as u64).map(|row| value(row).to_be_bytes())))
-                    }
-                    SqlType::Char(_) | SqlType::Varchar(_) => {
-                        Arc::new(StringArray::from_iter_values((0..count as u64).map(|row| value(row).to_string())))
-                    }
+                    SqlType::Binary(_) | SqlType::Varbinary(_) => Arc::new(BinaryArray::from_iter_values(
+                        (0..count as u64).map(|row| value(row).to_be_bytes()),
+                    )),
+                    SqlType::Char(_) | SqlType::Varchar(_) => Arc::new(StringArray::from_iter_values(
+                        (0..count as u64).map(|row| value(row).to_string()),
+                    )),
                     of => whole(of, count, value, nulls),
                 }
             }
@@ -220,10 +249,12 @@ impl Column {
                     .map(|(place, field)| field.make(random::at(seed, place), first, count, moment))
                     .collect();
                 match of.arrow() {
-                    DataType::Struct(fields) => match StructArray::try_new_with_length(fields, columns, nulls, count) {
-                        Ok(column) => Arc::new(column),
-                        Err(_) => new_null_array(&of.arrow(), count),
-                    },
+                    DataType::Struct(fields) => {
+                        match StructArray::try_new_with_length(fields, columns, nulls, count) {
+                            Ok(column) => Arc::new(column),
+                            Err(_) => new_null_array(&of.arrow(), count),
+                        }
+                    }
                     other => new_null_array(&other, count),
                 }
             }
@@ -278,7 +309,8 @@ fn random_column(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Co
             Values::Map { key: Box::new(key), value: Box::new(value), length: item_count(given, prefix)? }
         }
         SqlType::Row(fields) => {
-            let field = |(name, of): &(String, SqlType)| random_column(given, &format!("{prefix}.{name}"), of);
+            let field =
+                |(name, of): &(String, SqlType)| random_column(given, &format!("{prefix}.{name}"), of);
             Values::Row(fields.iter().map(field).collect::<Result<_, _>>()?)
         }
     };
@@ -301,7 +333,8 @@ fn sequence(given: &mut Given<'_>, prefix: &str, of: &SqlType) -> Result<Column,
         SqlType::Int | SqlType::Float | SqlType::Double => (i32::MIN.into(), i32::MAX.into()),
         &SqlType::Decimal { precision, scale } => {
             let digits = u32::from(precision - scale);
-            let most = power_of_ten(digits).map_or(i64::MAX, |most| i64::try_from(most - 1).unwrap_or(i64::MAX));
+            let most =
+                power_of_ten(digits).map_or(i64::MAX, |most| i64::try_from(most - 1).unwrap_or(i64::MAX));
             (-most, most)
         }
         SqlType::BigInt
@@ -374,7 +407,12 @@ fn floats_between(given: &mut Given<'_>, prefix: &str, most: f64) -> Result<Valu
     Ok(Values::Float { min, max })
 }
 
-fn decimals_between(given: &mut Given<'_>, prefix: &str, precision: u8, scale: u8) -> Result<Values, SqlError> {
+fn decimals_between(
+    given: &mut Given<'_>,
+    prefix: &str,
+    precision: u8,
+    scale: u8,
+) -> Result<Values, SqlError> {
     let most = power_of_ten(u32::from(precision)).map_or(i128::MAX, |most| most - 1);
     let mut bound = |word: &str, unless: i128| {
         let key = format!("{prefix}.{word}");
@@ -460,7 +498,12 @@ fn decimals(
     Arc::new(Decimal128Array::new(ScalarBuffer::from(values), nulls).with_data_type(of))
 }
 
-fn timestamps(of: &SqlType, count: usize, millis: impl Fn(u64) -> i64, nulls: Option<NullBuffer>) -> ArrayRef {
+fn timestamps(
+    of: &SqlType,
+    count: usize,
+    millis: impl Fn(u64) -> i64,
+    nulls: Option<NullBuffer>,
+) -> ArrayRef {
     let (digits, zone) = match of {
         SqlType::TimestampLtz(digits) => (*digits, Some(INSTANT_ZONE)),
         SqlType::Timestamp(digits) => (*digits, None),
@@ -557,7 +600,9 @@ fn without_equal_keys(
     for range in offsets.windows(2) {
         let before = kept.len();
         seen.clear();
-        kept.extend((range[0] as u32..range[1] as u32).filter(|place| seen.insert(rows.row(*place as usize))));
+        kept.extend(
+            (range[0] as u32..range[1] as u32).filter(|place| seen.insert(rows.row(*place as usize))),
+        );
         lengths.push(kept.len() - before);
     }
     if kept.len() == keys.len() {

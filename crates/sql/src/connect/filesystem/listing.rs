@@ -61,7 +61,8 @@ impl Listing {
     }
 
     fn counts(&self, path: &Path) -> bool {
-        let is_of_pattern = self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&path.to_string_lossy()));
+        let is_of_pattern =
+            self.pattern.as_ref().is_none_or(|pattern| pattern.is_match(&path.to_string_lossy()));
         is_of_pattern && (self.keys.is_empty() || self.values(path).is_some())
     }
 

@@ -17,9 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ::parquet::arrow::ProjectionMask;
 use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
 use ::parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
-use ::parquet::arrow::ProjectionMask;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
@@ -66,7 +66,8 @@ impl ParquetOptions {
         }
         const ZONE: &str = "parquet.utc-timezone";
         if !given.flag(ZONE, true)? {
-            let error = SqlError::new(Code::Unsupported, format!("option '{ZONE}': timestamps of files are in UTC"));
+            let error =
+                SqlError::new(Code::Unsupported, format!("option '{ZONE}': timestamps of files are in UTC"));
             return Err(error.at(given.place(ZONE)).help("write 'true', or leave it out"));
         }
         let compressions = [
@@ -258,7 +259,10 @@ impl ParquetFile {
             };
             if !take.is_nullable && held.null_count() > 0 {
                 let row = (0..count).find(|row| held.is_null(*row)).unwrap_or_default() as u64;
-                return Err(mismatch(take, format!("row {} is NULL, and the column NOT NULL", self.given + row + 1)));
+                return Err(mismatch(
+                    take,
+                    format!("row {} is NULL, and the column NOT NULL", self.given + row + 1),
+                ));
             }
             Ok(held)
         };
@@ -366,9 +370,7 @@ fn plain(held: &DataType, declared: Option<&SqlType>) -> DataType {
 /// Casts a column of a file to what [`plain`] says of it.
 fn cast_plain(held: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
     let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = |held: &ArrayRef, to: &DataType| {
-        guarded(|| cast_with_options(held.as_ref(), to, &options))
-    };
+    let cast = |held: &ArrayRef, to: &DataType| guarded(|| cast_with_options(held.as_ref(), to, &options));
     match (held.data_type(), to) {
         // Zones other than UTC are only for showing: between it and none nothing moves.
         (DataType::Timestamp(unit, Some(zone)), DataType::Timestamp(_, None)) if **zone != *INSTANT_ZONE => {

@@ -79,7 +79,10 @@ impl Part {
             (Content::Columns(part), Writing::Columns(_, schema)) => {
                 let rows = batch_of(schema, rows.columns().to_vec(), rows.num_rows());
                 let rows = rows.ok_or_else(|| {
-                    failed(&self.name, io::Error::other("a row is not of the table's types, or NULL where it is not"))
+                    failed(
+                        &self.name,
+                        io::Error::other("a row is not of the table's types, or NULL where it is not"),
+                    )
                 })?;
                 part.write(&rows).map_err(|error| failed(&self.name, error))?;
             }

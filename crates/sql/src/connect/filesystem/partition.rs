@@ -9,8 +9,25 @@ use std::path::{Component, Path};
 /// Appends a key or value as a part of a directory's name.
 pub(super) fn escape(text: &str, out: &mut String) {
     for letter in text.chars() {
-        let is_escaped = matches!(letter,
-            '\0'..' ' | '"' | '#' | '%' | '\'' | '*' | '/' | ':' | '=' | '?' | '\\' | '\u{7f}' | '{' | '[' | ']' | '^');
+        let is_escaped = matches!(
+            letter,
+            '\0'..' '
+                | '"'
+                | '#'
+                | '%'
+                | '\''
+                | '*'
+                | '/'
+                | ':'
+                | '='
+                | '?'
+                | '\\'
+                | '\u{7f}'
+                | '{'
+                | '['
+                | ']'
+                | '^'
+        );
         if is_escaped {
             // Writing to a string does not fail.
             let _ = write!(out, "%{:02X}", letter as u32);
@@ -83,7 +100,13 @@ mod tests {
         let keys = ["dt".to_owned(), "hour".to_owned()];
         let check = |path: &str, expected: Option<&[&str]>| {
             let found = values(Path::new(path), &keys);
-            assert_eq!(found.as_deref(), expected.map(|values| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>()).as_deref(), "{path}");
+            assert_eq!(
+                found.as_deref(),
+                expected
+                    .map(|values| values.iter().map(|value| (*value).to_owned()).collect::<Vec<_>>())
+                    .as_deref(),
+                "{path}"
+            );
         };
         check("dt=2020-01-01/hour=7/part-0", Some(&["2020-01-01", "7"]));
         check("dt=a%2Fb/hour=7/more/part-0", Some(&["a/b", "7"]));

@@ -120,7 +120,9 @@ impl FileSink {
         }
         if sink.is_single {
             if sink.files.is_directory(&sink.root).unwrap_or(false) {
-                return Err(refused(format!("{shown} is a directory, and 'thalweg.single-file' writes a file")));
+                return Err(refused(format!(
+                    "{shown} is a directory, and 'thalweg.single-file' writes a file"
+                )));
             }
             sink.begin("", sink.clock.now()).map_err(|fault| refused(fault.to_string()))?;
         }

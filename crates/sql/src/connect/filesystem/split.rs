@@ -154,7 +154,8 @@ impl Reading {
             };
             let context = Context { zone, clock: Arc::clone(&self.context.clock) };
             let cast = || -> Result<ScalarValue, String> {
-                let bound = bind_cast(&from, true, &constant.of, false, &context).map_err(|error| error.to_string())?;
+                let bound = bind_cast(&from, true, &constant.of, false, &context)
+                    .map_err(|error| error.to_string())?;
                 let made = bound
                     .kernel
                     .evaluate(&[ColumnarValue::Array(Arc::clone(&value))], 1)
@@ -179,8 +180,7 @@ impl Reading {
         count: usize,
         kinds: Option<Vec<RowKind>>,
     ) -> Result<Rows, ConnectError> {
-        let corrupt =
-            |reason: String| ConnectError::Corrupt { path: PathBuf::from(&file.name), reason };
+        let corrupt = |reason: String| ConnectError::Corrupt { path: PathBuf::from(&file.name), reason };
         let column = |from: &From| match *from {
             From::Records(place) => Ok(Arc::clone(&read[place])),
             From::File(place) => {
@@ -198,7 +198,9 @@ impl Reading {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
             Ok(_) => Err(changed(&file.path, "it was replaced or written to")),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(changed(&file.path, "it was removed")),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(changed(&file.path, "it was removed"))
+            }
             Err(error) => Err(ConnectError::unreadable(&file.path, error)),
         };
         is_there(self.files.identity(&file.path))?;
@@ -222,7 +224,8 @@ fn changed(path: &Path, change: &str) -> ConnectError {
 
 /// What the connector says of a file.
 fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
-    let text = |text: String| -> (SqlType, ArrayRef) { (SqlType::STRING, Arc::new(StringArray::from(vec![text]))) };
+    let text =
+        |text: String| -> (SqlType, ArrayRef) { (SqlType::STRING, Arc::new(StringArray::from(vec![text]))) };
     match key {
         "file.name" => text(file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
         "file.size" => {
@@ -382,7 +385,10 @@ impl FileSplit {
         }
         match self.bad.count() + resume.map_or(0, |resume| resume.bad) == saved.count {
             true => Ok(()),
-            false => Err("the bad records before the position cannot be diverted again: other ones are found".to_owned()),
+            false => {
+                Err("the bad records before the position cannot be diverted again: other ones are found"
+                    .to_owned())
+            }
         }
     }
 
@@ -469,7 +475,8 @@ impl RowSource for FileSplit {
     }
 
     fn held_bytes(&self) -> usize {
-        let names: usize = self.files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum();
+        let names: usize =
+            self.files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum();
         let open = match self.open.as_ref().map(|open| &open.content) {
             Some(OpenContent::Lines { file, .. }) => file.held_bytes(),
             Some(OpenContent::Columns(file)) => file.held_bytes(),

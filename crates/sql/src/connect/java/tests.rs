@@ -24,12 +24,24 @@ fn check(of: SqlType, column: &dyn Array, expected: &[&str]) {
 
 #[test]
 fn scalars() {
-    check(SqlType::Boolean, &BooleanArray::from(vec![Some(true), Some(false), None]), &["true", "false", "null"]);
+    check(
+        SqlType::Boolean,
+        &BooleanArray::from(vec![Some(true), Some(false), None]),
+        &["true", "false", "null"],
+    );
     check(SqlType::TinyInt, &Int8Array::from(vec![i8::MIN, 0]), &["-128", "0"]);
-    check(SqlType::BigInt, &Int64Array::from(vec![i64::MIN, i64::MAX]), &["-9223372036854775808", "9223372036854775807"]);
+    check(
+        SqlType::BigInt,
+        &Int64Array::from(vec![i64::MIN, i64::MAX]),
+        &["-9223372036854775808", "9223372036854775807"],
+    );
     let doubles = Float64Array::from(vec![1.0, 1e10, 0.001, f64::NAN, -0.0, f64::NEG_INFINITY]);
     check(SqlType::Double, &doubles, &["1.0", "1.0E10", "0.001", "NaN", "-0.0", "-Infinity"]);
-    check(SqlType::STRING, &StringArray::from(vec![Some(""), Some("é, \"x\""), None]), &["", "é, \"x\"", "null"]);
+    check(
+        SqlType::STRING,
+        &StringArray::from(vec![Some(""), Some("é, \"x\""), None]),
+        &["", "é, \"x\"", "null"],
+    );
     check(SqlType::BYTES, &BinaryArray::from(vec![&b""[..], &[1, 255, 128]]), &["[]", "[1, -1, -128]"]);
 }
 
@@ -50,23 +62,29 @@ fn decimals() {
 
 #[test]
 fn times() {
-    check(SqlType::Date, &Date32Array::from(vec![0, 18_262, -719_529, 2_932_897]), &[
-        "1970-01-01",
-        "2020-01-01",
-        "-0001-12-31",
-        "+10000-01-01",
-    ]);
+    check(
+        SqlType::Date,
+        &Date32Array::from(vec![0, 18_262, -719_529, 2_932_897]),
+        &["1970-01-01", "2020-01-01", "-0001-12-31", "+10000-01-01"],
+    );
     let times = Time32MillisecondArray::from(vec![0, 43_200_000, 43_201_000, 43_201_500, 43_201_001]);
     check(SqlType::Time(3), &times, &["00:00", "12:00", "12:00:01", "12:00:01.500", "12:00:01.001"]);
     let millis = TimestampMillisecondArray::from(vec![0, 1_577_880_000_000, -1]);
-    check(SqlType::Timestamp(3), &millis, &["1970-01-01T00:00", "2020-01-01T12:00", "1969-12-31T23:59:59.999"]);
+    check(
+        SqlType::Timestamp(3),
+        &millis,
+        &["1970-01-01T00:00", "2020-01-01T12:00", "1969-12-31T23:59:59.999"],
+    );
     let micros = TimestampMicrosecondArray::from(vec![1_000, 1]);
     check(SqlType::Timestamp(6), &micros, &["1970-01-01T00:00:00.001", "1970-01-01T00:00:00.000001"]);
     let nanos = TimestampNanosecondArray::from(vec![1]).with_timezone("UTC");
     check(SqlType::TimestampLtz(9), &nanos, &["1970-01-01T00:00:00.000000001Z"]);
     let instants = TimestampMillisecondArray::from(vec![0, 1_577_880_000_000]).with_timezone("UTC");
     check(SqlType::TimestampLtz(3), &instants, &["1970-01-01T00:00:00Z", "2020-01-01T12:00:00Z"]);
-    assert_eq!(shown(&SqlType::TimestampLtz(3), Use::Partition, &instants), ["1970-01-01T00:00", "2020-01-01T12:00"]);
+    assert_eq!(
+        shown(&SqlType::TimestampLtz(3), Use::Partition, &instants),
+        ["1970-01-01T00:00", "2020-01-01T12:00"]
+    );
 }
 
 /// Examples of the documentation of `Period` and `Duration`.
@@ -74,8 +92,21 @@ fn times() {
 fn intervals() {
     let months = IntervalYearMonthArray::from(vec![0, 14, 12, -14, -1]);
     check(SqlType::YearMonth, &months, &["P0D", "P1Y2M", "P1Y", "P-1Y-2M", "P-1M"]);
-    let millis = DurationMillisecondArray::from(vec![0, 20_345, 900_000, 36_000_000, 208_800_000, -1_500, -500, -60_000]);
-    check(SqlType::DayTime, &millis, &["PT0S", "PT20.345S", "PT15M", "PT10H", "PT58H", "PT-1.5S", "PT-0.5S", "PT-1M"]);
+    let millis = DurationMillisecondArray::from(vec![
+        0,
+        20_345,
+        900_000,
+        36_000_000,
+        208_800_000,
+        -1_500,
+        -500,
+        -60_000,
+    ]);
+    check(
+        SqlType::DayTime,
+        &millis,
+        &["PT0S", "PT20.345S", "PT15M", "PT10H", "PT58H", "PT-1.5S", "PT-0.5S", "PT-1M"],
+    );
 }
 
 #[test]
@@ -91,7 +122,8 @@ fn values_within_values() {
     let fields = vec![("a".to_owned(), SqlType::Int), ("b".to_owned(), SqlType::STRING)];
     let row = SqlType::Row(fields);
     let DataType::Struct(arrow_fields) = row.arrow() else { unreachable!() };
-    let columns: Vec<ArrayRef> = vec![Arc::new(Int32Array::from(vec![7])), Arc::new(StringArray::from(vec![None::<&str>]))];
+    let columns: Vec<ArrayRef> =
+        vec![Arc::new(Int32Array::from(vec![7])), Arc::new(StringArray::from(vec![None::<&str>]))];
     check(row, &StructArray::new(arrow_fields, columns, None), &["+I[7, null]"]);
     let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
     map.keys().append_value("k");
