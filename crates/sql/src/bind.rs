@@ -10,6 +10,7 @@
 //! ([`names`]), and what a query means is decided by us, in one pass over its plan.
 
 mod expression;
+mod join;
 mod names;
 mod query;
 mod relations;
@@ -176,8 +177,10 @@ fn schema_error(error: &SchemaError) -> SqlError {
             let message = format!("`{}` may be a column of several tables", field.name);
             SqlError::new(Code::UnknownColumn, message).help(format!("write which: t.`{}`", field.name))
         }
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
-            SqlError::new(Code::Invalid, format!("there are two columns `{name}`")).help("name one of them by AS")
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::new(Code::Invalid, format!("there are two columns `{name}`"))
+                .help("name one of them by AS")
         }
     }
 }

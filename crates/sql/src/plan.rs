@@ -13,6 +13,10 @@ use crate::catalog::Table;
 use crate::expression::Typed;
 use crate::types::SqlType;
 
+mod join;
+
+pub use join::{Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
+
 /// A column of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
@@ -179,6 +183,15 @@ pub enum Node {
         /// The last rank that comes out.
         to: u64,
     },
+    /// Rows of two inputs that belong together: the columns of the left, then those of the right.
+    Join {
+        /// The left input.
+        left: Box<Plan>,
+        /// The right input.
+        right: Box<Plan>,
+        /// Which rows belong together.
+        join: Join,
+    },
 }
 
 /// How an aggregate tells the window of a row.
@@ -245,6 +258,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::WindowTopN { input, .. } => vec![input],
             Node::Union(inputs) => inputs.iter().collect(),
+            Node::Join { left, right, .. } => vec![left, right],
         }
     }
 
@@ -260,7 +274,8 @@ impl Plan {
     pub fn project(self, outputs: Vec<Typed>, columns: Vec<Column>) -> Plan {
         match self.node {
             Node::Calc { input, conditions, outputs: inner } if can_merge(&outputs, &inner) => {
-                let outputs = outputs.iter().map(|output| output.replaced(&|place| inner[place].clone())).collect();
+                let outputs =
+                    outputs.iter().map(|output| output.replaced(&|place| inner[place].clone())).collect();
                 Plan { columns, node: Node::Calc { input, conditions, outputs } }
             }
             node => {
@@ -274,7 +289,9 @@ impl Plan {
     #[must_use]
     pub fn filter(self, condition: Typed) -> Plan {
         match self.node {
-            Node::Calc { input, mut conditions, outputs } if can_merge(std::slice::from_ref(&condition), &outputs) => {
+            Node::Calc { input, mut conditions, outputs }
+                if can_merge(std::slice::from_ref(&condition), &outputs) =>
+            {
                 conditions.push(condition.replaced(&|place| outputs[place].clone()));
                 Plan { columns: self.columns, node: Node::Calc { input, conditions, outputs } }
             }
