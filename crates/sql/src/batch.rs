@@ -19,7 +19,8 @@ pub struct Batch {
     pub rows: RecordBatch,
     /// What becomes of each row; all are new if there is none.
     pub kinds: Option<Arc<[RowKind]>>,
-    /// The watermark that stands behind these rows, if their source says one here.
+    /// The watermark that stands behind these rows, if their source says one here. [`EventTime::MAX`] says that they are
+    /// the last ones of their source: joins that read a table whole wait for that, so sources of bounded tables end with it.
     pub watermark: Option<EventTime>,
     /// Why there is nothing to come: then there are no rows, and the query is to fail.
     pub failure: Option<Arc<Failure>>,
@@ -59,6 +60,16 @@ impl Batch {
         let rows = RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()));
         let failure = Failure { operator: operator.to_owned(), error };
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
+    }
+
+    /// Whether nothing comes behind these rows: their source says so by the watermark of the end.
+    pub fn is_last(&self) -> bool {
+        self.watermark == Some(EventTime::MAX)
+    }
+
+    /// Whether it is nothing but new rows, so that it may be put together with others.
+    pub fn is_plain(&self) -> bool {
+        self.kinds.is_none() && self.failure.is_none() && !self.is_last()
     }
 
     /// How many rows there are.

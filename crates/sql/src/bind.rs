@@ -10,6 +10,7 @@
 //! ([`names`]), and what a query means is decided by us, in one pass over its plan.
 
 mod expression;
+mod join;
 mod names;
 mod query;
 mod relations;

@@ -6,6 +6,8 @@
 pub mod operator;
 
 pub mod calc;
+pub mod join;
+pub mod kept;
 pub mod limit;
 mod order;
 pub mod run;

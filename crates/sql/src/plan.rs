@@ -16,6 +16,10 @@ use crate::catalog::Table;
 use crate::expression::Typed;
 use crate::types::SqlType;
 
+mod join;
+
+pub use join::{Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
+
 /// A column of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
@@ -180,6 +184,15 @@ pub enum Node {
         /// The last rank that comes out.
         to: u64,
     },
+    /// Rows of two inputs that belong together: the columns of the left, then those of the right.
+    Join {
+        /// The left input.
+        left: Box<Plan>,
+        /// The right input.
+        right: Box<Plan>,
+        /// Which rows belong together.
+        join: Join,
+    },
 }
 
 /// How an aggregate tells the window of a row.
@@ -246,6 +259,7 @@ impl Plan {
             | Node::Sort { input, .. }
             | Node::WindowTopN { input, .. } => vec![input],
             Node::Union(inputs) => inputs.iter().collect(),
+            Node::Join { left, right, .. } => vec![left, right],
         }
     }
 

@@ -16,7 +16,7 @@ use datafusion_expr::expr::{AggregateFunction, GroupingSet, WindowFunction};
 use datafusion_expr::logical_plan::{
     Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values, Window,
 };
-use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist};
+use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist, split_conjunction};
 use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 
 use super::Binder;
@@ -42,13 +42,13 @@ pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> 
     Ok(plan)
 }
 
-struct Lowering<'a> {
-    binder: &'a Binder<'a>,
-    expressions: Expressions<'a>,
+pub(super) struct Lowering<'a> {
+    pub(super) binder: &'a Binder<'a>,
+    pub(super) expressions: Expressions<'a>,
 }
 
 impl Lowering<'_> {
-    fn plan(&self, logical: &LogicalPlan) -> Result<Plan> {
+    pub(super) fn plan(&self, logical: &LogicalPlan) -> Result<Plan> {
         let plan = match logical {
             LogicalPlan::TableScan(scan) => {
                 let table = super::names::table_of(&scan.source).ok_or_else(|| {
@@ -76,9 +76,7 @@ impl Lowering<'_> {
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input)?,
-            LogicalPlan::Join(_) => {
-                return Err(SqlError::new(Code::Unsupported, "joins are not supported yet"));
-            }
+            LogicalPlan::Join(_) => self.under(logical, Vec::new())?,
             LogicalPlan::Extension(Extension { node }) => {
                 if let Some(window) = node.as_any().downcast_ref::<WindowNode>() {
                     self.windows(window)?
@@ -101,7 +99,7 @@ impl Lowering<'_> {
         Ok(plan)
     }
 
-    fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
+    pub(super) fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
         Scope { schema: logical.schema(), columns: &plan.columns }
     }
 
@@ -127,6 +125,10 @@ impl Lowering<'_> {
     }
 
     fn filter(&self, filter: &Filter) -> Result<Plan> {
+        if let LogicalPlan::Join(_) = &*filter.input {
+            let conditions = split_conjunction(&filter.predicate).into_iter().cloned().collect();
+            return self.under(&filter.input, conditions);
+        }
         let input = self.plan(&filter.input)?;
         let condition =
             self.expressions.bind_condition(&filter.predicate, &self.scope(&filter.input, &input))?;
@@ -763,7 +765,7 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
 }
 
 /// A filter: of ranks it says how many are wanted, which bounds what a top-N remembers.
-fn ranked(input: Plan, condition: Typed) -> Plan {
+pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
     let terms = match condition.expression {
         Expression::And(terms) => terms,
         expression => vec![Typed { expression, ..condition }],

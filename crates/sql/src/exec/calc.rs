@@ -108,7 +108,8 @@ impl BatchOperator for Calc {
         self.counts.read += read;
         self.counts.forwarded += kept;
         self.counts.filtered += read - kept;
-        if batch.is_empty() {
+        // That nothing follows is told even where no row is left.
+        if batch.is_empty() && !batch.is_last() {
             return Ok(());
         }
         for form in self.forms.iter().rev() {

@@ -238,11 +238,9 @@ impl<W: Way> Operator<Batch> for Stage<W> {
             let mut event_time = first.event_time;
             let mut batches = vec![first.value];
             let mut rows = batches[0].len();
-            while input.remaining() > 0 && batches[0].kinds.is_none() && batches[0].failure.is_none() {
-                let fits = input.inspect(0, |next| {
-                    let is_plain = next.value.kinds.is_none() && next.value.failure.is_none();
-                    is_plain && rows + next.value.len() <= BATCH_ROWS_MAX
-                });
+            while input.remaining() > 0 && batches[0].is_plain() {
+                let fits = input
+                    .inspect(0, |next| next.value.is_plain() && rows + next.value.len() <= BATCH_ROWS_MAX);
                 let Some(next) = (if fits { input.take() } else { None }) else { break };
                 event_time = event_time.max(next.event_time);
                 rows += next.value.len();

@@ -10,11 +10,12 @@ use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
 use thalweg::{Query, SharedStream, Stream, WatermarkStrategy};
 use thalweg_model::{
-    EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
+    Either, EventTime, Fault, Polled, ProcessingTime, Record, Source, SourceStatus, StateError, StateReader,
     StateWriter,
 };
 
 use super::calc::Calc;
+use super::join::{self, JoinStage};
 use super::limit::Limit;
 use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage};
 use super::session::AssignSessions;
@@ -44,6 +45,8 @@ pub struct Assembly<'a> {
     named: BTreeMap<String, usize>,
     /// Tables that are read in several places.
     shared: BTreeMap<String, Shared>,
+    /// How many splits each table has that is read.
+    splits: BTreeMap<String, usize>,
 }
 
 /// A table that is read once for all who want it.
@@ -81,8 +84,15 @@ impl<'a> Assembly<'a> {
             .filter(|(_, (times, _))| *times > 1)
             .map(|(table, (_, places))| (table, Shared { places, stream: None }))
             .collect();
-        let mut assembly =
-            Assembly { query, context, world, tally: tally.clone(), named: BTreeMap::new(), shared };
+        let mut assembly = Assembly {
+            query,
+            context,
+            world,
+            tally: tally.clone(),
+            named: BTreeMap::new(),
+            shared,
+            splits: BTreeMap::new(),
+        };
         for (plan, ending) in plans {
             let stream = assembly.stream(plan)?;
             let name = assembly.name(&ending.name);
@@ -198,6 +208,18 @@ impl<'a> Assembly<'a> {
             Node::Sort { input, time, keys } => {
                 self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
             }
+            Node::Join { left, right, join } => {
+                let left_stream = self.stream(left)?;
+                let right_stream = self.stream(right)?;
+                let sources = self.sources_of(right);
+                let operator =
+                    join::operator(join, &left.columns, &right.columns, &plan.columns, sources, self.context)
+                        .map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
+                let name = self.name(operator.name());
+                let left = left_stream.map(Either::<Batch, Batch>::Left).boxed();
+                let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
+                Ok(left.union(right).process(JoinStage::new(operator)).name(&name).boxed())
+            }
             Node::WindowTopN { input, window_end, keys, order, from, to } => {
                 let ranks = Ranks {
                     window_end: *window_end,
@@ -210,6 +232,16 @@ impl<'a> Assembly<'a> {
                 self.in_turn(input, Box::new(WindowTopN::new(ranks, zone, &input.columns, &plan.columns)))
             }
         }
+    }
+
+    /// How many sources a plan reads.
+    fn sources_of(&self, plan: &Plan) -> usize {
+        let own = match &plan.node {
+            Node::Scan { table, .. } => self.splits.get(&table.name).copied().unwrap_or(1),
+            Node::Values(_) => 1,
+            _ => 0,
+        };
+        own + plan.inputs().into_iter().map(|input| self.sources_of(input)).sum::<usize>()
     }
 
     fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
@@ -294,9 +326,15 @@ impl<'a> Assembly<'a> {
         Ok((places, read.columns))
     }
 
-    fn sources(&self, table: &Arc<Table>, places: &[usize], columns: &[Column]) -> Result<Vec<TableSource>> {
+    fn sources(
+        &mut self,
+        table: &Arc<Table>,
+        places: &[usize],
+        columns: &[Column],
+    ) -> Result<Vec<TableSource>> {
         let reading = Arc::new(Reading::new(table, places, columns));
         let splits = bind_source(table, &reading.from_records, self.world)?;
+        self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {
             TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock), self.tally.clone())
         };
@@ -378,7 +416,11 @@ impl Source for Values {
             if count < batch.num_rows() {
                 self.batch = Some(batch.slice(count, batch.num_rows() - count));
             }
-            output.push(Record::new(EventTime::EPOCH, Batch::new(batch.slice(0, count))));
+            let watermark = self.batch.is_none().then_some(EventTime::MAX);
+            output.push(Record::new(
+                EventTime::EPOCH,
+                Batch { watermark, ..Batch::new(batch.slice(0, count)) },
+            ));
         }
         let is_over = self.batch.is_none();
         Ok(Polled::new(if is_over { SourceStatus::Ended } else { SourceStatus::Ready }))

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use crate::expression::{Named, Typed};
-use crate::plan::{AggregateCall, Column, Node, Plan, SortKey, WindowSpec, Windowing};
+use crate::plan::{AggregateCall, Column, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing};
 
 /// One operator, as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -117,6 +117,46 @@ pub fn shown(plan: &Plan) -> Shown {
             details.push(("by", by.join(", ")));
             state = Some("rows that the watermark has not passed".to_owned());
             "Sort"
+        }
+        Node::Join { left, right, join } => {
+            details.push(("kind", format!("{:?}", join.kind)));
+            let side = |plan: &Plan, expression: &Typed| {
+                let by = |place: usize| {
+                    plan.columns.get(place).map_or_else(String::new, |column| column.name.clone())
+                };
+                Named(expression, by).to_string()
+            };
+            if !join.keys.is_empty() {
+                let key = |key: &JoinKey| format!("{} = {}", side(left, &key.left), side(right, &key.right));
+                details.push(("on", join.keys.iter().map(key).collect::<Vec<_>>().join(" AND ")));
+            }
+            let width = left.columns.len();
+            if let Some(condition) = &join.condition {
+                let by = |place: usize| match place.checked_sub(width) {
+                    None => left.columns.get(place).map_or_else(String::new, |column| column.name.clone()),
+                    Some(place) => {
+                        right.columns.get(place).map_or_else(String::new, |column| column.name.clone())
+                    }
+                };
+                details.push(("where", Named(condition, by).to_string()));
+            }
+            let (name, remembers) = match &join.method {
+                JoinMethod::Window { .. } => ("WindowJoin", "rows of open windows"),
+                JoinMethod::Interval { lower_ms, upper_ms, .. } => {
+                    details.push(("within", format!("{} to {}", span(*lower_ms), span(*upper_ms))));
+                    ("IntervalJoin", "rows that somebody may still meet")
+                }
+                JoinMethod::Temporal { .. } => {
+                    ("TemporalJoin", "versions that may still be asked for, and rows that wait for theirs")
+                }
+                JoinMethod::Lookup => ("LookupJoin", "the table on the right"),
+                JoinMethod::Regular { ttl_ms } => {
+                    details.push(("ttl", span(*ttl_ms)));
+                    ("Join", "rows of both sides, for the time to live")
+                }
+            };
+            state = Some(remembers.to_owned());
+            name
         }
         Node::WindowTopN { keys, order: by, from, to, .. } => {
             details.push(("keys", names(keys)));

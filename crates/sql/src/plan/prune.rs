@@ -1,7 +1,10 @@
 //! Columns that nobody needs are not read: from the outputs down, each node keeps what those above it use.
 
 use crate::expression::{Expression, Typed};
-use crate::plan::{AggregateCall, Node, Plan, SortKey, WindowSpec, Windowing};
+use crate::plan::{
+    AggregateCall, Column, Join, JoinKey, JoinMethod, Node, Plan, SortKey, WindowPlaces, WindowSpec,
+    Windowing,
+};
 
 /// The same plan without what nobody reads.
 #[must_use]
@@ -163,6 +166,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let columns = input.columns.clone();
             (Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } }, moves)
         }
+        Node::Join { left, right, join } => join_pruned(*left, *right, join, columns, wanted),
         Node::WindowTopN { input, window_end, keys, order, from, to } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();
@@ -184,6 +188,84 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             (Plan { columns, node }, moves)
         }
     }
+}
+
+/// A join with the columns that are wanted or that it goes by.
+fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted: &[bool]) -> (Plan, Moves) {
+    let width = left.columns.len();
+    let right_width = right.columns.len();
+    let is_wanted = |place: usize| wanted.get(place).copied().unwrap_or_default();
+    let mut need_left: Vec<bool> = (0..width).map(is_wanted).collect();
+    let mut need_right: Vec<bool> = (width..width + right_width).map(is_wanted).collect();
+    for key in &join.keys {
+        key.left.columns(&mut |place| need_left[place] = true);
+        key.right.columns(&mut |place| need_right[place] = true);
+    }
+    if let Some(condition) = &join.condition {
+        condition.columns(&mut |place| match place.checked_sub(width) {
+            None => need_left[place] = true,
+            Some(place) => need_right[place] = true,
+        });
+    }
+    match &join.method {
+        JoinMethod::Window { left, right, .. } => {
+            (need_left[left.start], need_left[left.end]) = (true, true);
+            (need_right[right.start], need_right[right.end]) = (true, true);
+        }
+        JoinMethod::Interval { left_time, right_time, .. }
+        | JoinMethod::Temporal { left_time, right_time, .. } => {
+            (need_left[*left_time], need_right[*right_time]) = (true, true);
+        }
+        JoinMethod::Lookup => {}
+        // What a row is, when it is taken back, is all of its columns.
+        JoinMethod::Regular { .. } => {
+            need_left.fill(true);
+            need_right.fill(true);
+        }
+    }
+    let (left, left_moves) = pruned(left, &need_left);
+    let (right, right_moves) = pruned(right, &need_right);
+    let new_width = left.columns.len();
+    let moved_left = |places: &WindowPlaces, moves: &Moves| WindowPlaces {
+        start: at(moves, places.start),
+        end: at(moves, places.end),
+    };
+    let method = match join.method {
+        JoinMethod::Window { left, right, is_local } => JoinMethod::Window {
+            left: moved_left(&left, &left_moves),
+            right: moved_left(&right, &right_moves),
+            is_local,
+        },
+        JoinMethod::Interval { left_time, right_time, lower_ms, upper_ms } => JoinMethod::Interval {
+            left_time: at(&left_moves, left_time),
+            right_time: at(&right_moves, right_time),
+            lower_ms,
+            upper_ms,
+        },
+        JoinMethod::Temporal { left_time, right_time, forgets_late } => JoinMethod::Temporal {
+            left_time: at(&left_moves, left_time),
+            right_time: at(&right_moves, right_time),
+            forgets_late,
+        },
+        method => method,
+    };
+    let key = |key: &JoinKey| JoinKey {
+        left: moved(&key.left, &left_moves),
+        right: moved(&key.right, &right_moves),
+        is_null_equal: key.is_null_equal,
+    };
+    let keys = join.keys.iter().map(key).collect();
+    let both: Moves = left_moves
+        .iter()
+        .copied()
+        .chain(right_moves.iter().map(|place| place.map(|place| place + new_width)))
+        .collect();
+    let condition = join.condition.as_ref().map(|condition| moved(condition, &both));
+    let moves: Moves = both.into_iter().take(columns.len()).collect();
+    let columns =
+        columns.into_iter().zip(&moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect();
+    let join = Join { kind: join.kind, method, keys, condition };
+    (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
 }
 
 fn sort_keys(keys: &[SortKey], moves: &Moves) -> Vec<SortKey> {

@@ -148,6 +148,8 @@ pub struct TableSource {
     /// Flink's watermark: the greatest value of the expression so far.
     watermark_ms: i64,
     status: SourceStatus,
+    /// Whether the batch has gone out that says that nothing follows.
+    has_told_end: bool,
     tally: Tally,
 }
 
@@ -161,6 +163,7 @@ impl TableSource {
             pending: VecDeque::new(),
             watermark_ms: i64::MIN,
             status: SourceStatus::Ready,
+            has_told_end: false,
             tally,
         }
     }
@@ -278,6 +281,13 @@ impl Source for TableSource {
                 return Ok(Polled::new(SourceStatus::Ready));
             }
             if self.status == SourceStatus::Ended {
+                if !self.has_told_end {
+                    self.has_told_end = true;
+                    let rows = RecordBatch::new_empty(Arc::clone(&self.reading.schema));
+                    let last = Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows) };
+                    self.pending.push_back(Record::new(EventTime::MAX, last));
+                    continue;
+                }
                 return Ok(Polled::new(SourceStatus::Ended));
             }
             let polled = self.rows.poll(now, left.clamp(1, BATCH_ROWS_MAX))?;
@@ -285,7 +295,7 @@ impl Source for TableSource {
             match polled.rows {
                 Some(rows) if rows.columns.num_rows() > 0 => self.read(rows)?,
                 _ => match polled.status {
-                    SourceStatus::Ready => {}
+                    SourceStatus::Ready | SourceStatus::Ended => {}
                     status => return Ok(Polled::new(status)),
                 },
             }

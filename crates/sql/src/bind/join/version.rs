@@ -1,0 +1,322 @@
+//! Tables as of a time: which versions there are, and by what a version is found.
+//!
+//! By event time, a table is versioned if it has a primary key and a watermark, and so is a view that keeps the last row of
+//! each key by event time: `ROW_NUMBER() OVER (PARTITION BY key ORDER BY ts DESC) = 1`. By processing time, rows are looked
+//! up in a table that ends.
+//!
+//! Source: Flink's documentation, "Joins" (temporal and look-up joins) and "Versioned Tables".
+
+use std::sync::Arc;
+
+use datafusion_common::{DFSchema, ScalarValue, TableReference};
+use datafusion_expr::expr::WindowFunction;
+use datafusion_expr::logical_plan::Window;
+use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+
+use super::terms::Terms;
+use super::{JoinKey, JoinKind, JoinMethod, Result};
+use crate::bind::expression::Scope;
+use crate::bind::query::Lowering;
+use crate::bind::relations::{VersionNode, unknown_column};
+use crate::catalog::Table;
+use crate::error::{Code, Place, SqlError};
+use crate::expression::{Expression, Typed};
+use crate::plan::{Node, Plan, Role};
+use crate::types::SqlType;
+
+/// A table as of a time, behind whatever names it has.
+pub(super) fn version_of(logical: &LogicalPlan) -> Option<&VersionNode> {
+    match logical {
+        LogicalPlan::SubqueryAlias(alias) => version_of(&alias.input),
+        LogicalPlan::Extension(extension) => extension.node.as_any().downcast_ref(),
+        _ => None,
+    }
+}
+
+/// By what versions are found.
+pub(super) enum Versions {
+    /// By event time.
+    Valid {
+        left_time: usize,
+        right_time: usize,
+        /// The places of the key in the right input.
+        keys: Vec<usize>,
+        forgets_late: bool,
+        place: Option<Place>,
+    },
+    /// By whatever must be equal, in the table as it is.
+    Present { place: Option<Place> },
+}
+
+impl Versions {
+    /// The join of these versions: how, by which keys, and under which condition.
+    pub(super) fn join(
+        self,
+        kind: JoinKind,
+        mut terms: Terms<'_>,
+    ) -> Result<(JoinMethod, Vec<JoinKey>, Option<Typed>)> {
+        let (Versions::Valid { place, .. } | Versions::Present { place }) = self;
+        if !matches!(kind, JoinKind::Inner | JoinKind::Left) {
+            let message = "a table as of a time is joined by JOIN or LEFT JOIN";
+            return Err(SqlError::new(Code::Unsupported, message).at(place));
+        }
+        match self {
+            Versions::Valid { left_time, right_time, keys, forgets_late, .. } => {
+                let keys = terms.take_keys(&keys).ok_or_else(|| {
+                    let message = "a join with versions of a table is by all columns of its primary key";
+                    SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k for each of them")
+                })?;
+                // Whatever else must hold, it must of the version that is valid.
+                Ok((JoinMethod::Temporal { left_time, right_time, forgets_late }, keys, terms.rest()))
+            }
+            Versions::Present { .. } => {
+                if !terms.has_keys() {
+                    let message = "rows are looked up in a table by columns that must be equal";
+                    return Err(SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k"));
+                }
+                let (keys, condition) = terms.finish();
+                Ok((JoinMethod::Lookup, keys, condition))
+            }
+        }
+    }
+}
+
+impl Lowering<'_> {
+    /// A table as of a time of the left side, and by what its versions are found.
+    pub(super) fn versions(
+        &self,
+        node: &VersionNode,
+        left_schema: &DFSchema,
+        left: &Plan,
+    ) -> Result<(Plan, Versions)> {
+        let place = node.place;
+        let left_time = time_of(node, left_schema)?;
+        let time = &left.columns[left_time];
+        match time.role {
+            Role::Rowtime => {}
+            Role::Proctime => {
+                let plan = self.plan(&node.input)?;
+                check_ends(&plan, place)?;
+                return Ok((plan, Versions::Present { place }));
+            }
+            _ => {
+                let message = format!("`{}` is no event time and no processing time", time.name);
+                let error = SqlError::new(Code::Invalid, message).at(place);
+                return Err(
+                    error.help("declare WATERMARK FOR it in its table; expressions are no event time")
+                );
+            }
+        }
+        let (plan, keys, right_time, forgets_late) = match self.last_of_each(&node.input)? {
+            Some(Last { plan, keys, time, is_first_only: true, .. }) => (plan, keys, Some(time), true),
+            Some(_) => return Err(no_versions(place)),
+            None => {
+                let plan = self.plan(&node.input)?;
+                let keys = primary_key(&plan).ok_or_else(|| no_versions(place))?;
+                let time = plan.rowtime();
+                (plan, keys, time, false)
+            }
+        };
+        let right_time = right_time.ok_or_else(|| no_versions(place))?;
+        let is_instant = |of: &SqlType| matches!(of, SqlType::TimestampLtz(_));
+        let of = &plan.columns[right_time].of;
+        if is_instant(&time.of) != is_instant(of) {
+            let message = format!("event time is {} on one side, and {of} on the other", time.of);
+            return Err(SqlError::new(Code::TypeMismatch, message).at(place).help("declare both alike"));
+        }
+        Ok((plan, Versions::Valid { left_time, right_time, keys, forgets_late, place }))
+    }
+
+    /// What keeps the last row of each key by event time, if the query is of that form.
+    fn last_of_each(&self, logical: &LogicalPlan) -> Result<Option<Last>> {
+        match logical {
+            LogicalPlan::SubqueryAlias(alias) => self.last_of_each(&alias.input),
+            LogicalPlan::Window(window) => self.ranked_rows(window),
+            LogicalPlan::Projection(projection) => {
+                let Some(last) = self.last_of_each(&projection.input)? else { return Ok(None) };
+                let scope = Scope { schema: projection.input.schema(), columns: &last.plan.columns };
+                let outputs = projection.expr.iter().map(|output| self.expressions.bind(output, &scope));
+                let outputs: Vec<Typed> = outputs.collect::<Result<_>>()?;
+                let find = |place: usize| outputs.iter().position(|output| output.as_column() == Some(place));
+                let keys: Option<Vec<usize>> = last.keys.iter().map(|key| find(*key)).collect();
+                let (Some(keys), Some(time)) = (keys, find(last.time)) else { return Ok(None) };
+                let rank = last.rank.and_then(find);
+                let mut columns = Vec::new();
+                for (output, field) in outputs.iter().zip(projection.schema.fields()) {
+                    let role =
+                        output.as_column().map_or(Role::Plain, |place| last.plan.columns[place].role.clone());
+                    columns.push(crate::plan::Column {
+                        name: field.name().clone(),
+                        of: output.of.clone(),
+                        is_nullable: output.is_nullable,
+                        role,
+                    });
+                }
+                let plan = last.plan.project(outputs, columns);
+                Ok(Some(Last { plan, keys, time, rank, is_first_only: last.is_first_only }))
+            }
+            LogicalPlan::Filter(filter) => {
+                let Some(last) = self.last_of_each(&filter.input)? else { return Ok(None) };
+                let scope = Scope { schema: filter.input.schema(), columns: &last.plan.columns };
+                let condition = self.expressions.bind_condition(&filter.predicate, &scope)?;
+                // Any other condition would end versions, which only a change can say.
+                let is_first = last.rank.is_some_and(|rank| asks_for_first(&condition, rank));
+                Ok(is_first.then_some(Last { is_first_only: true, ..last }))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// Rows that are ranked by event time from the last to the first, within a key.
+    fn ranked_rows(&self, window: &Window) -> Result<Option<Last>> {
+        let [call] = &window.window_expr[..] else { return Ok(None) };
+        let call = match call {
+            Expr::Alias(alias) => &*alias.expr,
+            call => call,
+        };
+        let Expr::WindowFunction(function) = call else { return Ok(None) };
+        let WindowFunction { fun, params } = &**function;
+        let is_rank = matches!(fun, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number");
+        let ([order], true) = (&params.order_by[..], is_rank && !params.partition_by.is_empty()) else {
+            return Ok(None);
+        };
+        let plan = self.plan(&window.input)?;
+        let scope = self.scope(&window.input, &plan);
+        let place =
+            |expression: &Expr| self.expressions.bind(expression, &scope).map(|bound| bound.as_column());
+        let keys: Option<Vec<usize>> = params.partition_by.iter().map(place).collect::<Result<_>>()?;
+        let (Some(keys), Some(time)) = (keys, place(&order.expr)?) else { return Ok(None) };
+        if order.asc || plan.columns[time].role != Role::Rowtime {
+            return Ok(None);
+        }
+        // Who is asked for is the first, so the rank is one wherever it is read.
+        let rank = plan.columns.len();
+        let mut columns = plan.columns.clone();
+        columns.push(crate::plan::Column::plain("row_number", SqlType::BigInt, false));
+        let mut outputs = plan.identity();
+        outputs.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::BigInt));
+        let plan = plan.project(outputs, columns);
+        Ok(Some(Last { plan, keys, time, rank: Some(rank), is_first_only: false }))
+    }
+}
+
+/// A query that keeps the last row of each key: all rows, of which the last of a key is meant.
+struct Last {
+    plan: Plan,
+    keys: Vec<usize>,
+    time: usize,
+    /// The place of the rank, if it has a column.
+    rank: Option<usize>,
+    /// Whether only the first by rank are asked for.
+    is_first_only: bool,
+}
+
+/// Whether a condition is `rank = 1`, or says the same.
+fn asks_for_first(condition: &Typed, rank: usize) -> bool {
+    let Expression::Call { name, arguments, .. } = &condition.expression else { return false };
+    let [left, right] = &arguments[..] else { return false };
+    let is_rank = |value: &Typed| match &value.expression {
+        Expression::Column(place) => *place == rank,
+        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => {
+            arguments.first().and_then(Typed::as_column) == Some(rank)
+        }
+        _ => false,
+    };
+    let number = |value: &Typed| match value.as_literal() {
+        Some(ScalarValue::Int32(Some(number))) => Some(i64::from(*number)),
+        Some(ScalarValue::Int64(number)) => *number,
+        _ => None,
+    };
+    let (name, number) = match (is_rank(left), number(right), number(left), is_rank(right)) {
+        (true, Some(number), _, _) => (name.as_str(), number),
+        (_, _, Some(number), true) => match name.as_str() {
+            ">=" => ("<=", number),
+            ">" => ("<", number),
+            "=" => ("=", number),
+            _ => return false,
+        },
+        _ => return false,
+    };
+    matches!((name, number), ("=" | "<=", 1) | ("<", 2))
+}
+
+/// The place of the column of the left side by whose time versions are found.
+fn time_of(node: &VersionNode, left: &DFSchema) -> Result<usize> {
+    let (name, qualifier) = match &node.as_of[..] {
+        [.., qualifier, name] => (name, Some(TableReference::bare(qualifier.as_str()))),
+        [name] => (name, None),
+        [] => {
+            return Err(
+                SqlError::new(Code::Invalid, "AS OF takes a time column of the other table").at(node.place)
+            );
+        }
+    };
+    left.index_of_column_by_name(qualifier.as_ref(), name).ok_or_else(|| {
+        unknown_column(name, left.fields().iter().map(|field| field.name().as_str())).at(node.place)
+    })
+}
+
+fn no_versions(place: Option<Place>) -> SqlError {
+    let message = "a table without a primary key and an event time has no versions";
+    let error = SqlError::new(Code::Invalid, message).at(place);
+    error.help(
+        "declare PRIMARY KEY (..) NOT ENFORCED and WATERMARK FOR in its table, or join a view that keeps the last row: \
+         ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) = 1",
+    )
+}
+
+/// Where the columns of a query come from that does nothing but choose and compute.
+fn source_of(plan: &Plan, place: usize) -> Option<(&Arc<Table>, usize)> {
+    match &plan.node {
+        Node::Scan { table, places, .. } => Some((table, *places.get(place)?)),
+        Node::Calc { input, outputs, .. } => source_of(input, outputs.get(place)?.as_column()?),
+        _ => None,
+    }
+}
+
+/// The table that a query reads, if it does nothing but choose and compute.
+fn table_of(plan: &Plan) -> Option<&Arc<Table>> {
+    match &plan.node {
+        Node::Scan { table, .. } => Some(table),
+        Node::Calc { input, .. } => table_of(input),
+        _ => None,
+    }
+}
+
+/// The places of the primary key of the table that a query reads, if all of it is there.
+fn primary_key(plan: &Plan) -> Option<Vec<usize>> {
+    let table = table_of(plan)?;
+    if table.primary_key.is_empty() {
+        return None;
+    }
+    let place_of = |key: &usize| {
+        (0..plan.columns.len())
+            .find(|place| source_of(plan, *place).is_some_and(|(_, column)| column == *key))
+    };
+    table.primary_key.iter().map(place_of).collect()
+}
+
+/// A table that rows are looked up in is read whole, so it must end.
+fn check_ends(plan: &Plan, place: Option<Place>) -> Result<()> {
+    let Some(table) = table_of(plan) else {
+        let message = "rows are looked up in a table, and this is a query that does more than read one";
+        return Err(SqlError::new(Code::Unsupported, message)
+            .at(place)
+            .help("write its result to a table first"));
+    };
+    let option = |name: &str| table.options.get(name).map(|option| option.value.as_str());
+    let ends = match option("connector") {
+        // Tables of tests have none.
+        None => true,
+        Some("filesystem") => option("source.monitor-interval").is_none(),
+        Some("datagen") => option("number-of-rows").is_some(),
+        Some("memory" | "values") => true,
+        Some(_) => false,
+    };
+    if ends {
+        return Ok(());
+    }
+    let message = format!("`{}` has no end, so it cannot be read whole to look rows up in it", table.name);
+    let error = SqlError::new(Code::Unsupported, message).at(place);
+    Err(error.help("join it by event time: FOR SYSTEM_TIME AS OF a column that has a watermark"))
+}

@@ -1,0 +1,474 @@
+//! Interval join: rows of one key that are near each other in event time.
+//!
+//! Input      batches of two sides, with a time column each
+//! Output     pairs of a left row at `l` and a right one at `r` with `l + lower <= r <= l + upper`, and of outer joins rows
+//!            that met nobody; of semi and anti joins rows of the left
+//! State      a left row until the watermark is above `l + upper`, a right one until it is above `r - lower`
+//! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
+//!            the order of time
+//! Late       what is behind the watermark still meets those who are kept, and is kept itself as long as somebody may come
+//!            for it. If nobody may it is counted as late, and of outer joins comes out alone
+//! Watermark  held back by what a pair may lie behind it: the greater of `upper` and `-lower`, if that is above nothing
+//! Cost       two hash look-ups per row, and a search by time among those of its key
+//! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
+//!
+//! Differs from Flink: rows are forgotten as soon as nobody who is on time can come for them, where Flink keeps them up to
+//! half an interval longer, so rows that are late may meet fewer; semi and anti joins, which Flink treats as joins without a
+//! bound.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::TimestampMillisecondType;
+use arrow::record_batch::RecordBatch;
+use arrow::row::RowConverter;
+use hashbrown::HashMap;
+use thalweg_model::{Allowance, Counts, EventTime, Span, StateError, StateReader, StateWriter};
+
+use super::shape::{KeyBytes, Shape, is_true};
+use super::shelf::{Place, Shelf};
+use super::table::gathered;
+use super::{Funds, JoinOperator, Side, nothing, refuse_changes};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::exec::calc::batch_of;
+use crate::exec::kept::{load_rows, save_rows};
+use crate::exec::operator::Outcome;
+use crate::exec::windows::passed_ms;
+use crate::expression::arrow_error;
+use crate::plan::JoinKind;
+
+/// Where, as seen from a left row, right ones are met; both ends included.
+#[derive(Clone, Copy, Debug)]
+pub struct Bounds {
+    /// From here on; below zero is before it.
+    pub lower_ms: i64,
+    /// Up to here; below the lower one nobody is met.
+    pub upper_ms: i64,
+}
+
+impl Bounds {
+    /// From when to when those are whom a row of a side meets.
+    fn reach(self, side: Side, time: i64) -> (i64, i64) {
+        match side {
+            Side::Left => (time.saturating_add(self.lower_ms), time.saturating_add(self.upper_ms)),
+            Side::Right => (time.saturating_sub(self.upper_ms), time.saturating_sub(self.lower_ms)),
+        }
+    }
+}
+
+/// Joins by key and time.
+pub struct IntervalJoin {
+    shape: Shape,
+    times: [usize; 2],
+    bounds: Bounds,
+    converter: Option<RowConverter>,
+    numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
+    /// By the key's number; a number whose key has no rows is free.
+    keys: Vec<Key>,
+    free: Vec<u32>,
+    sides: [Kept; 2],
+    arriving: Option<Arriving>,
+    closing_ms: i64,
+    counts: Counts,
+    funds: Funds,
+    /// Bytes of keys and entries.
+    entry_bytes: usize,
+}
+
+#[derive(Default)]
+struct Key {
+    bytes: Arc<[u8]>,
+    /// Rows of either side in the order of time, equal ones as they came.
+    rows: [VecDeque<Entry>; 2],
+}
+
+struct Entry {
+    time: i64,
+    place: Place,
+    is_met: bool,
+}
+
+#[derive(Default)]
+struct Kept {
+    shelf: Shelf,
+    /// At which times there are rows, and of which keys.
+    expiry: BTreeMap<i64, Vec<u32>>,
+}
+
+/// A batch whose rows meet those of the other side.
+struct Arriving {
+    side: Side,
+    rows: RecordBatch,
+    keys: KeyBytes,
+    is_met: Vec<bool>,
+    /// Where it goes on: a row, and where among those of its key.
+    row: usize,
+    next: Option<usize>,
+}
+
+/// A row that arrives, and one that it may meet: the number of its key, and where among those of the key.
+struct Candidate {
+    row: u32,
+    key: u32,
+    entry: usize,
+}
+
+impl IntervalJoin {
+    /// Joins rows by the time columns at `times`.
+    ///
+    /// # Errors
+    /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
+    pub fn new(shape: Shape, times: [usize; 2], bounds: Bounds) -> Outcome<Self> {
+        Ok(IntervalJoin {
+            converter: shape.key_converter()?,
+            shape,
+            times,
+            bounds,
+            numbers: HashMap::default(),
+            keys: Vec::new(),
+            free: Vec::new(),
+            sides: [Kept::default(), Kept::default()],
+            arriving: None,
+            closing_ms: i64::MIN,
+            counts: Counts::default(),
+            funds: Funds::default(),
+            entry_bytes: 0,
+        })
+    }
+
+    fn arrive(&self, side: Side, rows: RecordBatch) -> Outcome<Arriving> {
+        let keys = self.shape.key_bytes(self.converter.as_ref(), side, &rows)?;
+        Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
+    }
+
+    /// The next rows that have equal keys and are near enough.
+    fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
+        let times = arriving
+            .rows
+            .column(self.times[arriving.side.index()])
+            .as_primitive::<TimestampMillisecondType>();
+        let other = arriving.side.other().index();
+        let mut found = Vec::new();
+        while arriving.row < arriving.rows.num_rows() && found.len() < BATCH_ROWS_MAX {
+            let row = arriving.row;
+            // Which other row a left row of a semi join meets does not matter, so one is enough.
+            let is_settled = self.shape.kind.is_half() && arriving.side == Side::Left && arriving.is_met[row];
+            let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key));
+            let (Some(number), false) = (number, is_settled) else {
+                (arriving.row, arriving.next) = (row + 1, None);
+                continue;
+            };
+            let rows = &self.keys[*number as usize].rows[other];
+            let (from, to) = self.bounds.reach(arriving.side, times.value(row));
+            let mut entry = arriving.next.unwrap_or_else(|| rows.partition_point(|entry| entry.time < from));
+            while found.len() < BATCH_ROWS_MAX && rows.get(entry).is_some_and(|entry| entry.time <= to) {
+                found.push(Candidate { row: row as u32, key: *number, entry });
+                entry += 1;
+            }
+            if rows.get(entry).is_some_and(|entry| entry.time <= to) {
+                arriving.next = Some(entry);
+            } else {
+                (arriving.row, arriving.next) = (row + 1, None);
+            }
+        }
+        found
+    }
+
+    /// What comes out of rows that may belong together.
+    fn meet(&mut self, arriving: &mut Arriving, found: &[Candidate]) -> Outcome<Option<RecordBatch>> {
+        let (side, other) = (arriving.side, arriving.side.other());
+        let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row));
+        let place = |candidate: &Candidate| {
+            self.keys[candidate.key as usize].rows[other.index()][candidate.entry].place
+        };
+        let places: Vec<Place> = found.iter().map(place).collect();
+        let shelf = &self.sides[other.index()].shelf;
+        let holds = self.shape.holds(found.len(), |of, column| {
+            if of == side {
+                take(arriving.rows.column(column), &rows, None).map_err(arrow_error)
+            } else {
+                shelf.column(&places, column)
+            }
+        })?;
+        let is_half = self.shape.kind.is_half();
+        let mut kept: Vec<usize> = Vec::with_capacity(found.len());
+        for (at, candidate) in found.iter().enumerate() {
+            if !is_true(&holds, at) {
+                continue;
+            }
+            let entry = &mut self.keys[candidate.key as usize].rows[other.index()][candidate.entry];
+            let was_met = std::mem::replace(&mut entry.is_met, true);
+            let had_met = std::mem::replace(&mut arriving.is_met[candidate.row as usize], true);
+            let is_first = !(if side == Side::Left { had_met } else { was_met });
+            if !is_half || (self.shape.kind == JoinKind::Semi && is_first) {
+                kept.push(at);
+            }
+        }
+        if kept.is_empty() {
+            return Ok(None);
+        }
+        let own_rows = UInt32Array::from_iter_values(kept.iter().map(|at| rows.value(*at)));
+        let other_places: Vec<Place> = kept.iter().map(|at| places[*at]).collect();
+        let is_wanted = |side: Side| side == Side::Left || !is_half;
+        let of_side = |of: Side| -> Outcome<Option<Vec<ArrayRef>>> {
+            if !is_wanted(of) {
+                Ok(None)
+            } else if of == side {
+                gathered(&arriving.rows, &own_rows).map(Some)
+            } else {
+                let columns = self.shape.inputs[of.index()].fields().len();
+                self.sides[of.index()].shelf.columns(&other_places, columns).map(Some)
+            }
+        };
+        self.shape.results(kept.len(), of_side(Side::Left)?, of_side(Side::Right)?).map(Some)
+    }
+
+    /// Keeps the rows that have met all who are there, if others may come for them; of the rest those come out that met
+    /// nobody and are to.
+    fn settle(&mut self, arriving: &Arriving) -> Outcome<Option<RecordBatch>> {
+        let side = arriving.side;
+        let times = arriving.rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
+        let (mut kept, mut alone) = (Vec::new(), Vec::new());
+        for (row, time) in (0u32..).zip(times.values()) {
+            let is_met = arriving.is_met[row as usize];
+            let is_settled = self.shape.kind.is_half() && side == Side::Left && is_met;
+            let is_too_late = self.is_over(side, *time);
+            let is_keyed = arriving.keys.get(row as usize).is_some();
+            if is_keyed && !is_too_late && !is_settled {
+                kept.push(row);
+                self.counts.folded += 1;
+                continue;
+            }
+            if is_met {
+                self.counts.forwarded += 1;
+            } else if is_keyed {
+                self.counts.late += 1;
+            } else if self.shape.keeps(side) {
+                self.counts.forwarded += 1;
+            } else {
+                self.counts.filtered += 1;
+            }
+            if !is_met && self.shape.keeps(side) {
+                alone.push(row);
+            }
+        }
+        let places = self.sides[side.index()].shelf.keep(&arriving.rows, &kept)?;
+        for (row, place) in kept.into_iter().zip(places) {
+            let row = row as usize;
+            if let Some(key) = arriving.keys.get(row) {
+                self.insert(side, key, Entry { time: times.value(row), place, is_met: arriving.is_met[row] });
+            }
+        }
+        if alone.is_empty() {
+            return Ok(None);
+        }
+        let alone = UInt32Array::from(alone);
+        let columns = Some(gathered(&arriving.rows, &alone)?);
+        let (left, right) = if side == Side::Left { (columns, None) } else { (None, columns) };
+        self.shape.results(alone.len(), left, right).map(Some)
+    }
+
+    /// Whether nobody who is on time can come for a row.
+    fn is_over(&self, side: Side, time: i64) -> bool {
+        self.closing_ms == i64::MAX || self.bounds.reach(side, time).1 < self.closing_ms
+    }
+
+    fn insert(&mut self, side: Side, key: &[u8], entry: Entry) {
+        let number = match self.numbers.get(key) {
+            Some(number) => *number,
+            None => {
+                let number = self.free.pop().unwrap_or_else(|| {
+                    self.keys.push(Key::default());
+                    self.keys.len() as u32 - 1
+                });
+                let bytes: Arc<[u8]> = Arc::from(key);
+                self.entry_bytes += bytes.len() + KEY_BYTES;
+                self.keys[number as usize].bytes = Arc::clone(&bytes);
+                self.numbers.insert(bytes, number);
+                number
+            }
+        };
+        let rows = &mut self.keys[number as usize].rows[side.index()];
+        let due = self.sides[side.index()].expiry.entry(entry.time).or_default();
+        if due.last() != Some(&number) {
+            due.push(number);
+        }
+        self.entry_bytes += ENTRY_BYTES;
+        match rows.back() {
+            Some(last) if entry.time < last.time => {
+                let at = rows.partition_point(|known| known.time <= entry.time);
+                rows.insert(at, entry);
+            }
+            _ => rows.push_back(entry),
+        }
+    }
+
+    /// Forgets the rows of a side for whom nobody can come; those that met nobody come out, if they are to.
+    fn expire(&mut self, side: Side) -> Outcome<Option<RecordBatch>> {
+        let keeps = self.shape.keeps(side);
+        let mut alone: Vec<Place> = Vec::new();
+        let mut gone: Vec<Place> = Vec::new();
+        while alone.len() < BATCH_ROWS_MAX {
+            let Some((&time, _)) = self.sides[side.index()].expiry.first_key_value() else { break };
+            if !self.is_over(side, time) {
+                break;
+            }
+            let due = self.sides[side.index()].expiry.entry(time).or_default();
+            let Some(&number) = due.last() else {
+                self.sides[side.index()].expiry.remove(&time);
+                continue;
+            };
+            let key = &mut self.keys[number as usize];
+            match key.rows[side.index()].front() {
+                Some(entry) if entry.time <= time => {
+                    if keeps && !entry.is_met {
+                        alone.push(entry.place);
+                    }
+                    gone.push(entry.place);
+                    key.rows[side.index()].pop_front();
+                    self.entry_bytes -= ENTRY_BYTES;
+                }
+                _ => {
+                    due.pop();
+                    if key.rows.iter().all(VecDeque::is_empty) && self.numbers.remove(&key.bytes).is_some() {
+                        self.entry_bytes -= key.bytes.len() + KEY_BYTES;
+                        *key = Key::default();
+                        self.free.push(number);
+                    }
+                }
+            }
+        }
+        let shelf = &mut self.sides[side.index()].shelf;
+        let columns = self.shape.inputs[side.index()].fields().len();
+        let columns = if alone.is_empty() { None } else { Some(shelf.columns(&alone, columns)?) };
+        gone.into_iter().for_each(|place| shelf.release(place));
+        let Some(columns) = columns else { return Ok(None) };
+        let (left, right) = if side == Side::Left { (Some(columns), None) } else { (None, Some(columns)) };
+        self.shape.results(alone.len(), left, right).map(Some)
+    }
+
+    fn note_bytes(&mut self) {
+        let shelves: usize = self.sides.iter().map(|side| side.shelf.bytes()).sum();
+        self.funds.hold(shelves + self.entry_bytes);
+    }
+
+    /// All rows of a side that are kept, by key, and which of them have met somebody.
+    fn all(&self, side: Side) -> Outcome<(RecordBatch, Vec<bool>)> {
+        let schema = &self.shape.inputs[side.index()];
+        let entries = || self.keys.iter().flat_map(|key| &key.rows[side.index()]);
+        let places: Vec<Place> = entries().map(|entry| entry.place).collect();
+        if places.is_empty() {
+            return Ok((nothing(schema), Vec::new()));
+        }
+        let columns = self.sides[side.index()].shelf.columns(&places, schema.fields().len())?;
+        Ok((batch_of(schema, columns, places.len())?, entries().map(|entry| entry.is_met).collect()))
+    }
+}
+
+/// What a row costs beside its values, and a key beside its bytes: entries, and what finds them, as far as they can be told.
+const ENTRY_BYTES: usize = size_of::<Entry>() + 16;
+const KEY_BYTES: usize = size_of::<Key>() + 48;
+
+impl JoinOperator for IntervalJoin {
+    fn name(&self) -> &str {
+        "interval join"
+    }
+
+    fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        refuse_changes("an interval join", &batch)?;
+        self.counts.read += batch.len() as u64;
+        let mut rows = batch.rows;
+        let times = rows.column(self.times[side.index()]);
+        if times.null_count() > 0 {
+            // Without a time nobody is near; Flink's rows have one.
+            let known = BooleanArray::from_iter((0..times.len()).map(|row| Some(times.is_valid(row))));
+            let left = arrow::compute::filter_record_batch(&rows, &known).map_err(arrow_error)?;
+            self.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;
+            rows = left;
+        }
+        self.arriving = Some(self.arrive(side, rows)?);
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        while let Some(mut arriving) = self.arriving.take() {
+            let found = self.candidates(&mut arriving);
+            if found.is_empty() {
+                let alone = self.settle(&arriving)?;
+                self.note_bytes();
+                if let Some(rows) = alone {
+                    return Ok(Some(Batch::new(rows)));
+                }
+                break;
+            }
+            let met = self.meet(&mut arriving, &found);
+            self.arriving = Some(arriving);
+            if let Some(rows) = met? {
+                return Ok(Some(Batch::new(rows)));
+            }
+        }
+        for side in Side::BOTH {
+            if let Some(rows) = self.expire(side)? {
+                return Ok(Some(Batch::new(rows)));
+            }
+        }
+        self.note_bytes();
+        Ok(None)
+    }
+
+    fn hold(&self) -> Span {
+        Span::from_millis(self.bounds.upper_ms.max(self.bounds.lower_ms.saturating_neg()).max(0))
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.funds.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.funds.allowance = allowance.clone();
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.closing_ms)?;
+        for side in Side::BOTH {
+            let (rows, is_met) = self.all(side).map_err(|error| StateError::Write(error.message))?;
+            save_rows(&rows, state)?;
+            state.put(&is_met)?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.closing_ms = state.take()?;
+        self.numbers.clear();
+        self.keys.clear();
+        self.free.clear();
+        self.sides = [Kept::default(), Kept::default()];
+        self.entry_bytes = 0;
+        let counts = self.counts;
+        for side in Side::BOTH {
+            let rows = load_rows(&self.shape.inputs[side.index()], state)?;
+            let is_met: Vec<bool> = state.take()?;
+            if is_met.len() != rows.num_rows() {
+                return Err(state.wrong("not every row says whether it has met somebody"));
+            }
+            let wrong = |error: crate::functions::EvaluationError| state.wrong(error.message);
+            let arriving = Arriving { is_met, ..self.arrive(side, rows).map_err(wrong)? };
+            self.settle(&arriving).map_err(wrong)?;
+        }
+        self.counts = counts;
+        self.note_bytes();
+        Ok(())
+    }
+}

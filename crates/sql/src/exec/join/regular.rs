@@ -1,0 +1,504 @@
+//! Regular join: rows of one key, whenever they come, for as long as they are remembered.
+//!
+//! Input      changes of two sides
+//! Output     changes of the join: pairs, and of outer joins rows that have met nobody so far, which are taken back when
+//!            somebody comes; of semi and anti joins rows of the left
+//! State      all rows of both sides, each until it has not been written for the time to live
+//! Emits      at once
+//! Late       looks at no event time
+//! Watermark  forwarded unchanged; no column of the result is an event time
+//! Cost       a look at all rows of the key of the other side per row
+//! Source     Flink, "Regular Joins", "Configuration" (`table.exec.state.ttl`); `StreamingJoinOperator` and
+//!            `StreamingSemiAntiJoinOperator` for what comes out
+//!
+//! Each row of a side that comes out without having met anybody knows how many rows of the other side belong to it: the
+//! first one takes it back, and when the last one is taken back it comes again. A row is written when it comes, and when that
+//! number changes. What is forgotten is not taken back, so results may be wrong from then on, as in Flink: the time to live
+//! is to be longer than the time within which rows meet.
+//!
+//! Differs from Flink: a change is taken back by a row that is equal to it, not by a primary key: inputs bring both.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::take;
+use arrow::record_batch::RecordBatch;
+use arrow::row::{RowConverter, Rows};
+use hashbrown::HashMap;
+use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+
+use super::shape::{KeyBytes, Shape, is_true};
+use super::table::gathered;
+use super::{Funds, JoinOperator, Side};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::exec::calc::batch_of;
+use crate::exec::kept::converter_of;
+use crate::exec::operator::Outcome;
+use crate::expression::arrow_error;
+use crate::formats::RowKind;
+use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::plan::JoinKind;
+
+/// Joins changes by key.
+pub struct RegularJoin {
+    shape: Shape,
+    ttl_ms: i64,
+    clock: Arc<dyn Clock>,
+    key_converter: Option<RowConverter>,
+    row_converters: [RowConverter; 2],
+    numbers: HashMap<Arc<[u8]>, u32, foldhash::fast::RandomState>,
+    /// By the key's number; a number whose key has no rows is free.
+    keys: Vec<Key>,
+    free: Vec<u32>,
+    /// When keys were written, in order.
+    written: VecDeque<(i64, u32)>,
+    arriving: Option<Arriving>,
+    counts: Counts,
+    funds: Funds,
+    bytes: usize,
+}
+
+struct Key {
+    bytes: Arc<[u8]>,
+    /// Rows of either side, as they came.
+    records: [Vec<Remembered>; 2],
+    /// When it was last noted to be written.
+    noted_ms: i64,
+}
+
+impl Default for Key {
+    fn default() -> Self {
+        Key { bytes: Arc::default(), records: Default::default(), noted_ms: i64::MIN }
+    }
+}
+
+struct Remembered {
+    row: Box<[u8]>,
+    /// How many rows of the other side belong to it; kept up to date where somebody asks.
+    degree: u32,
+    written_ms: i64,
+}
+
+/// What a row costs beside its values, a key beside its bytes, and a note of when it was written.
+const RECORD_BYTES: usize = size_of::<Remembered>();
+const KEY_BYTES: usize = size_of::<Key>() + 48;
+const NOTE_BYTES: usize = size_of::<(i64, u32)>();
+
+/// A batch whose changes are made one after the other.
+struct Arriving {
+    side: Side,
+    batch: Batch,
+    keys: KeyBytes,
+    bytes: Rows,
+    now_ms: i64,
+    /// Where it goes on: a row, where among those of its key, and how many it has met before.
+    row: usize,
+    next: usize,
+    degree: u32,
+}
+
+/// A row that arrives and one that it may meet, by key and place.
+struct Candidate {
+    row: usize,
+    key: u32,
+    record: usize,
+}
+
+/// A row that comes out: a change, the row that arrived, and which of the candidates.
+type Made = (RowKind, Option<u32>, Option<u32>);
+
+impl RegularJoin {
+    /// Remembers rows for so long after they were written, by that clock.
+    ///
+    /// # Errors
+    /// [`crate::functions::EvaluationError`] if a row is of a type that cannot be compared.
+    pub fn new(shape: Shape, ttl_ms: i64, clock: Arc<dyn Clock>) -> Outcome<Self> {
+        let converter = |side: Side| converter_of(&shape.inputs[side.index()]).map_err(arrow_error);
+        Ok(RegularJoin {
+            key_converter: shape.key_converter()?,
+            row_converters: [converter(Side::Left)?, converter(Side::Right)?],
+            shape,
+            ttl_ms,
+            clock,
+            numbers: HashMap::default(),
+            keys: Vec::new(),
+            free: Vec::new(),
+            written: VecDeque::new(),
+            arriving: None,
+            counts: Counts::default(),
+            funds: Funds::default(),
+            bytes: 0,
+        })
+    }
+
+    fn now_ms(&self) -> i64 {
+        i64::try_from(self.clock.now().as_nanos() / 1_000_000).unwrap_or(i64::MAX)
+    }
+
+    /// Forgets the rows that were not written for the time to live.
+    fn forget(&mut self, now_ms: i64) {
+        let is_over = |written_ms: i64| written_ms.saturating_add(self.ttl_ms) <= now_ms;
+        while let Some(&(written_ms, number)) = self.written.front()
+            && is_over(written_ms)
+        {
+            self.written.pop_front();
+            self.bytes -= NOTE_BYTES;
+            let key = &mut self.keys[number as usize];
+            for records in &mut key.records {
+                let before: usize = records.iter().map(|record| record.row.len() + RECORD_BYTES).sum();
+                records.retain(|record| !is_over(record.written_ms));
+                let after: usize = records.iter().map(|record| record.row.len() + RECORD_BYTES).sum();
+                self.bytes -= before - after;
+            }
+            if key.records.iter().all(Vec::is_empty) && self.numbers.remove(&key.bytes).is_some() {
+                self.bytes -= key.bytes.len() + KEY_BYTES;
+                *key = Key::default();
+                self.free.push(number);
+            }
+        }
+    }
+
+    /// Notes that rows of a key were written.
+    fn note(&mut self, number: u32, now_ms: i64) {
+        let key = &mut self.keys[number as usize];
+        if key.noted_ms != now_ms {
+            key.noted_ms = now_ms;
+            self.written.push_back((now_ms, number));
+            self.bytes += NOTE_BYTES;
+        }
+    }
+
+    fn remember(&mut self, side: Side, key: &[u8], record: Remembered) {
+        let number = match self.numbers.get(key) {
+            Some(number) => *number,
+            None => {
+                let number = self.free.pop().unwrap_or_else(|| {
+                    self.keys.push(Key::default());
+                    self.keys.len() as u32 - 1
+                });
+                let bytes: Arc<[u8]> = Arc::from(key);
+                self.bytes += bytes.len() + KEY_BYTES;
+                self.keys[number as usize].bytes = Arc::clone(&bytes);
+                self.numbers.insert(bytes, number);
+                number
+            }
+        };
+        self.note(number, record.written_ms);
+        self.bytes += record.row.len() + RECORD_BYTES;
+        self.keys[number as usize].records[side.index()].push(record);
+    }
+
+    fn take_back(&mut self, side: Side, key: &[u8], row: &[u8]) {
+        let Some(number) = self.numbers.get(key) else { return };
+        let records = &mut self.keys[*number as usize].records[side.index()];
+        if let Some(at) = records.iter().position(|record| *record.row == *row) {
+            // Keys without rows are forgotten with their last note.
+            records.remove(at);
+            self.bytes -= row.len() + RECORD_BYTES;
+        }
+    }
+
+    /// The next rows that have equal keys; `arriving` goes on behind them.
+    fn candidates(&self, arriving: &mut Arriving) -> Vec<Candidate> {
+        let other = arriving.side.other().index();
+        let first = arriving.row;
+        let mut found = Vec::new();
+        // A row by itself may come out, a pair with one that is taken back.
+        while arriving.row < arriving.batch.len() && found.len() + arriving.row - first < BATCH_ROWS_MAX / 2 {
+            let row = arriving.row;
+            let number = arriving.keys.get(row).and_then(|key| self.numbers.get(key)).copied();
+            let count = number.map_or(0, |number| self.keys[number as usize].records[other].len());
+            if let Some(key) = number
+                && arriving.next < count
+            {
+                found.push(Candidate { row, key, record: arriving.next });
+                arriving.next += 1;
+            } else {
+                arriving.row += 1;
+                arriving.next = 0;
+            }
+        }
+        found
+    }
+
+    /// Makes the changes of some rows, up to where `arriving` goes on.
+    fn change(
+        &mut self,
+        arriving: &mut Arriving,
+        first: usize,
+        found: &[Candidate],
+    ) -> Outcome<Option<Batch>> {
+        let (side, other) = (arriving.side, arriving.side.other());
+        let others = self.decoded(other, found)?;
+        let rows = UInt32Array::from_iter_values(found.iter().map(|candidate| candidate.row as u32));
+        let holds = self.shape.holds(found.len(), |of, column| {
+            if of == side {
+                take(arriving.batch.rows.column(column), &rows, None).map_err(arrow_error)
+            } else {
+                Ok(Arc::clone(others.column(column)))
+            }
+        })?;
+        let mut made: Vec<Made> = Vec::new();
+        let mut at = 0;
+        // The last of these rows may not have met everybody yet.
+        let last = (arriving.row + 1).min(arriving.batch.len());
+        for row in first..last {
+            let kind = arriving.batch.kind(row);
+            let is_new = matches!(kind, RowKind::Insert | RowKind::UpdateAfter);
+            while let Some(candidate) = found.get(at).filter(|candidate| candidate.row == row) {
+                if is_true(&holds, at) {
+                    arriving.degree += 1;
+                    self.pair(
+                        side,
+                        (kind, is_new, arriving.now_ms),
+                        candidate,
+                        (row as u32, at as u32),
+                        &mut made,
+                    );
+                }
+                at += 1;
+            }
+            if row < arriving.row {
+                self.finish(arriving, row, kind, is_new, &mut made);
+            }
+        }
+        if made.is_empty() {
+            return Ok(None);
+        }
+        let own: UInt32Array = made.iter().map(|(_, row, _)| *row).collect();
+        let met: UInt32Array = made.iter().map(|(_, _, met)| *met).collect();
+        let kinds: Vec<RowKind> = made.iter().map(|(kind, _, _)| *kind).collect();
+        let of_side = |of: Side| -> Outcome<Option<Vec<ArrayRef>>> {
+            if of == Side::Right && self.shape.kind.is_half() {
+                return Ok(None);
+            }
+            let (rows, places) = if of == side { (&arriving.batch.rows, &own) } else { (&others, &met) };
+            // Nothing can be taken from nothing, even if it is nothing that is taken.
+            if places.null_count() == places.len() { Ok(None) } else { gathered(rows, places).map(Some) }
+        };
+        let results = self.shape.results(made.len(), of_side(Side::Left)?, of_side(Side::Right)?)?;
+        let is_plain = kinds.iter().all(|kind| *kind == RowKind::Insert);
+        let kinds = (!is_plain).then(|| Arc::from(kinds));
+        Ok(Some(Batch { kinds, ..Batch::new(results) }))
+    }
+
+    /// What comes of two rows that belong together.
+    fn pair(
+        &mut self,
+        side: Side,
+        (kind, is_new, now_ms): (RowKind, bool, i64),
+        candidate: &Candidate,
+        (row, at): (u32, u32),
+        made: &mut Vec<Made>,
+    ) {
+        let other = side.other();
+        let is_half = self.shape.kind.is_half();
+        let is_counted = self.shape.keeps(other) || (is_half && other == Side::Left);
+        let mut before = 0;
+        if is_counted {
+            let met = &mut self.keys[candidate.key as usize].records[other.index()][candidate.record];
+            before = met.degree;
+            met.degree = if is_new { before.saturating_add(1) } else { before.saturating_sub(1) };
+            met.written_ms = now_ms;
+            self.note(candidate.key, now_ms);
+        }
+        let turns = if is_new { before == 0 } else { before == 1 };
+        if is_half {
+            if other == Side::Left && turns {
+                let out = match (self.shape.kind, is_new) {
+                    (JoinKind::Semi, _) => kind,
+                    (_, true) => RowKind::Delete,
+                    (_, false) => RowKind::Insert,
+                };
+                made.push((out, None, Some(at)));
+            }
+            return;
+        }
+        let is_forwarded = if is_new { self.shape.kind == JoinKind::Inner } else { !self.shape.keeps(side) };
+        let pair = match is_new {
+            _ if is_forwarded => kind,
+            true => RowKind::Insert,
+            false => RowKind::Delete,
+        };
+        let turns = turns && self.shape.keeps(other);
+        if is_new && turns {
+            made.push((RowKind::Delete, None, Some(at)));
+        }
+        made.push((pair, Some(row), Some(at)));
+        if !is_new && turns {
+            made.push((RowKind::Insert, None, Some(at)));
+        }
+    }
+
+    /// A row has met all that there are.
+    fn finish(
+        &mut self,
+        arriving: &mut Arriving,
+        row: usize,
+        kind: RowKind,
+        is_new: bool,
+        made: &mut Vec<Made>,
+    ) {
+        let side = arriving.side;
+        let degree = std::mem::take(&mut arriving.degree);
+        let out = match (self.shape.kind, side) {
+            (JoinKind::Semi, Side::Left) => (degree > 0).then_some(kind),
+            (JoinKind::Anti, Side::Left) => (degree == 0).then_some(kind),
+            _ if !self.shape.keeps(side) || degree > 0 => None,
+            _ if is_new => Some(RowKind::Insert),
+            _ => Some(RowKind::Delete),
+        };
+        made.extend(out.map(|out| (out, Some(row as u32), None)));
+        let bytes = arriving.bytes.row(row);
+        match arriving.keys.get(row) {
+            Some(key) if is_new => {
+                let record = Remembered { row: Box::from(bytes.data()), degree, written_ms: arriving.now_ms };
+                self.remember(side, key, record);
+                self.counts.folded += 1;
+            }
+            Some(key) => {
+                self.take_back(side, key, bytes.data());
+                self.counts.folded += 1;
+            }
+            // Who equals nobody need not be remembered.
+            None if out.is_some() => self.counts.forwarded += 1,
+            None => self.counts.filtered += 1,
+        }
+    }
+
+    fn decoded(&self, side: Side, found: &[Candidate]) -> Outcome<RecordBatch> {
+        let converter = &self.row_converters[side.index()];
+        let parser = converter.parser();
+        let row = |candidate: &Candidate| {
+            parser.parse(&self.keys[candidate.key as usize].records[side.index()][candidate.record].row)
+        };
+        let columns = converter.convert_rows(found.iter().map(row)).map_err(arrow_error)?;
+        batch_of(&self.shape.inputs[side.index()], columns, found.len())
+    }
+
+    fn note_bytes(&mut self) {
+        self.funds.hold(self.bytes);
+    }
+}
+
+impl JoinOperator for RegularJoin {
+    fn name(&self) -> &str {
+        "join"
+    }
+
+    fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        self.counts.read += batch.len() as u64;
+        // The clock is read once for each batch.
+        let now_ms = self.now_ms();
+        self.forget(now_ms);
+        let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &batch.rows)?;
+        let bytes =
+            self.row_converters[side.index()].convert_columns(batch.rows.columns()).map_err(arrow_error)?;
+        self.arriving = Some(Arriving { side, batch, keys, bytes, now_ms, row: 0, next: 0, degree: 0 });
+        Ok(())
+    }
+
+    fn advance(&mut self, _watermark: EventTime) -> Outcome<()> {
+        let now_ms = self.now_ms();
+        self.forget(now_ms);
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        while let Some(mut arriving) = self.arriving.take() {
+            if arriving.row >= arriving.batch.len() {
+                break;
+            }
+            let first = arriving.row;
+            let found = self.candidates(&mut arriving);
+            let made = self.change(&mut arriving, first, &found)?;
+            self.arriving = Some(arriving);
+            if made.is_some() {
+                return Ok(made);
+            }
+        }
+        self.note_bytes();
+        Ok(None)
+    }
+
+    fn horizon(&self) -> Horizon {
+        Horizon::NONE
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.funds.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.funds.allowance = allowance.clone();
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&ROW_FORMAT)?;
+        for side in Side::BOTH {
+            let records = || self.keys.iter().flat_map(|key| &key.records[side.index()]);
+            state.put(&records().count())?;
+            for record in records() {
+                state.put(&(&*record.row, record.degree, record.written_ms))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.numbers.clear();
+        self.keys.clear();
+        self.free.clear();
+        self.written.clear();
+        self.bytes = 0;
+        check_row_format(state)?;
+        let mut all: Vec<(Side, Remembered, Vec<u8>)> = Vec::new();
+        for side in Side::BOTH {
+            let count: usize = state.take()?;
+            let mut records = Vec::new();
+            for _ in 0..count {
+                let (row, degree, written_ms): (Box<[u8]>, u32, i64) = state.take()?;
+                records.push(Remembered { row, degree, written_ms });
+            }
+            // Keys follow from the rows.
+            for records in chunks(records) {
+                let converter = &self.row_converters[side.index()];
+                let parser = converter.parser();
+                let columns = converter.convert_rows(records.iter().map(|record| parser.parse(&record.row)));
+                let columns = columns.map_err(|error| state.wrong(error.to_string()))?;
+                let rows = batch_of(&self.shape.inputs[side.index()], columns, records.len());
+                let wrong = |error: crate::functions::EvaluationError| state.wrong(error.message);
+                let rows = rows.map_err(wrong)?;
+                let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &rows).map_err(wrong)?;
+                for (row, record) in records.into_iter().enumerate() {
+                    let key = keys.get(row).ok_or_else(|| state.wrong("a row has no key"))?;
+                    all.push((side, record, key.to_vec()));
+                }
+            }
+        }
+        // Notes stand in the order of time; rows of one side and key stay in theirs.
+        all.sort_by_key(|(_, record, _)| record.written_ms);
+        for (side, record, key) in all {
+            self.remember(side, &key, record);
+        }
+        self.note_bytes();
+        Ok(())
+    }
+}
+
+/// A list in pieces as long as a batch.
+fn chunks(mut records: Vec<Remembered>) -> impl Iterator<Item = Vec<Remembered>> {
+    std::iter::from_fn(move || {
+        if records.is_empty() {
+            return None;
+        }
+        let rest = records.split_off(records.len().min(BATCH_ROWS_MAX));
+        Some(std::mem::replace(&mut records, rest))
+    })
+}

@@ -1,0 +1,114 @@
+//! Rows that are kept batch by batch, and forgotten one by one: a batch is given up with its last row.
+//!
+//! That costs little where rows that come together go together, as by event time they do. A batch of which few rows are
+//! to be kept is cut down to those when it comes.
+
+use arrow::array::{Array, ArrayRef, UInt32Array};
+use arrow::compute::interleave;
+use arrow::record_batch::RecordBatch;
+
+use crate::exec::operator::Outcome;
+use crate::exec::order::{bytes_of, taken};
+use crate::expression::arrow_error;
+
+/// Where a row stands: its batch, and which of its rows it is.
+pub(super) type Place = (u32, u32);
+
+/// Rows that are kept.
+#[derive(Default)]
+pub(super) struct Shelf {
+    batches: Vec<Option<Held>>,
+    free: Vec<u32>,
+    bytes: usize,
+}
+
+struct Held {
+    rows: RecordBatch,
+    /// How many of them are still wanted.
+    count: u32,
+    bytes: usize,
+}
+
+impl Shelf {
+    /// Keeps those rows of a batch, and says where each of them stands.
+    pub(super) fn keep(&mut self, batch: &RecordBatch, rows: &[u32]) -> Outcome<Vec<Place>> {
+        if rows.is_empty() {
+            return Ok(Vec::new());
+        }
+        let is_cut = rows.len() * 2 < batch.num_rows();
+        let held = if is_cut { taken(batch, &UInt32Array::from(rows.to_vec()))? } else { batch.clone() };
+        let bytes = bytes_of(&held) + size_of::<Held>();
+        self.bytes += bytes;
+        let held = Held { rows: held, count: rows.len() as u32, bytes };
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None => {
+                self.batches.push(None);
+                self.batches.len() as u32 - 1
+            }
+        };
+        self.batches[slot as usize] = Some(held);
+        let place = |(at, row): (usize, &u32)| (slot, if is_cut { at as u32 } else { *row });
+        Ok(rows.iter().enumerate().map(place).collect())
+    }
+
+    /// Forgets a row.
+    pub(super) fn release(&mut self, (slot, _): Place) {
+        if let Some(found) = self.batches.get_mut(slot as usize)
+            && let Some(held) = found
+        {
+            held.count = held.count.saturating_sub(1);
+            if held.count == 0 {
+                self.bytes -= held.bytes;
+                *found = None;
+                self.free.push(slot);
+            }
+        }
+    }
+
+    /// A column of rows, in that order.
+    pub(super) fn column(&self, rows: &[Place], column: usize) -> Outcome<ArrayRef> {
+        Gathering::of(self, rows).column(column)
+    }
+
+    /// All columns of rows, in that order.
+    pub(super) fn columns(&self, rows: &[Place], columns: usize) -> Outcome<Vec<ArrayRef>> {
+        let gathering = Gathering::of(self, rows);
+        (0..columns).map(|column| gathering.column(column)).collect()
+    }
+
+    /// Bytes held.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+}
+
+/// The batches that some rows are in, once each.
+struct Gathering<'a> {
+    batches: Vec<&'a RecordBatch>,
+    places: Vec<(usize, usize)>,
+}
+
+impl<'a> Gathering<'a> {
+    fn of(shelf: &'a Shelf, rows: &[Place]) -> Self {
+        let mut numbers = vec![usize::MAX; shelf.batches.len()];
+        let mut batches = Vec::new();
+        let mut places = Vec::with_capacity(rows.len());
+        for (slot, row) in rows {
+            let number = &mut numbers[*slot as usize];
+            if *number == usize::MAX
+                && let Some(held) = &shelf.batches[*slot as usize]
+            {
+                *number = batches.len();
+                batches.push(&held.rows);
+            }
+            places.push((*number, *row as usize));
+        }
+        Gathering { batches, places }
+    }
+
+    fn column(&self, column: usize) -> Outcome<ArrayRef> {
+        let arrays: Vec<&dyn Array> = self.batches.iter().map(|batch| &**batch.column(column)).collect();
+        interleave(&arrays, &self.places).map_err(arrow_error)
+    }
+}

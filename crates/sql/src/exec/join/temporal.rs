@@ -1,0 +1,375 @@
+//! Temporal join: a row meets the version of the other side that was valid at its time.
+//!
+//! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event time
+//! Output     each left row with the last version of its key that is not later; of a left join also those without one
+//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones
+//! Emits      when the watermark has passed a left row, in the order of time
+//! Late       a left row behind the watermark of its side: counted, and dropped. A late version counts from its time on
+//! Watermark  forwarded unchanged, after all that it has passed
+//! Cost       one look-up per left row, and a search among the versions of its key
+//! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
+//!
+//! A version that is deleted ends at the deletion's time; that a key was deleted is remembered, as in Flink, because a version
+//! that comes late may be older. What a version was before an update says nothing: its update says
+//! all. Two versions of one key and time: the one that came last.
+//!
+//! Differs from Flink: left rows that are late were not dropped before FLINK-39719, but met whichever versions were left.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::compute::take;
+use arrow::datatypes::TimestampMillisecondType;
+use arrow::record_batch::RecordBatch;
+use arrow::row::RowConverter;
+use hashbrown::HashMap;
+use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+
+use super::shape::{Shape, is_true};
+use super::shelf::{Place, Shelf};
+use super::table::gathered;
+use super::{Funds, JoinOperator, Side};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::exec::calc::batch_of;
+use crate::exec::kept::{converter_of, load_rows, save_rows};
+use crate::exec::operator::Outcome;
+use crate::exec::windows::passed_ms;
+use crate::expression::arrow_error;
+use crate::formats::RowKind;
+
+/// Joins rows with the versions that are valid at their time.
+pub struct TemporalJoin {
+    shape: Shape,
+    times: [usize; 2],
+    forgets_late: bool,
+    key_converter: Option<RowConverter>,
+    /// Of whole rows of the right side.
+    row_converter: RowConverter,
+    /// Left rows that wait, by their time, in the order in which they came.
+    waiting: BTreeMap<i64, Vec<(Place, RowKind)>>,
+    shelf: Shelf,
+    waiting_count: usize,
+    /// Versions of each key, in the order of their times, of which there is one each.
+    versions: HashMap<Arc<[u8]>, Vec<Version>, foldhash::fast::RandomState>,
+    /// When versions that are not the first of their key become valid: then those before them are over.
+    upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
+    version_bytes: usize,
+    closing_ms: i64,
+    counts: Counts,
+    funds: Funds,
+}
+
+struct Version {
+    time: i64,
+    /// None if there is none from then on.
+    row: Option<Box<[u8]>>,
+}
+
+impl Version {
+    fn bytes(&self) -> usize {
+        size_of::<Version>() + self.row.as_ref().map_or(0, |row| row.len())
+    }
+}
+
+/// What a key costs beside its bytes, and a version that is to become valid.
+const KEY_BYTES: usize = 96;
+const UPCOMING_BYTES: usize = 24;
+
+impl TemporalJoin {
+    /// Joins by the time columns at `times`. If it forgets what comes late, a version that is earlier than the last one of
+    /// its key is left out.
+    ///
+    /// # Errors
+    /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
+    pub fn new(shape: Shape, times: [usize; 2], forgets_late: bool) -> Outcome<Self> {
+        Ok(TemporalJoin {
+            key_converter: shape.key_converter()?,
+            row_converter: converter_of(&shape.inputs[1]).map_err(arrow_error)?,
+            shape,
+            times,
+            forgets_late,
+            waiting: BTreeMap::new(),
+            shelf: Shelf::default(),
+            waiting_count: 0,
+            versions: HashMap::default(),
+            upcoming: BTreeMap::new(),
+            version_bytes: 0,
+            closing_ms: i64::MIN,
+            counts: Counts::default(),
+            funds: Funds::default(),
+        })
+    }
+
+    fn take_left(&mut self, batch: &Batch, passed: i64) -> Outcome<()> {
+        let times = batch.rows.column(self.times[0]).as_primitive::<TimestampMillisecondType>();
+        let is_on_time = |row: &u32| times.is_valid(*row as usize) && times.value(*row as usize) >= passed;
+        let rows: Vec<u32> = (0..batch.len() as u32).filter(is_on_time).collect();
+        self.counts.late += (batch.len() - rows.len()) as u64;
+        self.counts.folded += rows.len() as u64;
+        let places = self.shelf.keep(&batch.rows, &rows)?;
+        self.waiting_count += rows.len();
+        for (row, place) in rows.into_iter().zip(places) {
+            let row = row as usize;
+            self.waiting.entry(times.value(row)).or_default().push((place, batch.kind(row)));
+        }
+        Ok(())
+    }
+
+    fn take_right(&mut self, batch: &Batch) -> Outcome<()> {
+        let rows = &batch.rows;
+        let keys = self.shape.key_bytes(self.key_converter.as_ref(), Side::Right, rows)?;
+        let times = rows.column(self.times[1]).as_primitive::<TimestampMillisecondType>();
+        let bytes = self.row_converter.convert_columns(rows.columns()).map_err(arrow_error)?;
+        for row in 0..rows.num_rows() {
+            let (Some(key), true) = (keys.get(row), times.is_valid(row)) else {
+                self.counts.filtered += 1;
+                continue;
+            };
+            let row_bytes = match batch.kind(row) {
+                RowKind::Insert | RowKind::UpdateAfter => Some(Box::from(bytes.row(row).data())),
+                RowKind::Delete => None,
+                RowKind::UpdateBefore => {
+                    self.counts.filtered += 1;
+                    continue;
+                }
+            };
+            if self.insert(key, Version { time: times.value(row), row: row_bytes }) {
+                self.counts.folded += 1;
+            } else {
+                self.counts.filtered += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a version; false if it comes too late for one who forgets such.
+    fn insert(&mut self, key: &[u8], version: Version) -> bool {
+        let time = version.time;
+        let versions = match self.versions.get_mut(key) {
+            Some(versions) => versions,
+            None => {
+                self.version_bytes += key.len() + KEY_BYTES;
+                self.versions.entry(Arc::from(key)).or_default()
+            }
+        };
+        if self.forgets_late && versions.last().is_some_and(|last| time < last.time) {
+            return false;
+        }
+        let bytes = version.bytes();
+        let at = versions.partition_point(|known| known.time < time);
+        match versions.get_mut(at) {
+            Some(known) if known.time == time => {
+                self.version_bytes -= known.bytes();
+                *known = version;
+            }
+            _ => versions.insert(at, version),
+        }
+        self.version_bytes += bytes;
+        if time <= self.closing_ms {
+            self.prune(key);
+        } else if let Some((key, versions)) = self.versions.get_key_value(key)
+            && versions.len() > 1
+        {
+            // Those before it are over when it becomes valid, and it is when the one behind it does.
+            let times = versions[at..].iter().take(2).map(|version| version.time);
+            for time in times {
+                self.version_bytes += UPCOMING_BYTES;
+                self.upcoming.entry(time).or_default().push(Arc::clone(key));
+            }
+        }
+        true
+    }
+
+    /// Drops the versions of a key that nobody can ask for any more.
+    fn prune(&mut self, key: &[u8]) {
+        let Some(versions) = self.versions.get_mut(key) else { return };
+        let first = versions.partition_point(|version| version.time <= self.closing_ms).saturating_sub(1);
+        let dropped: usize = versions.drain(..first).map(|version| version.bytes()).sum();
+        self.version_bytes -= dropped;
+    }
+
+    /// Drops all versions that nobody can ask for any more.
+    fn prune_all(&mut self) {
+        while let Some((&time, _)) = self.upcoming.first_key_value()
+            && time <= self.closing_ms
+        {
+            let keys = self.upcoming.remove(&time).unwrap_or_default();
+            self.version_bytes -= keys.len() * UPCOMING_BYTES;
+            keys.iter().for_each(|key| self.prune(key));
+        }
+    }
+
+    /// Takes the next left rows that the watermark has passed.
+    fn due(&mut self) -> Vec<(i64, Place, RowKind)> {
+        let mut due = Vec::new();
+        while due.len() < BATCH_ROWS_MAX
+            && let Some(mut first) = self.waiting.first_entry()
+            && *first.key() < self.closing_ms
+        {
+            let time = *first.key();
+            let count = first.get().len().min(BATCH_ROWS_MAX - due.len());
+            due.extend(first.get_mut().drain(..count).map(|(place, kind)| (time, place, kind)));
+            if first.get().is_empty() {
+                first.remove();
+            }
+        }
+        self.waiting_count -= due.len();
+        due
+    }
+
+    /// What left rows become.
+    fn joined(&self, left: &RecordBatch, due: &[(i64, Place, RowKind)]) -> Outcome<(RecordBatch, Vec<u32>)> {
+        let keys = self.shape.key_bytes(self.key_converter.as_ref(), Side::Left, left)?;
+        let parser = self.row_converter.parser();
+        let (mut rows, mut found) = (Vec::new(), Vec::new());
+        for (row, (time, _, _)) in due.iter().enumerate() {
+            let versions = keys.get(row).and_then(|key| self.versions.get(key));
+            let valid = versions.and_then(|versions| {
+                let count = versions.partition_point(|version| version.time <= *time);
+                versions[..count].last()?.row.as_ref()
+            });
+            if let Some(valid) = valid {
+                rows.push(row as u32);
+                found.push(parser.parse(valid));
+            }
+        }
+        let count = rows.len();
+        let columns = self.row_converter.convert_rows(found).map_err(arrow_error)?;
+        let right = batch_of(&self.shape.inputs[1], columns, count)?;
+        let rows = UInt32Array::from(rows);
+        let holds = self.shape.holds(count, |side, column| match side {
+            Side::Left => take(left.column(column), &rows, None).map_err(arrow_error),
+            Side::Right => Ok(Arc::clone(right.column(column))),
+        })?;
+        // Where the version of each left row stands, if it has one.
+        let mut versions: Vec<Option<u32>> = vec![None; left.num_rows()];
+        for at in (0..count).filter(|at| is_true(&holds, *at)) {
+            versions[rows.value(at) as usize] = Some(at as u32);
+        }
+        let keeps = self.shape.keeps(Side::Left);
+        let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
+        let lefts: Vec<u32> = (0..left.num_rows() as u32).filter(is_out).collect();
+        let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
+        let left_columns: Vec<ArrayRef> = gathered(left, &UInt32Array::from(lefts.clone()))?;
+        let result = self.shape.results(lefts.len(), Some(left_columns), Some(gathered(&right, &rights)?))?;
+        Ok((result, lefts))
+    }
+
+    fn note_bytes(&mut self) {
+        let waiting = self.waiting_count * size_of::<(Place, RowKind)>();
+        self.funds.hold(self.shelf.bytes() + waiting + self.version_bytes);
+    }
+}
+
+impl JoinOperator for TemporalJoin {
+    fn name(&self) -> &str {
+        "temporal join"
+    }
+
+    fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
+        self.counts.read += batch.len() as u64;
+        match side {
+            Side::Left => self.take_left(&batch, passed_ms(late_by))?,
+            Side::Right => self.take_right(&batch)?,
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        loop {
+            let due = self.due();
+            if due.is_empty() {
+                break;
+            }
+            let places: Vec<Place> = due.iter().map(|(_, place, _)| *place).collect();
+            let schema = &self.shape.inputs[0];
+            let left = batch_of(schema, self.shelf.columns(&places, schema.fields().len())?, places.len())?;
+            let (rows, lefts) = self.joined(&left, &due)?;
+            places.into_iter().for_each(|place| self.shelf.release(place));
+            if !lefts.is_empty() {
+                let is_plain = due.iter().all(|(_, _, kind)| *kind == RowKind::Insert);
+                let kinds = (!is_plain).then(|| lefts.iter().map(|row| due[*row as usize].2).collect());
+                return Ok(Some(Batch { kinds, ..Batch::new(rows) }));
+            }
+        }
+        self.prune_all();
+        self.note_bytes();
+        Ok(None)
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.funds.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.funds.allowance = allowance.clone();
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.closing_ms)?;
+        let entries = || self.waiting.values().flatten();
+        let places: Vec<Place> = entries().map(|(place, _)| *place).collect();
+        let schema = &self.shape.inputs[0];
+        let written = |error: crate::functions::EvaluationError| StateError::Write(error.message);
+        let left = if places.is_empty() {
+            super::nothing(schema)
+        } else {
+            let columns = self.shelf.columns(&places, schema.fields().len()).map_err(written)?;
+            batch_of(schema, columns, places.len()).map_err(written)?
+        };
+        save_rows(&left, state)?;
+        state.put(&entries().map(|(_, kind)| *kind).collect::<Vec<_>>())?;
+        state.put(&self.versions.len())?;
+        state.put(&crate::keys::ROW_FORMAT)?;
+        for (key, versions) in &self.versions {
+            let versions: Vec<(i64, Option<&[u8]>)> =
+                versions.iter().map(|version| (version.time, version.row.as_deref())).collect();
+            state.put(&(&**key, versions))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let closing_ms: i64 = state.take()?;
+        self.waiting.clear();
+        self.shelf = Shelf::default();
+        self.waiting_count = 0;
+        self.versions.clear();
+        self.upcoming.clear();
+        self.version_bytes = 0;
+        let rows = load_rows(&self.shape.inputs[0], state)?;
+        let kinds: Vec<RowKind> = state.take()?;
+        if kinds.len() != rows.num_rows() {
+            return Err(state.wrong("not every row that waits says what becomes of it"));
+        }
+        let counts = self.counts;
+        let batch = Batch { kinds: Some(kinds.into()), ..Batch::new(rows) };
+        self.take_left(&batch, i64::MIN).map_err(|error| state.wrong(error.message))?;
+        let keys: usize = state.take()?;
+        crate::keys::check_row_format(state)?;
+        // What is over is found out again as versions come.
+        self.closing_ms = i64::MIN;
+        for _ in 0..keys {
+            let (key, versions): (Vec<u8>, Vec<(i64, Option<Box<[u8]>>)>) = state.take()?;
+            for (time, row) in versions {
+                self.insert(&key, Version { time, row });
+            }
+        }
+        self.closing_ms = closing_ms;
+        self.counts = counts;
+        self.prune_all();
+        self.note_bytes();
+        Ok(())
+    }
+}

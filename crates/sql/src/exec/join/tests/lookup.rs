@@ -1,0 +1,76 @@
+//! The look-up join against nested loops, and when it begins.
+
+use super::*;
+
+fn make(kind: JoinKind, on: On) -> Box<dyn JoinOperator> {
+    joined(kind, on, JoinMethod::Lookup, &context())
+}
+
+fn last() -> Batch {
+    Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows_of(&[])) }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+
+    #[test]
+    fn rows_are_looked_up_as_nested_loops_do(
+        script in scripts(),
+        kind in prop_oneof![Just(JoinKind::Inner), Just(JoinKind::Left)],
+        on in ons(),
+        manner in manner(),
+    ) {
+        let script: Vec<Event> = script.into_iter().filter(|event| matches!(event, Event::Row(..))).collect();
+        let of_side = |wanted: Side| -> Vec<Row> {
+            arrivals(&script).into_iter().filter(|arrival| arrival.0 == wanted).map(|arrival| arrival.2).collect()
+        };
+        let out = run(&|| make(kind, on), &script, manner, &mut |_, _| {});
+        let expected = nested_loops(kind, &of_side(Side::Left), &of_side(Side::Right), &|left, right| on.holds(left, right));
+        prop_assert_eq!(pairs(&out), expected);
+        // Left rows stay in order.
+        let ids: Vec<i64> = out.iter().filter_map(|(_, (left, _))| left.map(|row| row.id)).collect();
+        prop_assert!(ids.is_sorted());
+    }
+}
+
+/// Rows wait until the table has ended, and then no longer.
+#[test]
+fn rows_wait_for_the_table() {
+    let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };
+    let mut operator = make(JoinKind::Inner, On::Key);
+    operator.take(Side::Left, Batch::new(rows_of(&[row(1)])), EventTime::MIN).unwrap();
+    assert!(drained(&mut *operator).is_empty());
+    operator.take(Side::Right, Batch::new(rows_of(&[row(10)])), EventTime::MIN).unwrap();
+    assert!(drained(&mut *operator).is_empty());
+    operator.take(Side::Right, last(), EventTime::MIN).unwrap();
+    assert_eq!(pairs(&drained(&mut *operator)), [(Some(row(1)), Some(row(10)))]);
+    let kinds = Some([RowKind::UpdateBefore, RowKind::UpdateAfter].into());
+    operator
+        .take(Side::Left, Batch { kinds, ..Batch::new(rows_of(&[row(2), row(3)])) }, EventTime::MIN)
+        .unwrap();
+    let changes = drained(&mut *operator);
+    let expected = [
+        (RowKind::UpdateBefore, (Some(row(2)), Some(row(10)))),
+        (RowKind::UpdateAfter, (Some(row(3)), Some(row(10)))),
+    ];
+    assert_eq!(changes, expected);
+    // A table that goes on after its end is a fault of whoever reads it.
+    assert!(operator.take(Side::Right, Batch::new(rows_of(&[row(11)])), EventTime::MIN).is_err());
+}
+
+/// A table that several sources read has ended with the last of them.
+#[test]
+fn all_sources_end() {
+    let shape = |kind| {
+        let join = Join { kind, method: JoinMethod::Lookup, keys: Vec::new(), condition: None };
+        let both: Vec<Column> = columns().into_iter().chain(columns()).collect();
+        super::super::shape::Shape::new(&join, &columns(), &columns(), &both)
+    };
+    let mut operator = super::super::lookup::LookupJoin::new(shape(JoinKind::Left), 2);
+    let row = Row { id: 1, key: None, value: None, time: 0 };
+    operator.take(Side::Left, Batch::new(rows_of(&[row])), EventTime::MIN).unwrap();
+    operator.take(Side::Right, last(), EventTime::MIN).unwrap();
+    assert!(drained(&mut operator).is_empty());
+    operator.take(Side::Right, last(), EventTime::MIN).unwrap();
+    assert_eq!(pairs(&drained(&mut operator)), [(Some(row), None)]);
+}
