@@ -9,8 +9,10 @@
 //! with numbers), and it knows no windows, watermarks or bounds of state. So functions are stand-ins while it works
 //! ([`names`]), and what a query means is decided by us, in one pass over its plan.
 
+pub mod changelog;
 mod expression;
 mod names;
+mod over;
 mod query;
 mod relations;
 mod tables;
@@ -176,8 +178,10 @@ fn schema_error(error: &SchemaError) -> SqlError {
             let message = format!("`{}` may be a column of several tables", field.name);
             SqlError::new(Code::UnknownColumn, message).help(format!("write which: t.`{}`", field.name))
         }
-        SchemaError::DuplicateQualifiedField { name, .. } | SchemaError::DuplicateUnqualifiedField { name } => {
-            SqlError::new(Code::Invalid, format!("there are two columns `{name}`")).help("name one of them by AS")
+        SchemaError::DuplicateQualifiedField { name, .. }
+        | SchemaError::DuplicateUnqualifiedField { name } => {
+            SqlError::new(Code::Invalid, format!("there are two columns `{name}`"))
+                .help("name one of them by AS")
         }
     }
 }

@@ -127,7 +127,9 @@ impl Catalog {
                 return Ok(());
             }
             let message = format!("there is a table or view `{}` already", name.name);
-            return Err(SqlError::new(Code::Invalid, message).at(name.place).help("give it another name, or drop the first"));
+            return Err(SqlError::new(Code::Invalid, message)
+                .at(name.place)
+                .help("give it another name, or drop the first"));
         }
         self.entries.insert(name.name.clone(), entry);
         Ok(())
@@ -149,7 +151,9 @@ impl Catalog {
             Some(_) => {
                 let (is, not) = if is_view { ("table", "view") } else { ("view", "table") };
                 let message = format!("`{}` is a {is} and no {not}", name.name);
-                Err(SqlError::new(Code::Invalid, message).at(name.place).help(format!("write DROP {}", is.to_uppercase())))
+                Err(SqlError::new(Code::Invalid, message)
+                    .at(name.place)
+                    .help(format!("write DROP {}", is.to_uppercase())))
             }
         }
     }
@@ -173,7 +177,8 @@ impl Catalog {
         match nearest(name, self.entries.keys().map(String::as_str)) {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None if self.entries.is_empty() => error.help("declare it with CREATE TABLE"),
-            None => error.help(format!("there are {}", self.entries.keys().cloned().collect::<Vec<_>>().join(", "))),
+            None => error
+                .help(format!("there are {}", self.entries.keys().cloned().collect::<Vec<_>>().join(", "))),
         }
     }
 }
@@ -181,7 +186,8 @@ impl Catalog {
 /// A name may say the catalog and the database, if it says those that there are.
 pub(crate) fn check_parts(name: &Name) -> Result<(), SqlError> {
     let known = &CATALOG[CATALOG.len().saturating_sub(name.before.len())..];
-    if name.before.len() <= CATALOG.len() && name.before.iter().map(String::as_str).eq(known.iter().copied()) {
+    if name.before.len() <= CATALOG.len() && name.before.iter().map(String::as_str).eq(known.iter().copied())
+    {
         return Ok(());
     }
     let message = format!("there is no catalog or database `{}`", name.before.join("."));

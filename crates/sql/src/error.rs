@@ -180,10 +180,7 @@ mod tests {
                         --> q.sql:2:8\n  |\n2 | SELECT prise FROM t\n  |        ^^^^^\n\
                         help: did you mean `price`?\n";
         assert_eq!(error.show("q.sql", "-- a\nSELECT prise FROM t\n"), expected);
-        assert_eq!(
-            error.to_string(),
-            "line 2, column 8: there is no column `prise`; did you mean `price`?"
-        );
+        assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
     }
 
     #[test]

@@ -174,7 +174,10 @@ impl Typed {
             Expression::Not(inner) => Expression::Not(Box::new(inner.replaced(by))),
             Expression::Is(inner, state) => Expression::Is(Box::new(inner.replaced(by)), *state),
             Expression::Case { branches, otherwise } => Expression::Case {
-                branches: branches.iter().map(|(when, then)| (when.replaced(by), then.replaced(by))).collect(),
+                branches: branches
+                    .iter()
+                    .map(|(when, then)| (when.replaced(by), then.replaced(by)))
+                    .collect(),
                 otherwise: Box::new(otherwise.replaced(by)),
             },
         };
@@ -240,7 +243,10 @@ pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
 }
 
 /// AND or OR of several terms, each evaluated where those before it leave it open.
-fn combine<const IS_AND: bool>(terms: &[Typed], batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
+fn combine<const IS_AND: bool>(
+    terms: &[Typed],
+    batch: &RecordBatch,
+) -> Result<BooleanArray, EvaluationError> {
     let rows = batch.num_rows();
     let mut so_far: Option<BooleanArray> = None;
     for term in terms {
@@ -260,7 +266,8 @@ fn combine<const IS_AND: bool>(terms: &[Typed], batch: &RecordBatch) -> Result<B
             by(&before, &next).map_err(arrow_error)?
         } else {
             let open = BooleanArray::new(open, None);
-            let next = term.evaluate_booleans(&compute::filter_record_batch(batch, &open).map_err(arrow_error)?)?;
+            let next =
+                term.evaluate_booleans(&compute::filter_record_batch(batch, &open).map_err(arrow_error)?)?;
             let mut places = 0..;
             let combined = (0..rows).map(|row| {
                 if !open.value(row) {
@@ -314,7 +321,11 @@ fn choose(
     // For each row, which piece its value is in, and where.
     let mut from: Vec<(usize, usize)> = vec![(0, 0); rows];
     let mut add = |values: ArrayRef, of_rows: &[u32]| -> Result<(), EvaluationError> {
-        let values = if values.data_type() == of { values } else { compute::cast(&values, of).map_err(arrow_error)? };
+        let values = if values.data_type() == of {
+            values
+        } else {
+            compute::cast(&values, of).map_err(arrow_error)?
+        };
         for (place, row) in of_rows.iter().enumerate() {
             from[*row as usize] = (pieces.len(), place);
         }

@@ -184,5 +184,7 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
 
 /// All functions that there are.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS].into_iter().flatten()
+    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS]
+        .into_iter()
+        .flatten()
 }

@@ -51,7 +51,11 @@ pub(super) fn place_of(expression: &Expr) -> Option<Place> {
             && let Some(span) = column.spans.first()
             && span.start.line > 0
         {
-            let width = if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+            let width = if span.end.line == span.start.line {
+                span.end.column.saturating_sub(span.start.column)
+            } else {
+                1
+            };
             place = Some(Place {
                 line: span.start.line as usize,
                 column: span.start.column as usize,
@@ -118,7 +122,8 @@ impl Expressions<'_> {
             Expr::IsNotUnknown(inner) => self.is_boolean(inner, State::NotNull, scope),
             Expr::Negative(inner) => {
                 let inner = self.bind(inner, scope)?;
-                let bound = arithmetic::bind_negate(&argument(&inner)).map_err(|error| refused("-", error))?;
+                let bound =
+                    arithmetic::bind_negate(&argument(&inner)).map_err(|error| refused("-", error))?;
                 self.call("-", bound, vec![inner], false, true)
             }
             Expr::Between(Between { expr, negated, low, high }) => {
@@ -145,16 +150,19 @@ impl Expressions<'_> {
             Expr::TryCast(TryCast { expr, field }) => self.cast(expr, field, true, scope),
             Expr::ScalarFunction(function) => self.function(function, scope),
             Expr::AggregateFunction(function) => {
-                let message = format!("{} stands where there are no groups", function.func.name().to_uppercase());
+                let message =
+                    format!("{} stands where there are no groups", function.func.name().to_uppercase());
                 Err(SqlError::new(Code::Invalid, message))
             }
             Expr::WindowFunction(function) => {
-                let message = format!("{} OVER stands where it cannot be computed", function.fun.name().to_uppercase());
+                let message =
+                    format!("{} OVER stands where it cannot be computed", function.fun.name().to_uppercase());
                 Err(SqlError::new(Code::Unsupported, message).help("compute it in a sub-query"))
             }
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_) => {
                 let message = "a sub-query stands where it is not supported";
-                Err(SqlError::new(Code::Unsupported, message).help("write EXISTS or IN as a condition of WHERE, or a join"))
+                Err(SqlError::new(Code::Unsupported, message)
+                    .help("write EXISTS or IN as a condition of WHERE, or a join"))
             }
             Expr::OuterReferenceColumn(_, column) => {
                 let message = format!("`{column}` belongs to an outer query, which is not supported here");
@@ -170,7 +178,8 @@ impl Expressions<'_> {
                 let mut terms = Vec::new();
                 flatten(left, op, &mut terms);
                 flatten(right, op, &mut terms);
-                let terms = terms.into_iter().map(|term| self.bind_condition(term, scope)).collect::<Result<_>>()?;
+                let terms =
+                    terms.into_iter().map(|term| self.bind_condition(term, scope)).collect::<Result<_>>()?;
                 let combine = if op == Operator::And { Expression::And } else { Expression::Or };
                 return Ok(boolean(combine(terms)));
             }
@@ -182,7 +191,12 @@ impl Expressions<'_> {
             Operator::GtEq => ComparisonOp::GtEq,
             Operator::IsDistinctFrom => ComparisonOp::IsDistinctFrom,
             Operator::IsNotDistinctFrom => ComparisonOp::IsNotDistinctFrom,
-            other => return Err(SqlError::new(Code::Unsupported, format!("the operator {other} is not supported"))),
+            other => {
+                return Err(SqlError::new(
+                    Code::Unsupported,
+                    format!("the operator {other} is not supported"),
+                ));
+            }
         };
         self.compare(comparison, self.bind(left, scope)?, self.bind(right, scope)?)
     }
@@ -238,7 +252,8 @@ impl Expressions<'_> {
         let values = || branches.iter().map(|(_, value)| value).chain([&otherwise]);
         let of = values().try_fold(SqlType::Null, |so_far, value| {
             common_type(&so_far, &value.of).ok_or_else(|| {
-                let message = format!("the values of CASE are {so_far} and {}, which have no common type", value.of);
+                let message =
+                    format!("the values of CASE are {so_far} and {}, which have no common type", value.of);
                 SqlError::new(Code::TypeMismatch, message).help("cast them to one type")
             })
         })?;
@@ -306,7 +321,8 @@ impl Expressions<'_> {
             }
             MONTHS => {
                 let months = number().and_then(|months| i32::try_from(months).ok());
-                let months = months.ok_or_else(|| SqlError::new(Code::Invalid, "the span has too many months"))?;
+                let months =
+                    months.ok_or_else(|| SqlError::new(Code::Invalid, "the span has too many months"))?;
                 return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months)), SqlType::YearMonth));
             }
             _ => {}
@@ -325,18 +341,26 @@ impl Expressions<'_> {
 
     /// A call of the function of a name, in upper case.
     fn named_function(&self, name: &str, arguments: Vec<Typed>) -> Result<Typed> {
-        let function = functions::all().find(|function| function.name == name).ok_or_else(|| {
-            SqlError::new(Code::UnknownFunction, format!("there is no function {name}"))
-        })?;
+        let function = functions::all()
+            .find(|function| function.name == name)
+            .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no function {name}")))?;
         let given: Vec<Argument> = arguments.iter().map(argument).collect();
         let bound = (function.bind)(&given, self.context).map_err(|error| {
-            SqlError::new(Code::TypeMismatch, format!("{name}: {error}")).help(format!("it is called {}", function.usage))
+            SqlError::new(Code::TypeMismatch, format!("{name}: {error}"))
+                .help(format!("it is called {}", function.usage))
         })?;
         self.call(name, bound, arguments, false, function.is_deterministic)
     }
 
     /// A kernel with its arguments cast to what it takes; computed at once if they are literals.
-    fn call(&self, name: &str, bound: Bound, arguments: Vec<Typed>, is_total: bool, is_deterministic: bool) -> Result<Typed> {
+    fn call(
+        &self,
+        name: &str,
+        bound: Bound,
+        arguments: Vec<Typed>,
+        is_total: bool,
+        is_deterministic: bool,
+    ) -> Result<Typed> {
         let Bound { arguments: wanted, result, is_nullable, kernel } = bound;
         let arguments: Vec<Typed> = arguments
             .into_iter()
@@ -347,7 +371,8 @@ impl Expressions<'_> {
             })
             .collect::<Result<_>>()?;
         let is_literal = is_deterministic && arguments.iter().all(|argument| argument.as_literal().is_some());
-        let expression = Expression::Call { name: name.to_owned(), kernel, arguments, is_total, is_deterministic };
+        let expression =
+            Expression::Call { name: name.to_owned(), kernel, arguments, is_total, is_deterministic };
         let call = Typed { expression, of: result, is_nullable };
         Ok(if is_literal { folded(&call).unwrap_or(call) } else { call })
     }
@@ -375,7 +400,9 @@ fn flatten<'a>(expression: &'a Expr, op: Operator, terms: &mut Vec<&'a Expr>) {
     let mut rest = vec![expression];
     while let Some(expression) = rest.pop() {
         match expression {
-            Expr::BinaryExpr(BinaryExpr { left, op: inner, right }) if *inner == op => rest.extend([&**right, &**left]),
+            Expr::BinaryExpr(BinaryExpr { left, op: inner, right }) if *inner == op => {
+                rest.extend([&**right, &**left])
+            }
             other => terms.push(other),
         }
     }
@@ -428,7 +455,10 @@ fn literal(value: &ScalarValue) -> Result<Typed> {
         }
         other => match SqlType::of_arrow(&other.data_type()) {
             Some(of) => typed(other.clone(), of),
-            None => Err(SqlError::new(Code::Unsupported, format!("a literal of {} is not supported", other.data_type()))),
+            None => Err(SqlError::new(
+                Code::Unsupported,
+                format!("a literal of {} is not supported", other.data_type()),
+            )),
         },
     }
 }
@@ -442,7 +472,9 @@ pub(super) fn guess_function(
 ) -> Option<(SqlType, bool)> {
     let arguments = fields.iter().zip(literals).map(|(field, given)| match given.as_ref().map(literal) {
         Some(Ok(given)) => Some(argument(&given)),
-        _ => Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None }),
+        _ => {
+            Some(Argument { of: SqlType::of_field(field)?, is_nullable: field.is_nullable(), literal: None })
+        }
     });
     let arguments: Vec<Argument> = arguments.collect::<Option<_>>()?;
     match name {

@@ -18,12 +18,13 @@ use datafusion_common::{Column, DFSchema, DataFusionError, Result, ScalarValue, 
 use datafusion_expr::expr::{AggregateFunction, ScalarFunction};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
 use datafusion_expr::planner::{
-    ContextProvider, ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner, TypePlanner,
+    ContextProvider, ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RelationPlanner,
+    TypePlanner,
 };
 use datafusion_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, HigherOrderUDF, LogicalPlan, PartitionEvaluator,
-    ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, TableSource, TypeSignature, Volatility,
-    WindowUDF, WindowUDFImpl,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, HigherOrderUDF, LogicalPlan,
+    PartitionEvaluator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    TableSource, TypeSignature, Volatility, WindowUDF, WindowUDFImpl,
 };
 use sqlparser::ast::{BinaryOperator, DataType as AstType, ExactNumberInfo, ObjectNamePart, TimezoneInfo};
 
@@ -36,9 +37,19 @@ use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::types::{LENGTH_MAX, SqlType};
 
-/// Functions of OVER windows that are no aggregates.
-pub(super) const RANKS: [&str; 8] =
-    ["row_number", "rank", "dense_rank", "lag", "lead", "percent_rank", "cume_dist", "ntile"];
+/// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
+pub(super) const RANKS: [&str; 10] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "lag",
+    "lead",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "first_value",
+    "last_value",
+];
 
 /// Answers the planner's questions for one query.
 pub(super) struct Names<'a> {
@@ -66,13 +77,16 @@ impl<'a> Names<'a> {
         };
         let known = functions::all().map(|function| function.name.to_lowercase());
         let others = ARITHMETIC.iter().map(|(name, _)| (*name).to_owned());
-        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id"].map(str::to_owned);
+        let inner =
+            [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id"].map(str::to_owned);
         let scalars: HashMap<_, _> = known.chain(others).chain(inner).map(|name| stand_in(&name)).collect();
         let stand_in_aggregate = |name: String| {
             let udf = AggregateUDF::new_from_impl(StandInAggregate(StandIn::new(&name, context)));
             (name, Arc::new(udf))
         };
-        let aggregates = crate::aggregates::aggregates().iter().map(|function| stand_in_aggregate(function.name.to_lowercase()));
+        let aggregates = crate::aggregates::aggregates()
+            .iter()
+            .map(|function| stand_in_aggregate(function.name.to_lowercase()));
         let rank = |name: &str| (name.to_owned(), Arc::new(WindowUDF::new_from_impl(StandInRank::new(name))));
         let mut options = ConfigOptions::default();
         options.sql_parser.enable_subquery_sort_elimination = false;
@@ -142,7 +156,8 @@ impl ContextProvider for Names<'_> {
         let expected = &crate::catalog::CATALOG;
         let known = &expected[expected.len() - before.clone().count()..];
         if !before.clone().eq(known.iter().copied()) {
-            let message = format!("there is no catalog or database `{}`", before.collect::<Vec<_>>().join("."));
+            let message =
+                format!("there is no catalog or database `{}`", before.collect::<Vec<_>>().join("."));
             return Err(external(SqlError::new(crate::error::Code::UnknownTable, message)));
         }
         let name = name.table();
@@ -271,7 +286,8 @@ impl ScalarUDFImpl for StandIn {
     }
 
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        let literals: Vec<Option<ScalarValue>> = args.scalar_arguments.iter().map(|value| value.cloned()).collect();
+        let literals: Vec<Option<ScalarValue>> =
+            args.scalar_arguments.iter().map(|value| value.cloned()).collect();
         let guess = guess_function(&self.name, args.arg_fields, &literals, &self.context);
         Ok(guess.map_or_else(
             || Arc::new(Field::new(&self.name, DataType::Null, true)),
@@ -349,7 +365,7 @@ impl WindowUDFImpl for StandInRank {
 
     fn field(&self, args: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
         let of = match self.name.as_str() {
-            "lag" | "lead" => match args.input_fields().first() {
+            "lag" | "lead" | "first_value" | "last_value" => match args.input_fields().first() {
                 Some(field) => field.data_type().clone(),
                 None => DataType::Null,
             },
@@ -365,7 +381,11 @@ impl WindowUDFImpl for StandInRank {
 struct Operators(HashMap<String, Arc<ScalarUDF>>);
 
 impl ExprPlanner for Operators {
-    fn plan_binary_op(&self, expr: RawBinaryExpr, _schema: &DFSchema) -> Result<PlannerResult<RawBinaryExpr>> {
+    fn plan_binary_op(
+        &self,
+        expr: RawBinaryExpr,
+        _schema: &DFSchema,
+    ) -> Result<PlannerResult<RawBinaryExpr>> {
         let name = match expr.op {
             BinaryOperator::Plus => "+",
             BinaryOperator::Minus => "-",
@@ -455,7 +475,9 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
         AstType::Double(ExactNumberInfo::None) | AstType::DoublePrecision => SqlType::Double,
         AstType::Decimal(info) | AstType::Dec(info) | AstType::Numeric(info) => decimal(info)?,
         AstType::Char(n) | AstType::Character(n) => SqlType::Char(length(n)?),
-        AstType::Varchar(n) | AstType::CharacterVarying(n) | AstType::CharVarying(n) => SqlType::Varchar(length(n)?),
+        AstType::Varchar(n) | AstType::CharacterVarying(n) | AstType::CharVarying(n) => {
+            SqlType::Varchar(length(n)?)
+        }
         AstType::String(None) => SqlType::STRING,
         AstType::Binary(n) => SqlType::Binary(u32::try_from(n.unwrap_or(1)).ok()?),
         AstType::Varbinary(n) => match n {

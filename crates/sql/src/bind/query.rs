@@ -9,15 +9,18 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Fields, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion_common::ScalarValue;
-use datafusion_expr::expr::{AggregateFunction, GroupingSet, WindowFunction};
-use datafusion_expr::logical_plan::{Aggregate, Extension, Filter, Limit, Projection, Sort, Union, Values, Window};
+use datafusion_expr::expr::{AggregateFunction, GroupingSet};
+use datafusion_expr::logical_plan::{
+    Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values,
+};
 use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist};
-use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+use datafusion_expr::{Expr, LogicalPlan};
 
 use super::Binder;
+use super::changelog::{settle, unbounded};
 use super::expression::{Expressions, Scope, argument, place_of};
 use super::relations::{VersionNode, WindowNode};
 use crate::aggregates::aggregates;
@@ -35,22 +38,21 @@ type Result<T> = std::result::Result<T, SqlError>;
 /// [`SqlError`] for the first thing that is wrong with it, or that has no bound.
 pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
     let lowering = Lowering { binder, expressions: Expressions { context: binder.context } };
-    let plan = lowering.plan(logical)?;
-    // The names that people gave are those of the planner's tree.
-    Ok(plan)
+    settle(lowering.plan(logical)?, binder.state_ttl_ms)
 }
 
-struct Lowering<'a> {
-    binder: &'a Binder<'a>,
-    expressions: Expressions<'a>,
+pub(super) struct Lowering<'a> {
+    pub(super) binder: &'a Binder<'a>,
+    pub(super) expressions: Expressions<'a>,
 }
 
 impl Lowering<'_> {
-    fn plan(&self, logical: &LogicalPlan) -> Result<Plan> {
+    pub(super) fn plan(&self, logical: &LogicalPlan) -> Result<Plan> {
         let plan = match logical {
             LogicalPlan::TableScan(scan) => {
-                let table = super::names::table_of(&scan.source)
-                    .ok_or_else(|| SqlError::new(Code::Invalid, format!("`{}` is no table", scan.table_name)))?;
+                let table = super::names::table_of(&scan.source).ok_or_else(|| {
+                    SqlError::new(Code::Invalid, format!("`{}` is no table", scan.table_name))
+                })?;
                 let places = scan.projection.clone().unwrap_or_else(|| (0..table.columns.len()).collect());
                 scan_of(table, places)
             }
@@ -65,14 +67,19 @@ impl Lowering<'_> {
             LogicalPlan::EmptyRelation(empty) => {
                 let rows = usize::from(empty.produce_one_row);
                 let options = RecordBatchOptions::new().with_row_count(Some(rows));
-                let batch = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
+                let batch =
+                    RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options);
                 let batch = batch.map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
                 Plan { columns: Vec::new(), node: Node::Values(batch) }
             }
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
-            LogicalPlan::Distinct(_) => {
-                return Err(self.unbounded("SELECT DISTINCT", "group by the columns, within a window"));
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                // Distinct rows are groups by all columns.
+                let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
+                let groups =
+                    Aggregate::try_new(Arc::clone(input), columns, Vec::new()).map_err(super::sql_error)?;
+                self.aggregate(&groups)?
             }
             LogicalPlan::Join(_) => {
                 return Err(SqlError::new(Code::Unsupported, "joins are not supported yet"));
@@ -84,7 +91,10 @@ impl Lowering<'_> {
                     let message = "FOR SYSTEM_TIME AS OF stands where no table is joined";
                     return Err(SqlError::new(Code::Invalid, message).at(version.place));
                 } else {
-                    return Err(SqlError::new(Code::Unsupported, format!("{} is not supported", node.name())));
+                    return Err(SqlError::new(
+                        Code::Unsupported,
+                        format!("{} is not supported", node.name()),
+                    ));
                 }
             }
             other => {
@@ -96,7 +106,7 @@ impl Lowering<'_> {
         Ok(plan)
     }
 
-    fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
+    pub(super) fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
         Scope { schema: logical.schema(), columns: &plan.columns }
     }
 
@@ -110,7 +120,12 @@ impl Lowering<'_> {
             // A name for a column is the column.
             let role = bound.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
             let role = if is_proctime(expression) { Role::Proctime } else { role };
-            columns.push(Column { name: field.name().clone(), of: bound.of.clone(), is_nullable: bound.is_nullable, role });
+            columns.push(Column {
+                name: field.name().clone(),
+                of: bound.of.clone(),
+                is_nullable: bound.is_nullable,
+                role,
+            });
             outputs.push(bound);
         }
         Ok(input.project(outputs, columns))
@@ -118,7 +133,8 @@ impl Lowering<'_> {
 
     fn filter(&self, filter: &Filter) -> Result<Plan> {
         let input = self.plan(&filter.input)?;
-        let condition = self.expressions.bind_condition(&filter.predicate, &self.scope(&filter.input, &input))?;
+        let condition =
+            self.expressions.bind_condition(&filter.predicate, &self.scope(&filter.input, &input))?;
         Ok(ranked(input, condition))
     }
 
@@ -155,8 +171,12 @@ impl Lowering<'_> {
         if is_same {
             return Ok(plan);
         }
-        let outputs =
-            plan.identity().into_iter().zip(columns).map(|(output, to)| self.expressions.widen(output, &to.of)).collect::<Result<_>>()?;
+        let outputs = plan
+            .identity()
+            .into_iter()
+            .zip(columns)
+            .map(|(output, to)| self.expressions.widen(output, &to.of))
+            .collect::<Result<_>>()?;
         Ok(plan.project(outputs, columns.to_vec()))
     }
 
@@ -182,10 +202,14 @@ impl Lowering<'_> {
                 .iter()
                 .map(|row| match self.expressions.widen(row[place].clone(), &of)?.as_literal() {
                     Some(literal) => Ok(literal.clone()),
-                    None => Err(SqlError::new(Code::Unsupported, "VALUES takes literals").help("write SELECT .. UNION ALL SELECT ..")),
+                    None => Err(SqlError::new(Code::Unsupported, "VALUES takes literals")
+                        .help("write SELECT .. UNION ALL SELECT ..")),
                 })
                 .collect::<Result<_>>()?;
-            let literals = literals.into_iter().map(|literal| literal.cast_to(&of.arrow())).collect::<std::result::Result<Vec<_>, _>>();
+            let literals = literals
+                .into_iter()
+                .map(|literal| literal.cast_to(&of.arrow()))
+                .collect::<std::result::Result<Vec<_>, _>>();
             let array = match literals {
                 Ok(literals) if literals.is_empty() => Ok(new_empty_array(&of.arrow())),
                 Ok(literals) => ScalarValue::iter_to_array(literals),
@@ -206,7 +230,9 @@ impl Lowering<'_> {
         let input = self.plan(&limit.input)?;
         let number = |expression: &Option<Box<Expr>>| match expression.as_deref() {
             None => Ok(None),
-            Some(Expr::Literal(ScalarValue::Int64(Some(number)), _)) if *number >= 0 => Ok(Some(*number as u64)),
+            Some(Expr::Literal(ScalarValue::Int64(Some(number)), _)) if *number >= 0 => {
+                Ok(Some(*number as u64))
+            }
             Some(other) => {
                 let message = format!("LIMIT and OFFSET take numbers, and this is {other}");
                 Err(SqlError::new(Code::Unsupported, message))
@@ -214,7 +240,10 @@ impl Lowering<'_> {
         };
         let (skip, fetch) = (number(&limit.skip)?.unwrap_or_default(), number(&limit.fetch)?);
         if let Node::Sort { .. } = input.node {
-            return Err(self.unbounded("ORDER BY with LIMIT", "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
+            return Err(unbounded(
+                "ORDER BY with LIMIT",
+                "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)",
+            ));
         }
         let fetch = fetch.ok_or_else(|| {
             SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
@@ -227,12 +256,13 @@ impl Lowering<'_> {
         let input = self.plan(&sort.input)?;
         let scope = self.scope(&sort.input, &input);
         let mut keys = self.sort_keys(&sort.expr, &scope)?;
-        let is_by_time = keys.first().is_some_and(|key| {
-            input.columns[key.place].role == Role::Rowtime && !key.is_descending
-        });
+        let is_by_time = keys
+            .first()
+            .is_some_and(|key| input.columns[key.place].role == Role::Rowtime && !key.is_descending);
         if !is_by_time {
             let message = "ORDER BY of an endless stream begins with event time, ascending";
-            let error = SqlError::new(Code::Unsupported, message).at(sort.expr.first().and_then(|key| place_of(&key.expr)));
+            let error = SqlError::new(Code::Unsupported, message)
+                .at(sort.expr.first().and_then(|key| place_of(&key.expr)));
             return Err(error.help("rank rows within windows instead: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
         }
         let time = keys.remove(0).place;
@@ -242,7 +272,10 @@ impl Lowering<'_> {
             None => Ok(sorted),
             Some(fetch) => {
                 let columns = sorted.columns.clone();
-                Ok(Plan { columns, node: Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 } })
+                Ok(Plan {
+                    columns,
+                    node: Node::Limit { input: Box::new(sorted), skip: 0, fetch: fetch as u64 },
+                })
             }
         }
     }
@@ -251,7 +284,10 @@ impl Lowering<'_> {
         let key = |key: &datafusion_expr::SortExpr| {
             let bound = self.expressions.bind(&key.expr, scope)?;
             let place = bound.as_column().ok_or_else(|| {
-                let error = SqlError::new(Code::Unsupported, format!("ORDER BY takes columns, and {} is an expression", key.expr));
+                let error = SqlError::new(
+                    Code::Unsupported,
+                    format!("ORDER BY takes columns, and {} is an expression", key.expr),
+                );
                 error.at(place_of(&key.expr)).help("compute it in a sub-query")
             })?;
             Ok(SortKey { place, is_descending: !key.asc, is_null_first: key.nulls_first })
@@ -266,12 +302,17 @@ impl Lowering<'_> {
             Role::Rowtime => Role::Rowtime,
             Role::Proctime => {
                 let message = "windows over processing time are not supported";
-                return Err(SqlError::new(Code::Unsupported, message).at(node.place).help("use event time: declare WATERMARK FOR"));
+                return Err(SqlError::new(Code::Unsupported, message)
+                    .at(node.place)
+                    .help("use event time: declare WATERMARK FOR"));
             }
             _ => {
                 let message = format!("`{}` is no event time", time.name);
                 let error = SqlError::new(Code::Invalid, message).at(node.place);
-                return Err(error.help(format!("declare WATERMARK FOR `{}` in its table; expressions are no event time", time.name)));
+                return Err(error.help(format!(
+                    "declare WATERMARK FOR `{}` in its table; expressions are no event time",
+                    time.name
+                )));
             }
         };
         let spec = Arc::new(node.spec.clone());
@@ -285,8 +326,18 @@ impl Lowering<'_> {
         columns[node.time].role = Role::Rowtime;
         let time_type = time.of.clone();
         let of = SqlType::Timestamp(3);
-        columns.push(Column { name: "window_start".into(), of: of.clone(), is_nullable: false, role: Role::WindowStart(Arc::clone(&spec)) });
-        columns.push(Column { name: "window_end".into(), of, is_nullable: false, role: Role::WindowEnd(Arc::clone(&spec)) });
+        columns.push(Column {
+            name: "window_start".into(),
+            of: of.clone(),
+            is_nullable: false,
+            role: Role::WindowStart(Arc::clone(&spec)),
+        });
+        columns.push(Column {
+            name: "window_end".into(),
+            of,
+            is_nullable: false,
+            role: Role::WindowEnd(Arc::clone(&spec)),
+        });
         // The time of the window replaces that of the row where both are asked for.
         columns[node.time].role = Role::Plain;
         columns.push(Column { name: "window_time".into(), of: time_type, is_nullable: false, role });
@@ -297,8 +348,10 @@ impl Lowering<'_> {
         let input = self.plan(&aggregate.input)?;
         let scope = self.scope(&aggregate.input, &input);
         // All that is grouped by, once each, and the sets of them.
-        let expressions: Vec<&Expr> = grouping_set_to_exprlist(&aggregate.group_expr).map_err(super::sql_error)?;
-        let keys: Vec<Typed> = expressions.iter().map(|key| self.expressions.bind(key, &scope)).collect::<Result<_>>()?;
+        let expressions: Vec<&Expr> =
+            grouping_set_to_exprlist(&aggregate.group_expr).map_err(super::sql_error)?;
+        let keys: Vec<Typed> =
+            expressions.iter().map(|key| self.expressions.bind(key, &scope)).collect::<Result<_>>()?;
         let sets = grouping_sets(&aggregate.group_expr, &expressions)?;
         let is_grouped = aggregate.group_expr.iter().any(|key| matches!(key, Expr::GroupingSet(_)));
         // Keys first, then what the aggregates read.
@@ -312,20 +365,34 @@ impl Lowering<'_> {
             })
             .collect();
         let mut calls = Vec::new();
-        for (call, field) in aggregate.aggr_expr.iter().zip(aggregate.schema.fields().iter().skip(keys.len() + usize::from(is_grouped))) {
+        for (call, field) in aggregate
+            .aggr_expr
+            .iter()
+            .zip(aggregate.schema.fields().iter().skip(keys.len() + usize::from(is_grouped)))
+        {
             calls.push((self.aggregate_call(call, &scope, &mut step, &mut columns)?, field.name().clone()));
         }
-        let role_of = |wanted: &dyn Fn(&Role) -> bool| (0..keys.len()).find(|place| wanted(&columns[*place].role));
+        let role_of =
+            |wanted: &dyn Fn(&Role) -> bool| (0..keys.len()).find(|place| wanted(&columns[*place].role));
         let start = role_of(&|role| matches!(role, Role::WindowStart(_)));
         let end = role_of(&|role| matches!(role, Role::WindowEnd(_)));
         let (Some(start), Some(end)) = (start, end) else {
-            return Err(self.unbounded("GROUP BY without a window", "group by window_start and window_end of a window function"));
+            let mut places: Vec<usize> = (0..keys.len()).collect();
+            let mut grouped = input.project(step, columns.clone());
+            if is_grouped {
+                let (expanded, grouping) = expand(grouped, &sets, keys.len(), &|_| false)?;
+                places.push(grouping);
+                grouped = expanded;
+            }
+            return Ok(group(grouped, places, calls, aggregate.schema.fields(), self.binder.state_ttl_ms));
         };
         let Role::WindowEnd(spec) = columns[end].role.clone() else {
             return Err(SqlError::new(Code::Invalid, "a window has an end"));
         };
         let is_window = |place: usize| {
-            place == start || place == end || columns[place].role == Role::Rowtime
+            place == start
+                || place == end
+                || columns[place].role == Role::Rowtime
                 || matches!(&columns[place].role, Role::WindowStart(_) | Role::WindowEnd(_))
         };
         // Rows come as they are; those columns of the windows that the aggregate makes itself are not asked for.
@@ -333,7 +400,8 @@ impl Lowering<'_> {
         let mut aggregated: Plan;
         let mut key_places: Vec<usize> = own_keys.clone();
         if is_grouped {
-            let (expanded, grouping) = expand(input.project(step, columns.clone()), &sets, keys.len(), &is_window)?;
+            let (expanded, grouping) =
+                expand(input.project(step, columns.clone()), &sets, keys.len(), &is_window)?;
             key_places.push(grouping);
             columns = expanded.columns.clone();
             aggregated = expanded;
@@ -374,7 +442,7 @@ impl Lowering<'_> {
     }
 
     /// An aggregate call; what it reads is put behind the columns of `step`.
-    fn aggregate_call(
+    pub(super) fn aggregate_call(
         &self,
         call: &Expr,
         scope: &Scope<'_>,
@@ -393,16 +461,36 @@ impl Lowering<'_> {
             let message = format!("ORDER BY within {name} is not supported");
             return Err(SqlError::new(Code::Unsupported, message));
         }
+        let filter = params.filter.as_deref();
+        self.aggregate_of(name, &params.args, params.distinct, filter, scope, step, columns)
+            .map_err(|error| error.at(place_of(call)))
+    }
+
+    /// A call of the aggregate of a name, in upper case.
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a call, and where it stands")]
+    pub(super) fn aggregate_of(
+        &self,
+        name: String,
+        arguments: &[Expr],
+        is_distinct: bool,
+        filter: Option<&Expr>,
+        scope: &Scope<'_>,
+        step: &mut Vec<Typed>,
+        columns: &mut Vec<Column>,
+    ) -> Result<AggregateCall> {
         let function = aggregates()
             .iter()
             .find(|function| function.name == name)
             .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")))?;
-        let arguments: Vec<Typed> =
-            params.args.iter().map(|argument| self.expressions.bind(argument, scope)).collect::<Result<_>>()?;
+        let arguments: Vec<Typed> = arguments
+            .iter()
+            .filter(|argument| !is_star(argument))
+            .map(|argument| self.expressions.bind(argument, scope))
+            .collect::<Result<_>>()?;
         let given: Vec<_> = arguments.iter().map(argument).collect();
         let bound = (function.bind)(&given, self.binder.context).map_err(|error| {
             let error = SqlError::new(Code::TypeMismatch, format!("{name}: {error}"));
-            error.at(place_of(call)).help(format!("it is called {}", function.usage))
+            error.help(format!("it is called {}", function.usage))
         })?;
         let mut add = |value: Typed| {
             // What is read twice is computed once.
@@ -419,84 +507,42 @@ impl Lowering<'_> {
             .into_iter()
             .zip(&bound.arguments)
             .map(|(value, to)| {
-                let value = if value.of.arrow() == to.arrow() { value } else { self.expressions.cast_to(value, to, false)? };
+                let value = if value.of.arrow() == to.arrow() {
+                    value
+                } else {
+                    self.expressions.cast_to(value, to, false)?
+                };
                 Ok(add(value))
             })
             .collect::<Result<_>>()?;
-        let filter = match &params.filter {
+        let filter = match filter {
             None => None,
             Some(filter) => Some(add(self.expressions.bind_condition(filter, scope)?)),
         };
-        let function = if params.distinct { bound.distinct(DISTINCT_SEED) } else { bound };
-        let name = if params.distinct { format!("{name} DISTINCT") } else { name };
+        let function = if is_distinct { bound.distinct(DISTINCT_SEED) } else { bound };
+        let name = if is_distinct { format!("{name} DISTINCT") } else { name };
         Ok(AggregateCall { name, arguments: places, filter, function })
-    }
-
-    fn over(&self, window: &Window) -> Result<Plan> {
-        let input = self.plan(&window.input)?;
-        let scope = self.scope(&window.input, &input);
-        let [call] = &window.window_expr[..] else {
-            return Err(SqlError::new(Code::Unsupported, "several OVER windows in one query are not supported yet"));
-        };
-        let call = match call {
-            Expr::Alias(alias) => &*alias.expr,
-            call => call,
-        };
-        let Expr::WindowFunction(function) = call else {
-            return Err(SqlError::new(Code::Unsupported, format!("{call} is not supported here")));
-        };
-        let WindowFunction { fun, params } = &**function;
-        let is_rank = matches!(fun, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number");
-        if !is_rank {
-            let message = format!("{} OVER is not supported yet", fun.name().to_uppercase());
-            return Err(SqlError::new(Code::Unsupported, message).at(place_of(call)));
-        }
-        let keys: Vec<usize> = params
-            .partition_by
-            .iter()
-            .map(|key| {
-                let bound = self.expressions.bind(key, &scope)?;
-                bound.as_column().ok_or_else(|| {
-                    SqlError::new(Code::Unsupported, format!("PARTITION BY takes columns, and {key} is an expression"))
-                        .at(place_of(key))
-                        .help("compute it in a sub-query")
-                })
-            })
-            .collect::<Result<_>>()?;
-        let order = self.sort_keys(&params.order_by, &scope)?;
-        let has = |wanted: &dyn Fn(&Role) -> bool| keys.iter().copied().find(|place| wanted(&input.columns[*place].role));
-        let start = has(&|role| matches!(role, Role::WindowStart(_)));
-        let end = has(&|role| matches!(role, Role::WindowEnd(_)));
-        let (Some(_), Some(window_end)) = (start, end) else {
-            return Err(self.unbounded("ROW_NUMBER without a window", "partition by window_start and window_end of a window function"));
-        };
-        let mut columns = input.columns.clone();
-        columns.push(Column::plain("row_number", SqlType::BigInt, false));
-        // Until a filter says how many are wanted, all are.
-        let node = Node::WindowTopN { input: Box::new(input), window_end, keys, order, from: 1, to: u64::MAX };
-        Ok(Plan { columns, node })
-    }
-
-    /// What would remember rows forever.
-    fn unbounded(&self, what: &str, help: &str) -> SqlError {
-        if self.binder.state_ttl_ms.is_some() {
-            return SqlError::new(Code::Unsupported, format!("{what} is not supported yet"));
-        }
-        let message = format!("{what} remembers rows without bound");
-        SqlError::new(Code::UnboundedState, message)
-            .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
     }
 }
 
 /// Seeds the tables of DISTINCT: values of a table never leave it, and results do not depend on it.
 const DISTINCT_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-fn is_proctime(expression: &Expr) -> bool {
+pub(super) fn is_proctime(expression: &Expr) -> bool {
     match expression {
         Expr::Alias(alias) => is_proctime(&alias.expr),
         Expr::ScalarFunction(function) => function.func.name() == "proctime",
         _ => false,
     }
+}
+
+/// Whether it is the star of COUNT(*), which stands for no argument.
+#[expect(
+    deprecated,
+    reason = "it is what the planner makes of the star, as long as nobody tells it what COUNT is"
+)]
+fn is_star(expression: &Expr) -> bool {
+    matches!(expression, Expr::Wildcard { .. })
 }
 
 fn name_of(expression: &Expr) -> String {
@@ -537,14 +583,20 @@ fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
 
 /// Each row once for each set: the keys that are not in it NULL, and a number behind the columns that tells which they are:
 /// a bit for each key, the first one's the highest, set if the key is left out.
-fn expand(input: Plan, sets: &[Vec<usize>], keys: usize, is_window: &dyn Fn(usize) -> bool) -> Result<(Plan, usize)> {
+fn expand(
+    input: Plan,
+    sets: &[Vec<usize>],
+    keys: usize,
+    is_window: &dyn Fn(usize) -> bool,
+) -> Result<(Plan, usize)> {
     let mut columns = input.columns.clone();
     let grouping = columns.len();
     columns.push(Column::plain("grouping", SqlType::BigInt, false));
     for (place, column) in columns.iter_mut().enumerate().take(keys) {
         let is_left_out = sets.iter().any(|set| !set.contains(&place));
         if is_window(place) && is_left_out {
-            let error = SqlError::new(Code::Unsupported, format!("`{}` is not in every grouping set", column.name));
+            let error =
+                SqlError::new(Code::Unsupported, format!("`{}` is not in every grouping set", column.name));
             return Err(error.help("GROUP BY window_start, window_end, GROUPING SETS (..)"));
         }
         column.is_nullable |= is_left_out;
@@ -569,6 +621,26 @@ fn expand(input: Plan, sets: &[Vec<usize>], keys: usize, is_window: &dyn Fn(usiz
     Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
 }
 
+/// An aggregate without windows: keys, then results, with such names.
+fn group(
+    input: Plan,
+    keys: Vec<usize>,
+    calls: Vec<(AggregateCall, String)>,
+    names: &Fields,
+    ttl_ms: Option<i64>,
+) -> Plan {
+    let of_keys =
+        keys.iter().map(|place| (input.columns[*place].of.clone(), input.columns[*place].is_nullable));
+    let of_calls = calls.iter().map(|(call, _)| (call.function.result.clone(), call.function.is_nullable));
+    let columns = of_keys
+        .chain(of_calls)
+        .zip(names)
+        .map(|((of, is_nullable), field)| Column::plain(field.name().clone(), of, is_nullable))
+        .collect();
+    let calls = calls.into_iter().map(|(call, _)| call).collect();
+    Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }
+}
+
 /// An aggregate per window. Where rows come straight from a window function, the windows are cut by the aggregate, which
 /// folds each row once.
 fn window_aggregate(
@@ -582,14 +654,17 @@ fn window_aggregate(
         return input;
     };
     let spec = Arc::clone(spec);
-    let mut columns: Vec<Column> = keys
-        .iter()
-        .map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() })
-        .collect();
+    let mut columns: Vec<Column> =
+        keys.iter().map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() }).collect();
     for (call, name) in named {
         columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
     }
-    let time = |name: &str, role| Column { name: name.to_owned(), of: SqlType::Timestamp(3), is_nullable: false, role };
+    let time = |name: &str, role| Column {
+        name: name.to_owned(),
+        of: SqlType::Timestamp(3),
+        is_nullable: false,
+        role,
+    };
     columns.push(time("window_start", Role::WindowStart(Arc::clone(&spec))));
     columns.push(time("window_end", Role::WindowEnd(Arc::clone(&spec))));
     columns.push(time("window_time", Role::Rowtime));
@@ -613,9 +688,15 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
         expression.columns(&mut |place| reads |= place >= width);
         reads
     };
-    let used = keys.iter().copied().chain(calls.iter().flat_map(|call| call.arguments.iter().copied().chain(call.filter)));
+    let used = keys
+        .iter()
+        .copied()
+        .chain(calls.iter().flat_map(|call| call.arguments.iter().copied().chain(call.filter)));
     if conditions.iter().any(reads_window) || used.clone().any(|place| reads_window(&outputs[place])) {
-        let input = Box::new(Plan { columns: below_columns, node: Node::AssignWindows { input: source, spec, time } });
+        let input = Box::new(Plan {
+            columns: below_columns,
+            node: Node::AssignWindows { input: source, spec, time },
+        });
         return given(columns, Node::Calc { input, conditions, outputs });
     }
     // Columns of the window make way for the time that they are made from, so that places stay.
@@ -636,16 +717,27 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
 
 /// A filter: of ranks it says how many are wanted, which bounds what a top-N remembers.
 fn ranked(input: Plan, condition: Typed) -> Plan {
-    let terms = match condition.expression {
-        Expression::And(terms) => terms,
-        expression => vec![Typed { expression, ..condition }],
-    };
+    let mut terms = Vec::new();
+    let mut rest = vec![condition];
+    while let Some(condition) = rest.pop() {
+        match condition.expression {
+            Expression::And(inner) => rest.extend(inner.into_iter().rev()),
+            expression => terms.push(Typed { expression, ..condition }),
+        }
+    }
+    // Ranks first: what stands between them and their top-N must be names only.
+    let bounds: Vec<Option<(u64, u64)>> = terms.iter().map(|term| rank_bound(&input, term)).collect();
+    let has_end = bounds.iter().flatten().any(|(_, to)| *to < u64::MAX);
     let mut plan = input;
-    for term in terms {
-        plan = match rank_bound(&plan, &term) {
-            Some((from, to)) => bounded(plan, from, to),
-            None => plan.filter(term),
-        };
+    if has_end {
+        for (from, to) in bounds.iter().flatten() {
+            plan = bounded(plan, *from, *to);
+        }
+    }
+    for (term, bound) in terms.into_iter().zip(bounds) {
+        if !has_end || bound.is_none() {
+            plan = plan.filter(term);
+        }
     }
     plan
 }
@@ -656,7 +748,9 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
     let [left, right] = &arguments[..] else { return None };
     let place = |value: &Typed| match &value.expression {
         Expression::Column(place) => Some(*place),
-        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => arguments.first()?.as_column(),
+        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => {
+            arguments.first()?.as_column()
+        }
         _ => None,
     };
     let number = |value: &Typed| match value.as_literal()? {
@@ -679,7 +773,7 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
         _ => return None,
     };
     let is_rank = |plan: &Plan, place: usize| {
-        matches!(plan.node, Node::WindowTopN { .. }) && place + 1 == plan.columns.len()
+        matches!(plan.node, Node::WindowTopN { .. } | Node::Rank { .. }) && place + 1 == plan.columns.len()
     };
     let is_of_rank = match &plan.node {
         Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
@@ -709,6 +803,10 @@ fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
         }
         Node::WindowTopN { input, window_end, keys, order, from, to } => {
             Node::WindowTopN { input, window_end, keys, order, from: from.max(least), to: to.min(most) }
+        }
+        Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
+            let (from, to) = (from.max(least), to.min(most));
+            Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms }
         }
         other => other,
     };

@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use arrow::datatypes::FieldRef;
 use datafusion_common::{DFSchema, DFSchemaRef, DataFusionError, Result, TableReference};
+use datafusion_expr::Expr;
 use datafusion_expr::logical_plan::{Extension, LogicalPlan, UserDefinedLogicalNodeCore};
 use datafusion_expr::planner::{PlannedRelation, RelationPlanner, RelationPlannerContext, RelationPlanning};
-use datafusion_expr::Expr;
 use sqlparser::ast::{
-    self, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName, ObjectNamePart, Spanned,
-    TableFactor, TableVersion, Value,
+    self, FunctionArg, FunctionArgExpr, FunctionArgOperator, FunctionArguments, Ident, ObjectName,
+    ObjectNamePart, Spanned, TableFactor, TableVersion, Value,
 };
 
 use crate::error::{Code, Place, SqlError};
@@ -150,13 +150,18 @@ impl RelationPlanner for WindowFunctions {
     ) -> Result<RelationPlanning> {
         let at = place(&relation);
         let (call, alias) = match relation {
-            TableFactor::Table { version: Some(TableVersion::ForSystemTimeAsOf(as_of)), name, alias, .. } => {
+            TableFactor::Table {
+                version: Some(TableVersion::ForSystemTimeAsOf(as_of)), name, alias, ..
+            } => {
                 let as_of_place = place(&as_of).or(at);
                 let as_of = match as_of {
                     ast::Expr::Identifier(ident) => vec![ident.value],
-                    ast::Expr::CompoundIdentifier(idents) => idents.into_iter().map(|ident| ident.value).collect(),
+                    ast::Expr::CompoundIdentifier(idents) => {
+                        idents.into_iter().map(|ident| ident.value).collect()
+                    }
                     _ => {
-                        let error = SqlError::new(Code::Unsupported, "AS OF takes a time column of the other table");
+                        let error =
+                            SqlError::new(Code::Unsupported, "AS OF takes a time column of the other table");
                         return Err(external(error.at(as_of_place).help("write FOR SYSTEM_TIME AS OF o.ts")));
                     }
                 };
@@ -168,7 +173,9 @@ impl RelationPlanner for WindowFunctions {
             // `TABLE(TUMBLE(..))`.
             TableFactor::TableFunction { expr: ast::Expr::Function(function), alias } => {
                 let FunctionArguments::List(list) = function.args else {
-                    return Err(external(SqlError::new(Code::Syntax, "a table function has arguments").at(at)));
+                    return Err(external(
+                        SqlError::new(Code::Syntax, "a table function has arguments").at(at),
+                    ));
                 };
                 ((function.name, list.args), alias)
             }
@@ -255,12 +262,18 @@ fn window_node(
     for (position, argument) in arguments.into_iter().enumerate() {
         let (index, value) = match argument {
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(position), value),
-            FunctionArg::Named { name, arg: FunctionArgExpr::Expr(value), operator: FunctionArgOperator::RightArrow } => {
+            FunctionArg::Named {
+                name,
+                arg: FunctionArgExpr::Expr(value),
+                operator: FunctionArgOperator::RightArrow,
+            } => {
                 let upper = name.value.to_uppercase();
                 (names.iter().position(|known| *known == upper), value)
             }
             other => {
-                return Err(SqlError::new(Code::Syntax, format!("{function} takes no {other}")).help(usage).into());
+                return Err(SqlError::new(Code::Syntax, format!("{function} takes no {other}"))
+                    .help(usage)
+                    .into());
             }
         };
         match index.and_then(|index| given.get_mut(index)) {
@@ -272,7 +285,9 @@ fn window_node(
         }
     }
     if let Some(missing) = given.iter().take(least).position(Option::is_none) {
-        return Err(SqlError::new(Code::Invalid, format!("{function} lacks {}", names[missing])).help(usage).into());
+        return Err(SqlError::new(Code::Invalid, format!("{function} lacks {}", names[missing]))
+            .help(usage)
+            .into());
     }
     let mut given = given.into_iter();
     let mut next = || given.next().flatten();
@@ -281,36 +296,46 @@ fn window_node(
     let schema = Arc::clone(input.schema());
     let time = descriptor(next(), &schema)?;
     let mut span = |name: &'static str| next().map(|value| millis(&value, name)).transpose();
-    let (first, second, third) = (span(names[2])?.unwrap_or_default(), span(names.get(3).copied().unwrap_or(""))?, span("OFFSET")?);
+    let (first, second, third) =
+        (span(names[2])?.unwrap_or_default(), span(names.get(3).copied().unwrap_or(""))?, span("OFFSET")?);
     let positive = |value: i64, name: &str| {
         if value > 0 {
             Ok(value)
         } else {
-            Err(SqlError::new(Code::Invalid, format!("{name} of {function} is {value} ms, and must be above zero")))
+            Err(SqlError::new(
+                Code::Invalid,
+                format!("{name} of {function} is {value} ms, and must be above zero"),
+            ))
         }
     };
     let multiple = |size: i64, of: i64, name: &str| {
         if size % of == 0 {
             Ok(())
         } else {
-            let message = format!("SIZE of {function} is {size} ms, which is no multiple of its {name}, {of} ms");
+            let message =
+                format!("SIZE of {function} is {size} ms, which is no multiple of its {name}, {of} ms");
             Err(SqlError::new(Code::Invalid, message))
         }
     };
     let spec = match function.as_str() {
-        "TUMBLE" => WindowSpec::Tumble { size_ms: positive(first, "SIZE")?, offset_ms: second.unwrap_or_default() },
+        "TUMBLE" => {
+            WindowSpec::Tumble { size_ms: positive(first, "SIZE")?, offset_ms: second.unwrap_or_default() }
+        }
         "HOP" => {
-            let (slide_ms, size_ms) = (positive(first, "SLIDE")?, positive(second.unwrap_or_default(), "SIZE")?);
+            let (slide_ms, size_ms) =
+                (positive(first, "SLIDE")?, positive(second.unwrap_or_default(), "SIZE")?);
             multiple(size_ms, slide_ms, "SLIDE")?;
             WindowSpec::Hop { size_ms, slide_ms, offset_ms: third.unwrap_or_default() }
         }
         "CUMULATE" => {
-            let (step_ms, size_ms) = (positive(first, "STEP")?, positive(second.unwrap_or_default(), "SIZE")?);
+            let (step_ms, size_ms) =
+                (positive(first, "STEP")?, positive(second.unwrap_or_default(), "SIZE")?);
             multiple(size_ms, step_ms, "STEP")?;
             WindowSpec::Cumulate { size_ms, step_ms, offset_ms: third.unwrap_or_default() }
         }
         _ => {
-            let keys = keys.iter().map(|key| column_of(key, &schema)).collect::<std::result::Result<_, _>>()?;
+            let keys =
+                keys.iter().map(|key| column_of(key, &schema)).collect::<std::result::Result<_, _>>()?;
             WindowSpec::Session { gap_ms: positive(first, "GAP")?, keys }
         }
     };
@@ -319,7 +344,8 @@ fn window_node(
         return Err(error.help("group by the key").into());
     }
     // The window's columns have no table, so that a sub-query's alias is theirs as well.
-    let qualifier: Option<TableReference> = schema.iter().next().and_then(|(qualifier, _)| qualifier.cloned());
+    let qualifier: Option<TableReference> =
+        schema.iter().next().and_then(|(qualifier, _)| qualifier.cloned());
     let mut fields: Vec<(Option<TableReference>, FieldRef)> =
         schema.iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field))).collect();
     let time_type = SqlType::of_field(schema.field(time)).unwrap_or(SqlType::Timestamp(3));
@@ -355,9 +381,10 @@ fn table_of(
             };
             Ok((named_table(ObjectName::from(idents)), names.collect()))
         }
-        Some(ast::Expr::Subquery(query)) => {
-            Ok((TableFactor::Derived { lateral: false, subquery: query, alias: None, sample: None }, Vec::new()))
-        }
+        Some(ast::Expr::Subquery(query)) => Ok((
+            TableFactor::Derived { lateral: false, subquery: query, alias: None, sample: None },
+            Vec::new(),
+        )),
         other => {
             let at = other.as_ref().and_then(place);
             let message = format!("the first argument of {function} is a table");
@@ -390,7 +417,9 @@ fn column_of(column: &ast::Expr, schema: &DFSchema) -> std::result::Result<usize
         _ => return Err(SqlError::new(Code::Syntax, format!("{column} is no column")).at(place(column))),
     };
     let found = schema.fields().iter().position(|field| field.name() == name);
-    found.ok_or_else(|| unknown_column(name, schema.fields().iter().map(|field| field.name().as_str())).at(place(column)))
+    found.ok_or_else(|| {
+        unknown_column(name, schema.fields().iter().map(|field| field.name().as_str())).at(place(column))
+    })
 }
 
 /// The error for a column that there is not.

@@ -34,7 +34,9 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
             place: column.place,
         };
         columns.push(match &column.kind {
-            ColumnKind::Physical { of, is_nullable } => Some(made(of, *is_nullable, TableColumnKind::Physical)),
+            ColumnKind::Physical { of, is_nullable } => {
+                Some(made(of, *is_nullable, TableColumnKind::Physical))
+            }
             ColumnKind::Metadata { of, key, is_virtual } => {
                 let key = key.clone().unwrap_or_else(|| column.name.clone());
                 Some(made(of, true, TableColumnKind::Metadata { key, is_virtual: *is_virtual }))
@@ -62,7 +64,8 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
     let mut columns: Vec<TableColumn> = columns.into_iter().flatten().collect();
     let find = |columns: &[TableColumn], name: &str, place| {
         columns.iter().position(|column| column.name == name).ok_or_else(|| {
-            super::relations::unknown_column(name, columns.iter().map(|column| column.name.as_str())).at(place)
+            super::relations::unknown_column(name, columns.iter().map(|column| column.name.as_str()))
+                .at(place)
         })
     };
     let rowtime = match &create.watermark {
@@ -73,12 +76,19 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
             match of {
                 SqlType::Timestamp(digits) | SqlType::TimestampLtz(digits) if digits <= 3 => {}
                 other => {
-                    let message = format!("event time is TIMESTAMP(3) or TIMESTAMP_LTZ(3), and `{}` is {other}", watermark.column);
+                    let message = format!(
+                        "event time is TIMESTAMP(3) or TIMESTAMP_LTZ(3), and `{}` is {other}",
+                        watermark.column
+                    );
                     let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
-                    return Err(error.help(format!("add a column such as ts AS CAST(`{}` AS TIMESTAMP(3))", watermark.column)));
+                    return Err(error.help(format!(
+                        "add a column such as ts AS CAST(`{}` AS TIMESTAMP(3))",
+                        watermark.column
+                    )));
                 }
             }
-            let bound = bind_over(binder, &watermark.expression, &columns).map_err(|error| error.at(watermark.place))?;
+            let bound = bind_over(binder, &watermark.expression, &columns)
+                .map_err(|error| error.at(watermark.place))?;
             if !bound.of.is_timestamp() {
                 let message = format!("a watermark is a timestamp, and this is {}", bound.of);
                 let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
@@ -121,7 +131,8 @@ fn is_proctime(expression: &ast::Expr) -> bool {
 fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) -> Result<Typed, SqlError> {
     let mut expression = expression.clone();
     plain::make_expression_plain(&mut expression)?;
-    let fields: Vec<_> = seen.iter().map(|column| column.of.field(&column.name, column.is_nullable)).collect();
+    let fields: Vec<_> =
+        seen.iter().map(|column| column.of.field(&column.name, column.is_nullable)).collect();
     let schema = DFSchema::try_from(Arc::new(Schema::new(fields)).as_ref().clone()).map_err(sql_error)?;
     let no_views = |name: &str| Err(SqlError::new(Code::Invalid, format!("`{name}` stands in a column")));
     let names = Names::new(binder.catalog, binder.context, &no_views);

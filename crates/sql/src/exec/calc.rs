@@ -25,7 +25,9 @@ use crate::plan::Column;
 /// The Arrow schema of a stream's columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
     // What may be NULL is known better by us than by Arrow, which would check it again for each batch.
-    Arc::new(Schema::new(columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>()))
+    Arc::new(Schema::new(
+        columns.iter().map(|column| column.of.field(&column.name, true)).collect::<Vec<_>>(),
+    ))
 }
 
 /// Filters and computes.
@@ -41,7 +43,12 @@ pub struct Calc {
 
 impl Calc {
     /// Keeps the rows for which all conditions hold, and makes each into one of each form.
-    pub fn new(name: impl Into<String>, conditions: Vec<Typed>, forms: Vec<Vec<Typed>>, columns: &[Column]) -> Self {
+    pub fn new(
+        name: impl Into<String>,
+        conditions: Vec<Typed>,
+        forms: Vec<Vec<Typed>>,
+        columns: &[Column],
+    ) -> Self {
         Calc {
             name: name.into(),
             conditions: conditions.into(),
@@ -62,13 +69,22 @@ pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
     }
     let rows = filter_record_batch(&batch.rows, &keep).map_err(arrow_error)?;
     let kinds = batch.kinds.as_ref().map(|kinds| {
-        kinds.iter().enumerate().filter(|(row, _)| keep.value(*row)).map(|(_, kind)| *kind).collect::<Arc<[RowKind]>>()
+        kinds
+            .iter()
+            .enumerate()
+            .filter(|(row, _)| keep.value(*row))
+            .map(|(_, kind)| *kind)
+            .collect::<Arc<[RowKind]>>()
     });
     Ok(Batch { rows, kinds, ..batch })
 }
 
 /// A batch of those columns, which has as many rows even if there are none.
-pub(super) fn batch_of(schema: &SchemaRef, columns: Vec<arrow::array::ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
+pub(super) fn batch_of(
+    schema: &SchemaRef,
+    columns: Vec<arrow::array::ArrayRef>,
+    rows: usize,
+) -> Outcome<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
@@ -96,7 +112,8 @@ impl BatchOperator for Calc {
             return Ok(());
         }
         for form in self.forms.iter().rev() {
-            let columns = form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
+            let columns =
+                form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
             let rows = batch_of(&self.schema, columns, batch.len())?;
             self.out.push(Batch { rows, ..batch.clone() });
         }

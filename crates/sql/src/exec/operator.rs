@@ -9,8 +9,8 @@
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
-    Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError, StateReader,
-    StateWriter,
+    Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
+    StateReader, StateWriter,
 };
 
 use crate::batch::{BATCH_ROWS_MAX, Batch};

@@ -113,7 +113,13 @@ impl AssignSessions {
 }
 
 /// Puts a row's window among the sessions of its key; those that it touches become one. False if that one has ended.
-fn join(sessions: &mut Vec<Session>, start_ms: i64, end_ms: i64, row: (usize, usize), passed_ms: i64) -> Option<i64> {
+fn join(
+    sessions: &mut Vec<Session>,
+    start_ms: i64,
+    end_ms: i64,
+    row: (usize, usize),
+    passed_ms: i64,
+) -> Option<i64> {
     let touches = |session: &Session| session.start_ms <= end_ms && start_ms <= session.end_ms;
     let first = sessions.iter().position(touches);
     let Some(first) = first else {
@@ -170,7 +176,9 @@ impl BatchOperator for AssignSessions {
                     let key: &[u8] = key.as_ref();
                     match self.open.get_mut(key) {
                         Some(sessions) => join(sessions, start, end, (slot, row), passed),
-                        None => join(self.open.entry(key.into()).or_default(), start, end, (slot, row), passed),
+                        None => {
+                            join(self.open.entry(key.into()).or_default(), start, end, (slot, row), passed)
+                        }
                     }
                 }
                 None => join(self.open.entry(none.into()).or_default(), start, end, (slot, row), passed),

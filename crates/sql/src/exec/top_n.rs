@@ -99,7 +99,8 @@ impl WindowTopN {
     /// The rows with the ranks from `from` to the last that is wanted, by key, and their ranks.
     fn ranked(&self, rows: &[RecordBatch], from: u64) -> Outcome<(RecordBatch, Vec<i64>)> {
         let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
-        let keys: Vec<ArrayRef> = self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
+        let keys: Vec<ArrayRef> =
+            self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
         let mut groups = Vec::new();
         KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
         let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
@@ -227,7 +228,8 @@ impl WindowTopN {
     /// The rows that may still be among the first, in the order in which they came, so that equal ones stay in it.
     fn ranked_as_came(&self, rows: &[RecordBatch]) -> Outcome<(RecordBatch, usize)> {
         let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
-        let keys: Vec<ArrayRef> = self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
+        let keys: Vec<ArrayRef> =
+            self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
         let mut groups = Vec::new();
         KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
         let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));

@@ -21,7 +21,9 @@ use arrow::compute::take;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter};
+use thalweg_model::{
+    Allowance, Counts, EventTime, Horizon, SlidingWindows, Span, StateError, StateReader, StateWriter,
+};
 
 use super::calc::{batch_of, schema_of};
 use super::operator::{BatchOperator, Outcome};
@@ -109,7 +111,8 @@ impl Shape {
         for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
             let arguments: Vec<ArrayRef> =
                 call.arguments.iter().map(|place| Arc::clone(rows.column(*place))).collect();
-            let keep: Option<&BooleanArray> = call.filter.and_then(|place| rows.column(place).as_boolean_opt());
+            let keep: Option<&BooleanArray> =
+                call.filter.and_then(|place| rows.column(place).as_boolean_opt());
             accumulator.resize(table.index.len());
             accumulator.update(groups, &arguments, keep);
         }
@@ -554,7 +557,8 @@ impl BatchOperator for AssignWindows {
         }
         let kinds = batch.kinds.as_ref().map(|kinds| rows.iter().map(|row| kinds[*row as usize]).collect());
         let rows = UInt32Array::from(rows);
-        let columns = batch.rows.columns().iter().map(|column| take(column, &rows, None)).collect::<Result<_, _>>();
+        let columns =
+            batch.rows.columns().iter().map(|column| take(column, &rows, None)).collect::<Result<_, _>>();
         let columns = columns.map_err(arrow_error)?;
         let made = with_windows(&self.schema, columns, starts, ends, stamps, self.is_instant)?;
         let out = Batch { rows: made, kinds, watermark: None, failure: None };

@@ -40,8 +40,9 @@ impl Clocks {
         let Some(zone) = self.zone else { return instant_ms };
         let quarter = instant_ms.div_euclid(QUARTER_MS);
         if quarter != self.last.0 {
-            let offset = NaiveDateTime::from_millis(instant_ms)
-                .map_or(0, |instant| i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()));
+            let offset = NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
+                i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc())
+            });
             self.last = (quarter, offset * 1_000);
         }
         instant_ms.saturating_add(self.last.1)
@@ -140,7 +141,9 @@ impl Slices {
     pub fn last_end_of(&self, slice_start_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => slice_start_ms.saturating_add(size_ms),
-            Kind::FromBegin { size_ms } => floor(slice_start_ms, size_ms, self.offset_ms).saturating_add(size_ms),
+            Kind::FromBegin { size_ms } => {
+                floor(slice_start_ms, size_ms, self.offset_ms).saturating_add(size_ms)
+            }
         }
     }
 
@@ -148,7 +151,9 @@ impl Slices {
     pub fn start_of_window(&self, end_ms: i64) -> i64 {
         match self.kind {
             Kind::Last { size_ms } => end_ms.saturating_sub(size_ms),
-            Kind::FromBegin { size_ms } => floor(end_ms.saturating_sub(self.slice_ms), size_ms, self.offset_ms),
+            Kind::FromBegin { size_ms } => {
+                floor(end_ms.saturating_sub(self.slice_ms), size_ms, self.offset_ms)
+            }
         }
     }
 
@@ -199,7 +204,11 @@ mod tests {
         check(WindowSpec::Hop { size_ms: 10, slide_ms: 5, offset_ms: 0 }, 7, &[(0, 10), (5, 15)]);
         check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, 5, &[(0, 6), (0, 8), (0, 10)]);
         check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, 8, &[(0, 10)]);
-        check(WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 }, -10, &[(-10, -8), (-10, -6), (-10, -4), (-10, -2), (-10, 0)]);
+        check(
+            WindowSpec::Cumulate { size_ms: 10, step_ms: 2, offset_ms: 0 },
+            -10,
+            &[(-10, -8), (-10, -6), (-10, -4), (-10, -2), (-10, 0)],
+        );
     }
 
     /// New York went from 02:00 to 03:00 on the tenth of March of 2024, and twice through 01:00 on the third of November.

@@ -209,5 +209,6 @@ pub(super) fn map_array(
     let DataType::Struct(fields) = entries.data_type() else { return Err(failure(&"a map lacks entries")) };
     let columns = StructArray::try_new(fields.clone(), vec![keys, values], None);
     let columns = columns.map_err(|error| failure(&error))?;
-    MapArray::try_new(Arc::clone(&entries), offsets, columns, nulls, is_sorted).map_err(|error| failure(&error))
+    MapArray::try_new(Arc::clone(&entries), offsets, columns, nulls, is_sorted)
+        .map_err(|error| failure(&error))
 }

@@ -6,8 +6,8 @@
 //! `functions.rs`).
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder, ListBuilder,
-    PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder,
+    ListBuilder, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
 };
 use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;

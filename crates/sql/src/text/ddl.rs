@@ -133,7 +133,8 @@ pub(super) fn create_table(parser: &mut Parser) -> Result<CreateTable, ParserErr
             table.options_place = place_of(&token.span);
             table.options = options(parser)?;
         } else if parser.peek_keyword(Keyword::AS) || parser.peek_keyword(Keyword::LIKE) {
-            let message = format!("CREATE TABLE .. {} is not supported: declare columns and WITH", token.token);
+            let message =
+                format!("CREATE TABLE .. {} is not supported: declare columns and WITH", token.token);
             return Err(at(&token.span, message));
         } else {
             break;
@@ -211,7 +212,8 @@ fn column(parser: &mut Parser, table: &mut CreateTable) -> Result<(), ParserErro
             is_nullable = true;
         } else if word_is(&parser.peek_token_ref().token, "METADATA") {
             parser.next_token();
-            let key = parser.parse_keyword(Keyword::FROM).then(|| parser.parse_literal_string()).transpose()?;
+            let key =
+                parser.parse_keyword(Keyword::FROM).then(|| parser.parse_literal_string()).transpose()?;
             metadata = Some(key);
         } else if parser.parse_keyword(Keyword::VIRTUAL) {
             is_virtual = true;
@@ -320,8 +322,9 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
                 SqlType::Decimal { precision: precision as u8, scale: scale as u8 }
             }
             _ => {
-                let message =
-                    format!("{name}(precision, scale) has at most {DECIMAL_PRECISION_MAX} digits, and a scale within");
+                let message = format!(
+                    "{name}(precision, scale) has at most {DECIMAL_PRECISION_MAX} digits, and a scale within"
+                );
                 return Err(at(&token.span, message));
             }
         },
@@ -425,7 +428,9 @@ fn numbers(parser: &mut Parser) -> Result<Vec<u32>, ParserError> {
     let numbers = parser.parse_comma_separated(|parser| {
         let token = parser.next_token();
         match &token.token {
-            Token::Number(number, _) => number.parse().map_err(|_| at(&token.span, format!("{number} is too large"))),
+            Token::Number(number, _) => {
+                number.parse().map_err(|_| at(&token.span, format!("{number} is too large")))
+            }
             _ => parser.expected("a number", token),
         }
     })?;
@@ -443,7 +448,8 @@ fn keyword_at(parser: &Parser, place: usize, keyword: Keyword) -> bool {
 
 /// Where a span begins.
 pub(crate) fn place_of(span: &Span) -> Place {
-    let width = if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+    let width =
+        if span.end.line == span.start.line { span.end.column.saturating_sub(span.start.column) } else { 1 };
     Place {
         line: (span.start.line as usize).max(1),
         column: (span.start.column as usize).max(1),

@@ -82,7 +82,10 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
     let text = match &token.token {
         Token::SingleQuotedString(text) => text.clone(),
         Token::Number(number, _) => {
-            return Err(at(&token.span, format!("the span of an INTERVAL is quoted: write INTERVAL '{number}'")));
+            return Err(at(
+                &token.span,
+                format!("the span of an INTERVAL is quoted: write INTERVAL '{number}'"),
+            ));
         }
         _ => return parser.expected("a quoted span behind INTERVAL", token),
     };
@@ -172,7 +175,9 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
         };
         let millis = match unit {
             Unit::Second => seconds(piece, limit)?,
-            _ => digits(piece).filter(|count| limit.is_none_or(|limit| *count < limit))?.checked_mul(unit.in_millis())?,
+            _ => digits(piece)
+                .filter(|count| limit.is_none_or(|limit| *count < limit))?
+                .checked_mul(unit.in_millis())?,
         };
         sum = sum.checked_add(millis)?;
     }
@@ -214,9 +219,13 @@ mod tests {
         check("2-10", Year, Month, Some(34));
         check("3", Year, Year, Some(36));
         check("2", Week, Week, Some(1_209_600_000));
-        for (text, first, last) in
-            [("", Day, Day), ("1.5", Day, Day), ("1 24:00", Day, Minute), ("2-12", Year, Month), ("x", Second, Second)]
-        {
+        for (text, first, last) in [
+            ("", Day, Day),
+            ("1.5", Day, Day),
+            ("1 24:00", Day, Minute),
+            ("2-12", Year, Month),
+            ("x", Second, Second),
+        ] {
             check(text, first, last, None);
         }
         check("99999999999999999999", Day, Day, None);

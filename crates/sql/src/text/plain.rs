@@ -8,6 +8,7 @@
 //! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `SUBSTRING(a FROM b FOR c)`,
 //!   `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
+//! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, as the planner knows numbers there only;
 //! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
 //!
 //! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of columns.
@@ -16,15 +17,18 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AccessExpr, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectNamePart, Query,
-    Select, SelectFlavor, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Subscript, TableFactor,
-    TableVersion, TimezoneInfo, TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut,
-    VisitorMut,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
+    NamedWindowDefinition, NamedWindowExpr, ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    SetOperator, SetQuantifier, Spanned, Subscript, TableFactor, TableVersion, TimezoneInfo, TrimWhereField,
+    TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
 };
 
 use super::ddl::place_of;
 use super::dialect::call;
 use crate::error::{Code, Place, SqlError};
+use frames::plain_window;
+
+mod frames;
 
 /// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
 pub const EXPRESSION_DEPTH_MAX: usize = 2_000;
@@ -59,7 +63,9 @@ struct Plain {
 type Visit = ControlFlow<Box<SqlError>>;
 
 fn refuse(what: &str, place: Option<Place>) -> Visit {
-    ControlFlow::Break(Box::new(SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(place)))
+    ControlFlow::Break(Box::new(
+        SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(place),
+    ))
 }
 
 /// Where a part of the tree stands, if it says so.
@@ -83,7 +89,16 @@ impl VisitorMut for Plain {
     fn pre_visit_query(&mut self, query: &mut Query) -> Visit {
         let at = place(query);
         let Query {
-            with, body, order_by: _, limit_clause: _, fetch: _, locks, for_clause, settings, format_clause, pipe_operators,
+            with,
+            body,
+            order_by: _,
+            limit_clause: _,
+            fetch: _,
+            locks,
+            for_clause,
+            settings,
+            format_clause,
+            pipe_operators,
         } = query;
         refuse_any!(at;
             with.as_ref().is_some_and(|with| with.recursive) => "WITH RECURSIVE",
@@ -99,9 +114,29 @@ impl VisitorMut for Plain {
     fn pre_visit_select(&mut self, select: &mut Select) -> Visit {
         let at = place(select);
         let Select {
-            select_token: _, optimizer_hints: _, distinct, select_modifiers, top, top_before_distinct: _, projection,
-            exclude, into, from, lateral_views, prewhere, selection: _, connect_by, group_by, cluster_by,
-            distribute_by, sort_by, having: _, named_window: _, qualify, window_before_qualify: _, value_table_mode,
+            select_token: _,
+            optimizer_hints: _,
+            distinct,
+            select_modifiers,
+            top,
+            top_before_distinct: _,
+            projection,
+            exclude,
+            into,
+            from,
+            lateral_views,
+            prewhere,
+            selection: _,
+            connect_by,
+            group_by,
+            cluster_by,
+            distribute_by,
+            sort_by,
+            having: _,
+            named_window,
+            qualify,
+            window_before_qualify: _,
+            value_table_mode,
             flavor,
         } = select;
         refuse_any!(at;
@@ -124,8 +159,19 @@ impl VisitorMut for Plain {
         if let GroupByExpr::Expressions(keys, modifiers) = group_by {
             refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
             if let Some(number) = keys.iter().find(|key| is_number(key)) {
-                let error = SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));
-                return ControlFlow::Break(Box::new(error.at(place(number).or(at)).help("repeat the expression")));
+                let error =
+                    SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));
+                return ControlFlow::Break(Box::new(
+                    error.at(place(number).or(at)).help("repeat the expression"),
+                ));
+            }
+        }
+        for NamedWindowDefinition(name, definition) in named_window {
+            if let NamedWindowExpr::WindowSpec(window) = definition
+                && let Err(error) = plain_window(window)
+            {
+                let place = (name.span.start.line > 0).then(|| place_of(&name.span));
+                return ControlFlow::Break(Box::new(error.at(place.or(at))));
             }
         }
         for joined in from {
@@ -143,7 +189,16 @@ impl VisitorMut for Plain {
         let at = place(factor);
         match factor {
             TableFactor::Table {
-                name: _, alias: _, args: _, with_hints, version, with_ordinality, partitions, json_path, sample, index_hints,
+                name: _,
+                alias: _,
+                args: _,
+                with_hints,
+                version,
+                with_ordinality,
+                partitions,
+                json_path,
+                sample,
+                index_hints,
             } => {
                 refuse_any!(at;
                     !with_hints.is_empty() => "WITH behind a table",
@@ -175,7 +230,8 @@ impl VisitorMut for Plain {
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> Visit {
         self.depth += 1;
         if self.depth > EXPRESSION_DEPTH_MAX {
-            let message = format!("an expression has more than {EXPRESSION_DEPTH_MAX} operators within each other");
+            let message =
+                format!("an expression has more than {EXPRESSION_DEPTH_MAX} operators within each other");
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
@@ -223,17 +279,23 @@ fn is_number(expression: &Expr) -> bool {
 fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
     use JoinOperator::*;
     match operator {
-        Join(on) | Inner(on) | Left(on) | LeftOuter(on) | Right(on) | RightOuter(on) | FullOuter(on) => match on {
-            JoinConstraint::None => {
-                let error = SqlError::new(Code::Syntax, "a join has no condition").at(at);
-                ControlFlow::Break(Box::new(error.help("write ON .. = .. behind it, or CROSS JOIN")))
+        Join(on) | Inner(on) | Left(on) | LeftOuter(on) | Right(on) | RightOuter(on) | FullOuter(on) => {
+            match on {
+                JoinConstraint::None => {
+                    let error = SqlError::new(Code::Syntax, "a join has no condition").at(at);
+                    ControlFlow::Break(Box::new(error.help("write ON .. = .. behind it, or CROSS JOIN")))
+                }
+                _ => ControlFlow::Continue(()),
             }
-            _ => ControlFlow::Continue(()),
-        },
+        }
         CrossJoin(JoinConstraint::None) => ControlFlow::Continue(()),
         CrossJoin(_) => refuse("a condition of CROSS JOIN", at),
-        Semi(_) | LeftSemi(_) | RightSemi(_) => refuse("SEMI JOIN: write WHERE EXISTS (..) or IN (..); it", at),
-        Anti(_) | LeftAnti(_) | RightAnti(_) => refuse("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..); it", at),
+        Semi(_) | LeftSemi(_) | RightSemi(_) => {
+            refuse("SEMI JOIN: write WHERE EXISTS (..) or IN (..); it", at)
+        }
+        Anti(_) | LeftAnti(_) | RightAnti(_) => {
+            refuse("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..); it", at)
+        }
         _ => refuse("this kind of join", at),
     }
 }
@@ -244,7 +306,8 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
         SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {}
         SelectItem::UnnamedExpr(expression) => {
             let expr = std::mem::replace(expression, Expr::Value(Value::Null.into()));
-            *item = SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', format!("EXPR${ordinal}")) };
+            *item =
+                SelectItem::ExprWithAlias { expr, alias: Ident::with_quote('`', format!("EXPR${ordinal}")) };
         }
         SelectItem::ExprWithAlias { .. } => {}
         SelectItem::Wildcard(options) | SelectItem::QualifiedWildcard(_, options) => {
@@ -272,7 +335,8 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 
 /// The plain form of an expression whose parts are plain.
 fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
-    let unsupported = |what: &str| SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(at);
+    let unsupported =
+        |what: &str| SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(at);
     Ok(match expression {
         Expr::Value(ValueWithSpan { value, span }) => plain_value(value, span, &unsupported)?,
         Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: _ }) => {
@@ -282,7 +346,8 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
             };
             let data_type = match data_type {
                 DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-                    let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
+                    let digits =
+                        written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
                     DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None)
                 }
                 DataType::Date | DataType::Time(None, TimezoneInfo::None) => data_type,
@@ -304,7 +369,8 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::Floor { expr, field } => rounded("FLOOR", *expr, field, &unsupported)?,
         Expr::Position { expr, r#in } => function("POSITION", vec![*expr, *r#in]),
         Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
-            let from = substring_from.map_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()), |from| *from);
+            let from = substring_from
+                .map_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()), |from| *from);
             let mut arguments = vec![*expr, from];
             arguments.extend(substring_for.map(|length| *length));
             function("SUBSTRING", arguments)
@@ -329,7 +395,9 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::CompoundFieldAccess { root, access_chain } => {
             access_chain.into_iter().try_fold(*root, |inner, access| match access {
                 AccessExpr::Subscript(Subscript::Index { index }) => Ok(function("ITEM", vec![inner, index])),
-                AccessExpr::Dot(Expr::Identifier(field)) => Ok(function("FIELD", vec![inner, text(field.value)])),
+                AccessExpr::Dot(Expr::Identifier(field)) => {
+                    Ok(function("FIELD", vec![inner, text(field.value)]))
+                }
                 _ => Err(unsupported("this kind of access")),
             })?
         }
@@ -373,7 +441,9 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::RLike { .. } => return Err(unsupported("RLIKE: write REGEXP(text, pattern); it")),
         Expr::AtTimeZone { .. } => return Err(unsupported("AT TIME ZONE")),
         Expr::Collate { .. } => return Err(unsupported("COLLATE")),
-        Expr::Map(_) | Expr::Dictionary(_) => return Err(unsupported("a literal of a map: write MAP('k', v, ..); it")),
+        Expr::Map(_) | Expr::Dictionary(_) => {
+            return Err(unsupported("a literal of a map: write MAP('k', v, ..); it"));
+        }
         Expr::AnyOp { .. } | Expr::AllOp { .. } => return Err(unsupported("ANY or ALL of a query")),
         _ => return Err(unsupported("this expression")),
     })
@@ -386,9 +456,10 @@ fn plain_value(
 ) -> Result<Expr, SqlError> {
     let with_span = |value| Expr::Value(ValueWithSpan { value, span });
     Ok(match value {
-        Value::Number(number, _) if number.contains(['e', 'E']) => {
-            cast(with_span(Value::SingleQuotedString(number)), DataType::Double(sqlparser::ast::ExactNumberInfo::None))
-        }
+        Value::Number(number, _) if number.contains(['e', 'E']) => cast(
+            with_span(Value::SingleQuotedString(number)),
+            DataType::Double(sqlparser::ast::ExactNumberInfo::None),
+        ),
         Value::Number(number, is_long) => {
             let digits = number.bytes().filter(u8::is_ascii_digit).count();
             if digits > usize::from(crate::types::DECIMAL_PRECISION_MAX) {
@@ -400,9 +471,10 @@ fn plain_value(
         Value::UnicodeStringLiteral(text) | Value::NationalStringLiteral(text) => {
             with_span(Value::SingleQuotedString(text))
         }
-        value @ (Value::SingleQuotedString(_) | Value::HexStringLiteral(_) | Value::Boolean(_) | Value::Null) => {
-            with_span(value)
-        }
+        value @ (Value::SingleQuotedString(_)
+        | Value::HexStringLiteral(_)
+        | Value::Boolean(_)
+        | Value::Null) => with_span(value),
         _ => return Err(unsupported("a literal of this form")),
     })
 }
@@ -430,7 +502,10 @@ fn unit_name(field: &DateTimeField) -> String {
     }
 }
 
-fn plain_function(mut function: Function, unsupported: &dyn Fn(&str) -> SqlError) -> Result<Function, SqlError> {
+fn plain_function(
+    mut function: Function,
+    unsupported: &dyn Fn(&str) -> SqlError,
+) -> Result<Function, SqlError> {
     if function.parameters != FunctionArguments::None || function.uses_odbc_syntax {
         return Err(unsupported("a function call of this form"));
     }
@@ -443,6 +518,9 @@ fn plain_function(mut function: Function, unsupported: &dyn Fn(&str) -> SqlError
     };
     if !function.within_group.is_empty() {
         return Err(unsupported("WITHIN GROUP"));
+    }
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+        plain_window(window)?;
     }
     if let FunctionArguments::Subquery(_) = function.args {
         return Err(unsupported("a query as the argument of a function"));
@@ -463,9 +541,6 @@ fn plain_function(mut function: Function, unsupported: &dyn Fn(&str) -> SqlError
     Ok(function)
 }
 
-
-
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -484,13 +559,22 @@ mod tests {
     #[test]
     fn forms_become_calls() {
         check("SELECT EXTRACT(YEAR FROM ts) AS y FROM t", "SELECT EXTRACT('YEAR', ts) AS y FROM t");
-        check("SELECT FLOOR(ts TO HOUR) AS h, CEIL(x) AS c FROM t", "SELECT FLOOR_TO(ts, 'HOUR') AS h, CEIL(x) AS c FROM t");
+        check(
+            "SELECT FLOOR(ts TO HOUR) AS h, CEIL(x) AS c FROM t",
+            "SELECT FLOOR_TO(ts, 'HOUR') AS h, CEIL(x) AS c FROM t",
+        );
         check("SELECT POSITION('a' IN b) AS p FROM t", "SELECT POSITION('a', b) AS p FROM t");
         check("SELECT TRIM(LEADING 'x' FROM b) AS p FROM t", "SELECT TRIM_LEADING('x', b) AS p FROM t");
         check("SELECT SUBSTRING(b FROM 2 FOR 3) AS p FROM t", "SELECT SUBSTRING(b, 2, 3) AS p FROM t");
         check("SELECT TIMESTAMPADD(DAY, 1, ts) AS p FROM t", "SELECT TIMESTAMPADD('DAY', 1, ts) AS p FROM t");
-        check("SELECT a, t.b, a + 1, COUNT(*) FROM t", "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT(*) AS `EXPR$3` FROM t");
-        check("SELECT TIMESTAMP '2020-01-01 00:00:00.123' AS x", "SELECT CAST('2020-01-01 00:00:00.123' AS TIMESTAMP(3)) AS x");
+        check(
+            "SELECT a, t.b, a + 1, COUNT(*) FROM t",
+            "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT(*) AS `EXPR$3` FROM t",
+        );
+        check(
+            "SELECT TIMESTAMP '2020-01-01 00:00:00.123' AS x",
+            "SELECT CAST('2020-01-01 00:00:00.123' AS TIMESTAMP(3)) AS x",
+        );
         check("SELECT 1e3 AS x", "SELECT CAST('1e3' AS DOUBLE) AS x");
         check("SELECT ARRAY[1, 2][1] AS x", "SELECT ITEM(ARRAY(1, 2), 1) AS x");
     }
@@ -498,11 +582,70 @@ mod tests {
     #[test]
     fn what_is_not_known_is_refused() {
         check("SELECT a FROM t FOR UPDATE", "UNSUPPORTED line 1, column 1: FOR UPDATE is not supported");
-        check("SELECT DISTINCT ON (a) b FROM t", "UNSUPPORTED line 1, column 1: DISTINCT ON is not supported");
-        check("SELECT a FROM t GROUP BY 1", "UNSUPPORTED line 1, column 26: GROUP BY 1: positions are not keys; repeat the expression");
-        check("SELECT a::INT FROM t", "UNSUPPORTED line 1, column 8: `::`: write CAST(.. AS ..); it is not supported");
-        check("SELECT a FROM t TABLESAMPLE (10)", "UNSUPPORTED line 1, column 15: TABLESAMPLE is not supported");
-        check("SELECT a FROM t JOIN u", "SYNTAX line 1, column 22: a join has no condition; write ON .. = .. behind it, or CROSS JOIN");
+        check(
+            "SELECT DISTINCT ON (a) b FROM t",
+            "UNSUPPORTED line 1, column 1: DISTINCT ON is not supported",
+        );
+        check(
+            "SELECT a FROM t GROUP BY 1",
+            "UNSUPPORTED line 1, column 26: GROUP BY 1: positions are not keys; repeat the expression",
+        );
+        check(
+            "SELECT a::INT FROM t",
+            "UNSUPPORTED line 1, column 8: `::`: write CAST(.. AS ..); it is not supported",
+        );
+        check(
+            "SELECT a FROM t TABLESAMPLE (10)",
+            "UNSUPPORTED line 1, column 15: TABLESAMPLE is not supported",
+        );
+        check(
+            "SELECT a FROM t JOIN u",
+            "SYNTAX line 1, column 22: a join has no condition; write ON .. = .. behind it, or CROSS JOIN",
+        );
+    }
+
+    #[test]
+    fn frames_are_numbers() {
+        let over = |frame: &str| format!("SELECT SUM(a) OVER (ORDER BY ts {frame}) AS x FROM t");
+        let hour = over("RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW");
+        check(&hour, &over("RANGE BETWEEN 3600000 PRECEDING AND CURRENT ROW"));
+        let rows = over("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW");
+        check(&rows, &rows);
+        check(&over("ROWS 2 PRECEDING"), &over("ROWS 2 PRECEDING"));
+        check(
+            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN INTERVAL '0.001' SECOND PRECEDING AND CURRENT ROW)",
+            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        );
+        let refused = |frame: &str, code: &str, expected: &str| {
+            check(&over(frame), &format!("{code} line 1, column 8: {expected}"));
+        };
+        let help = "write RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW";
+        let expected = format!("RANGE goes back by a span of days to seconds, and 5 is none; {help}");
+        refused("RANGE BETWEEN 5 PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        let expected = format!(
+            "RANGE goes back by a span of days to seconds, and `interval of months`(1) is none; {help}"
+        );
+        refused("RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        let expected = format!(
+            "RANGE goes back by a span of days to seconds, and `interval of milliseconds`(-1000) is none; {help}"
+        );
+        refused("RANGE BETWEEN INTERVAL -'1' SECOND PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        refused(
+            "ROWS BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW",
+            "TYPE_MISMATCH",
+            "ROWS counts rows, and `interval of milliseconds`(1000) is no count; write ROWS BETWEEN 10 PRECEDING AND CURRENT ROW",
+        );
+        refused(
+            "ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+            "UNSUPPORTED",
+            "FOLLOWING: a frame ends at CURRENT ROW; it is not supported",
+        );
+        refused(
+            "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+            "UNSUPPORTED",
+            "a frame that ends before CURRENT ROW is not supported",
+        );
+        refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
     }
 
     #[test]

@@ -114,7 +114,8 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
         if is_statement_set(&rest[..end]) {
             let is_last = |index: &usize| {
                 let before = rest[..*index].iter().rev().find(|token| !is_blank(&token.token));
-                is_end(&rest[*index]) && before.is_some_and(|token| word(&token.token).is_some_and(|w| w == "END"))
+                is_end(&rest[*index])
+                    && before.is_some_and(|token| word(&token.token).is_some_and(|w| w == "END"))
             };
             end = (0..rest.len()).find(is_last).unwrap_or(rest.len());
         }
@@ -122,8 +123,10 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
         if let Some(first) = statement.iter().find(|token| !is_blank(&token.token)) {
             let place = place_of(&first.span);
             if statement.len() > STATEMENT_TOKENS_MAX {
-                let message =
-                    format!("the statement has {} words, and at most {STATEMENT_TOKENS_MAX} are read", statement.len());
+                let message = format!(
+                    "the statement has {} words, and at most {STATEMENT_TOKENS_MAX} are read",
+                    statement.len()
+                );
                 return Err(SqlError::new(Code::Syntax, message).at(place));
             }
             statements.push(Placed { statement: read(statement, place)?, place });
@@ -158,7 +161,9 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 let is_ttl = comment[1..].trim_start().to_uppercase().starts_with("STATE_TTL");
                 if !is_ttl {
                     let error = SqlError::new(Code::Unsupported, "there are no hints but STATE_TTL");
-                    return Err(error.at(place_of(&token.span)).help("write options into WITH of CREATE TABLE"));
+                    return Err(error
+                        .at(place_of(&token.span))
+                        .help("write options into WITH of CREATE TABLE"));
                 }
                 split.push(token);
             }
@@ -181,8 +186,12 @@ fn word(token: &Token) -> Option<String> {
 }
 
 fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
-    let words: Vec<String> =
-        tokens.iter().filter(|token| !is_blank(&token.token)).map_while(|token| word(&token.token)).take(5).collect();
+    let words: Vec<String> = tokens
+        .iter()
+        .filter(|token| !is_blank(&token.token))
+        .map_while(|token| word(&token.token))
+        .take(5)
+        .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     let words = words.strip_prefix(&["EXPLAIN"]).unwrap_or(&words);
     words.starts_with(&["EXECUTE", "STATEMENT", "SET"])
@@ -207,7 +216,10 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
         Ok(None) => {
             let first = tokens.iter().find(|token| !is_blank(&token.token));
             let name = first.map(|token| token.token.to_string()).unwrap_or_default();
-            let known = ["SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW", "DESCRIBE", "WITH", "VALUES"];
+            let known = [
+                "SELECT", "INSERT", "CREATE", "SET", "RESET", "EXPLAIN", "EXECUTE", "DROP", "SHOW",
+                "DESCRIBE", "WITH", "VALUES",
+            ];
             let error = match crate::error::nearest(&name, known) {
                 Some(near) if !name.eq_ignore_ascii_case(near) => {
                     SqlError::new(Code::Syntax, format!("no statement begins with {name}"))
@@ -242,7 +254,9 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
     let place = numbers.map_or(place, |(line, column)| {
         let width = tokens
             .iter()
-            .find(|token| token.span.start.line as usize == line && token.span.start.column as usize == column)
+            .find(|token| {
+                token.span.start.line as usize == line && token.span.start.column as usize == column
+            })
             .map_or(1, |token| place_of(&token.span).width);
         Place { line: line.max(1), column: column.max(1), width }
     });
@@ -251,7 +265,8 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
 
 fn plain_message(message: &str) -> String {
     let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
-    let message = message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
+    let message =
+        message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
     let message = message.replace(", found: ", ", found ");
     let mut characters = message.chars();
     // A word in capitals is a keyword, and stays.
@@ -299,7 +314,10 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
             parser.next_token();
             // The details that Flink can be asked for are all in our plan, or unknown to it.
             while let Some(detail) = word(&parser.peek_token_ref().token).filter(|word| {
-                matches!(word.as_str(), "ESTIMATED_COST" | "CHANGELOG_MODE" | "JSON_EXECUTION_PLAN" | "PLAN_ADVICE" | "PLAN")
+                matches!(
+                    word.as_str(),
+                    "ESTIMATED_COST" | "CHANGELOG_MODE" | "JSON_EXECUTION_PLAN" | "PLAN_ADVICE" | "PLAN"
+                )
             }) {
                 parser.next_token();
                 if detail == "PLAN" {
@@ -393,10 +411,8 @@ fn insert(parser: &mut Parser) -> Result<Insert, ParserError> {
         return parser.expected("a query: partitions follow from the columns of PARTITIONED BY", token);
     }
     let mut columns = Vec::new();
-    let begins_query = matches!(
-        word(&parser.peek_nth_token_ref(1).token).as_deref(),
-        Some("SELECT" | "WITH" | "VALUES")
-    );
+    let begins_query =
+        matches!(word(&parser.peek_nth_token_ref(1).token).as_deref(), Some("SELECT" | "WITH" | "VALUES"));
     if parser.peek_token_ref().token == Token::LParen && !begins_query {
         parser.expect_token(&Token::LParen)?;
         let idents = parser.parse_comma_separated(Parser::parse_identifier)?;

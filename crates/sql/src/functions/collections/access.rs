@@ -1,8 +1,8 @@
 //! From arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS, ARRAY_POSITION, ARRAY_MAX,
 //! ARRAY_MIN, ARRAY_JOIN.
 
-use arrow::datatypes::{Int32Type, Int64Type};
 use arrow::array::{Array, AsArray};
+use arrow::datatypes::{Int32Type, Int64Type};
 use datafusion_common::ScalarValue;
 
 use super::{Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, taken};
@@ -21,7 +21,11 @@ pub(super) fn cardinality(given: &[Argument], _: &Context) -> Result<Bound, Bind
     Ok(bound(vec![of], given, SqlType::Int, Nulls::OfArguments, move |arguments, rows| {
         if is_map {
             let maps = Maps::of(&arguments[0])?;
-            return each::primitive::<Int32Type, _>(arguments, rows, |row| Some(maps.span(row)?.len() as i32));
+            return each::primitive::<Int32Type, _>(
+                arguments,
+                rows,
+                |row| Some(maps.span(row)?.len() as i32),
+            );
         }
         let lists = Lists::of(&arguments[0])?;
         each::primitive::<Int32Type, _>(arguments, rows, |row| Some(lists.span(row)?.len() as i32))
@@ -78,7 +82,10 @@ pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
     if !given[1].of.is_integer() && given[1].of != SqlType::Null {
         return Err(BindError::of_type(2, &given[1].of));
     }
-    let literal = given[1].literal.as_ref().and_then(|literal| literal.cast_to(&arrow::datatypes::DataType::Int64).ok());
+    let literal = given[1]
+        .literal
+        .as_ref()
+        .and_then(|literal| literal.cast_to(&arrow::datatypes::DataType::Int64).ok());
     if let Some(ScalarValue::Int64(Some(index))) = literal
         && index < 1
     {
@@ -189,7 +196,8 @@ pub(super) fn join(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
                 None => None,
                 Some(stead) => Some(stead.at(row)?),
             };
-            let parts = span.filter_map(|place| if values.is_null(place) { stead } else { Some(values.value(place)) });
+            let parts = span
+                .filter_map(|place| if values.is_null(place) { stead } else { Some(values.value(place)) });
             for (place, part) in parts.enumerate() {
                 out.push_str(if place == 0 { "" } else { delimiter });
                 out.push_str(part);

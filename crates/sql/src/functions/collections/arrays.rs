@@ -123,7 +123,8 @@ pub(super) fn slice(given: &[Argument], _: &Context) -> Result<Bound, BindError>
                 None => length,
                 Some(end) => end.at(row)?,
             };
-            let from_end = |position: i64| if position < 0 { position.saturating_add(length + 1) } else { position };
+            let from_end =
+                |position: i64| if position < 0 { position.saturating_add(length + 1) } else { position };
             let start = from_end(start).max(1);
             let end = match from_end(end) {
                 0 => 1.min(length),
@@ -167,7 +168,8 @@ pub(super) fn sort(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
                 None => is_ascending,
                 Some(first) => first.at(row)?,
             };
-            let mut known: Vec<usize> = span.clone().filter(|place| !array.values().is_null(*place)).collect();
+            let mut known: Vec<usize> =
+                span.clone().filter(|place| !array.values().is_null(*place)).collect();
             let null_count = span.len() - known.len();
             // Elements that are equal keep their order either way.
             known.sort_by(|left, right| {

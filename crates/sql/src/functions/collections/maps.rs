@@ -10,7 +10,8 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
 
 use super::{
-    Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, joined, list_array, map_array, taken,
+    Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, joined, list_array, map_array,
+    taken,
 };
 use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};

@@ -150,7 +150,9 @@ impl Reader<'_> {
             "X" => {
                 let digits = self.text();
                 let pairs = digits.as_bytes().chunks(2);
-                let byte = |pair: &[u8]| u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("hexadecimal");
+                let byte = |pair: &[u8]| {
+                    u8::from_str_radix(&String::from_utf8_lossy(pair), 16).expect("hexadecimal")
+                };
                 (ScalarValue::Binary(Some(pairs.map(byte).collect())), SqlType::BYTES)
             }
             "DATE" => self.typed(SqlType::Date, DataType::Date32),
@@ -223,7 +225,8 @@ impl Reader<'_> {
         let item = known.cloned().unwrap_or(SqlType::Int);
         let of = SqlType::Array(Box::new(item.clone()));
         let typed = items.iter().map(|(scalar, _)| scalar.cast_to(&item.arrow()).expect("one type"));
-        let values = ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(item.arrow()).expect("a null")]));
+        let values =
+            ScalarValue::iter_to_array(typed.chain([ScalarValue::try_from(item.arrow()).expect("a null")]));
         let values = values.expect("a column").slice(0, items.len());
         let DataType::List(field) = of.arrow() else { unreachable!("an array is a list") };
         let list = ListArray::new(field, OffsetBuffer::from_lengths([items.len()]), values, None);

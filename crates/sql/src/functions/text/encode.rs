@@ -179,9 +179,11 @@ impl Charset {
             (Charset::Utf16Le, _) => wide(bytes, u16::from_le_bytes),
             (Charset::Utf8, _) => out.push_str(&String::from_utf8_lossy(bytes)),
             (Charset::Latin1, _) => out.extend(bytes.iter().map(|byte| char::from(*byte))),
-            (Charset::Ascii, _) => out.extend(bytes.iter().map(|byte| {
-                if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER }
-            })),
+            (Charset::Ascii, _) => {
+                out.extend(bytes.iter().map(|byte| {
+                    if byte.is_ascii() { char::from(*byte) } else { char::REPLACEMENT_CHARACTER }
+                }))
+            }
         }
     }
 }

@@ -55,7 +55,9 @@ pub(super) fn sha2(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
         let of = |row: usize| sha2_of(bits.at(row)?);
         if are_bytes {
             let bytes = Input::<Bytes>::of(&arguments[0])?;
-            return each::written(arguments, rows, |row, out| Some(hexadecimal(&of(row)?(bytes.at(row)?), out)));
+            return each::written(arguments, rows, |row, out| {
+                Some(hexadecimal(&of(row)?(bytes.at(row)?), out))
+            });
         }
         let text = Input::<Text>::of(&arguments[0])?;
         each::written(arguments, rows, |row, out| Some(hexadecimal(&of(row)?(text.at(row)?.as_bytes()), out)))
@@ -220,14 +222,7 @@ sha2_rounds!(
     |root: u64| (root >> 32) as u32,
     [[7, 18, 3], [17, 19, 10], [2, 13, 22], [6, 11, 25]]
 );
-sha2_rounds!(
-    sha2_long,
-    u64,
-    128,
-    80,
-    |root: u64| root,
-    [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]
-);
+sha2_rounds!(sha2_long, u64, 128, 80, |root: u64| root, [[1, 8, 7], [19, 61, 6], [28, 34, 39], [14, 18, 41]]);
 
 fn sha224_of(message: &[u8]) -> Vec<u8> {
     // The lower halves of the roots of the second eight primes.

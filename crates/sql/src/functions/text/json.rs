@@ -289,7 +289,10 @@ impl<'a> Reader<'a> {
                 let first = self.unit()?;
                 let before = self.at;
                 // Half of a pair waits for the other half.
-                if (0xD800..0xDC00).contains(&first) && self.take(b'\\').is_some() && self.take(b'u').is_some() {
+                if (0xD800..0xDC00).contains(&first)
+                    && self.take(b'\\').is_some()
+                    && self.take(b'u').is_some()
+                {
                     let pair = char::decode_utf16([first, self.unit()?]).next()?;
                     if let Ok(letter) = pair {
                         return Some(letter);
@@ -341,7 +344,8 @@ impl Path {
         let trimmed = text.trim();
         let modeless = ["lax", "strict"].iter().find_map(|mode| {
             let (word, rest) = trimmed.split_at_checked(mode.len())?;
-            (word.eq_ignore_ascii_case(mode) && rest.starts_with(char::is_whitespace)).then(|| rest.trim_start())
+            (word.eq_ignore_ascii_case(mode) && rest.starts_with(char::is_whitespace))
+                .then(|| rest.trim_start())
         });
         let bad = || format!("'{text}' is no path of members and places, such as 'lax $.a[0].b'");
         let mut rest = modeless.unwrap_or(trimmed).strip_prefix('$').ok_or_else(bad)?;
@@ -376,7 +380,9 @@ impl Path {
                 Found::Many(all) if *step == Step::All => {
                     Found::Many(all.into_iter().filter_map(children).flatten().collect())
                 }
-                Found::Many(all) => Found::Many(all.into_iter().filter_map(|json| child(json, step)).collect()),
+                Found::Many(all) => {
+                    Found::Many(all.into_iter().filter_map(|json| child(json, step)).collect())
+                }
             };
         }
         Some(found)

@@ -32,9 +32,8 @@ type Compiled = Result<Arc<Matcher>, String>;
 
 fn matching(given: &[Argument], compile: Compile) -> Result<Bound, BindError> {
     let types = expect(given, &[Kind::Text, Kind::Text], &[Kind::Text])?;
-    let compiled = move |pattern: &str, escape: &str| -> Compiled {
-        compile(pattern, escape_of(escape)?).map(Arc::new)
-    };
+    let compiled =
+        move |pattern: &str, escape: &str| -> Compiled { compile(pattern, escape_of(escape)?).map(Arc::new) };
     let (pattern, escape) = (given[1].text(), given.get(2).map(Argument::text));
     if let Some(Some(escape)) = escape {
         escape_of(escape).map_err(BindError)?;
@@ -77,9 +76,7 @@ fn of_columns(
         }
         match &last {
             Some((_, Ok(matcher))) => Ok(Some(matcher.matches(text))),
-            Some((_, Err(reason))) => {
-                Err(EvaluationError { code: "BAD_PATTERN", message: reason.clone() })
-            }
+            Some((_, Err(reason))) => Err(EvaluationError { code: "BAD_PATTERN", message: reason.clone() }),
             None => Ok(None),
         }
     })
@@ -103,7 +100,11 @@ enum Matcher {
     Ends(String),
     Contains(String),
     /// Begins with the first, ends with the last, and has the others in between, in that order.
-    Chain { first: String, between: Vec<String>, last: String },
+    Chain {
+        first: String,
+        between: Vec<String>,
+        last: String,
+    },
     Regex(Regex),
 }
 
@@ -116,7 +117,9 @@ impl Matcher {
             Matcher::Contains(part) => text.contains(part.as_str()),
             Matcher::Chain { first, between, last } => {
                 let rest = text.strip_prefix(first.as_str());
-                let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_str())) else { return false };
+                let Some(mut rest) = rest.and_then(|rest| rest.strip_suffix(last.as_str())) else {
+                    return false;
+                };
                 // The leftmost place leaves the most room for the parts that follow.
                 for part in between {
                     let Some(begin) = rest.find(part.as_str()) else { return false };
@@ -186,7 +189,8 @@ impl Matcher {
                 }
                 place += 1;
             } else if is_inside && letter == '[' {
-                let class = CLASSES.iter().find(|(name, _)| rest.iter().copied().take(name.len()).eq(name.chars()));
+                let class =
+                    CLASSES.iter().find(|(name, _)| rest.iter().copied().take(name.len()).eq(name.chars()));
                 let Some((name, class)) = class else { return Err(bad_pattern(pattern)) };
                 java.push_str(class);
                 place += name.len() - 1;

@@ -163,7 +163,9 @@ pub fn finds<'r, 't>(regex: &'r Regex, text: &'t str) -> impl Iterator<Item = Ma
         let hit = regex.find_at(text, next?)?;
         next = if hit.is_empty() {
             // On by one character, or past the end.
-            text.get(hit.end()..).and_then(|rest| rest.chars().next()).map(|skipped| hit.end() + skipped.len_utf8())
+            text.get(hit.end()..)
+                .and_then(|rest| rest.chars().next())
+                .map(|skipped| hit.end() + skipped.len_utf8())
         } else {
             Some(hit.end())
         };
@@ -379,7 +381,9 @@ impl<'a> Translation<'a> {
             }
             'p' | 'P' => self.property(letter == 'P')?,
             'Q' => self.quote(),
-            '1'..='9' | 'k' if place == Place::Outside => return Err(unsupported("it refers back to a group")),
+            '1'..='9' | 'k' if place == Place::Outside => {
+                return Err(unsupported("it refers back to a group"));
+            }
             'b' | 'B' | 'A' | 'z' if place == Place::Outside => self.out.extend(['\\', letter]),
             'R' if place == Place::Outside => {
                 self.out.push_str("(?:\\r\\n|[");

@@ -88,7 +88,8 @@ pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, Bind
         each::text_lists(arguments, rows, |row, out| {
             let group = group.as_ref().map_or(Some(1), |group| group.at(row));
             let (Some((text, regex)), Some(group)) = (cases.at(row)?, group) else { return Ok(None) };
-            let Some(group) = usize::try_from(group).ok().filter(|group| *group < regex.captures_len()) else {
+            let Some(group) = usize::try_from(group).ok().filter(|group| *group < regex.captures_len())
+            else {
                 return Ok(None);
             };
             let item = |begin: usize| {
@@ -96,7 +97,9 @@ pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, Bind
                 Some(groups.get(group)?.as_str().to_owned())
             };
             let hits = finds(&regex, text);
-            out.extend(hits.map(|hit| if group == 0 { Some(hit.as_str().to_owned()) } else { item(hit.start()) }));
+            out.extend(
+                hits.map(|hit| if group == 0 { Some(hit.as_str().to_owned()) } else { item(hit.start()) }),
+            );
             Ok(Some(()))
         })
     }))

@@ -35,7 +35,9 @@ fn letters_change_case_and_are_counted() {
     check("CHR(353)", "a");
     check("CHR(-1)", "");
     check("CHR(0)", "\0");
-    for call in ["UPPER(NULL)", "INITCAP(NULL)", "REVERSE(NULL)", "CHAR_LENGTH(NULL)", "ASCII(NULL)", "CHR(NULL)"] {
+    for call in
+        ["UPPER(NULL)", "INITCAP(NULL)", "REVERSE(NULL)", "CHAR_LENGTH(NULL)", "ASCII(NULL)", "CHR(NULL)"]
+    {
         check(call, "NULL");
     }
     refused("UPPER(1)", "argument 1 is INT");
@@ -314,7 +316,10 @@ fn addresses_are_taken_apart() {
         "http://user:pass@host",
         ["host", "", "NULL", "NULL", "http", "", "user:pass@host", "user:pass", "NULL"],
     );
-    check_all("http://user:pass@host/?#", ["host", "/", "", "", "http", "/?", "user:pass@host", "user:pass", "NULL"]);
+    check_all(
+        "http://user:pass@host/?#",
+        ["host", "/", "", "", "http", "/?", "user:pass@host", "user:pass", "NULL"],
+    );
     check_all(
         "http://user:pass@host/file;param?query;p2",
         [
@@ -348,7 +353,10 @@ fn addresses_are_taken_apart() {
 fn hashes_are_those_of_the_standards() {
     check("MD5('')", "d41d8cd98f00b204e9800998ecf8427e");
     check("MD5('abc')", "900150983cd24fb0d6963f7d28e17f72");
-    check("MD5('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789')", "d174ab98d277d9f5a5611c2c9f419d9f");
+    check(
+        "MD5('ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789')",
+        "d174ab98d277d9f5a5611c2c9f419d9f",
+    );
     check("MD5('test')", "098f6bcd4621d373cade4e832627b4f6");
     check("MD5(NULL)", "NULL");
     check("MD5(X'616263')", "900150983cd24fb0d6963f7d28e17f72");
@@ -387,8 +395,14 @@ fn hashes_pad_at_the_ends_of_blocks() {
     check_md5(55, "ef1772b6dff9a122358552954ad0df65");
     check_md5(56, "3b0c8ac703f828b04c6c197006d17218");
     check_md5(64, "014842d480b571495a4a0363793f7367");
-    check_sha(111, "fa9121c7b32b9e01733d034cfc78cbf67f926c7ed83e82200ef8681819692176\
-         0b4beff48404df811b953828274461673c68d04e297b0eb7b2b4d60fc6b566a2");
-    check_sha(112, "c01d080efd492776a1c43bd23dd99d0a2e626d481e16782e75d54c2503b5dc32\
-         bd05f0f1ba33e568b88fd2d970929b719ecbb152f58f130a407c8830604b70ca");
+    check_sha(
+        111,
+        "fa9121c7b32b9e01733d034cfc78cbf67f926c7ed83e82200ef8681819692176\
+         0b4beff48404df811b953828274461673c68d04e297b0eb7b2b4d60fc6b566a2",
+    );
+    check_sha(
+        112,
+        "c01d080efd492776a1c43bd23dd99d0a2e626d481e16782e75d54c2503b5dc32\
+         bd05f0f1ba33e568b88fd2d970929b719ecbb152f58f130a407c8830604b70ca",
+    );
 }

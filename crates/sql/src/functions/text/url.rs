@@ -14,7 +14,9 @@ pub(super) fn encode(given: &[Argument], _: &Context) -> Result<Bound, BindError
         each::written(arguments, rows, |row, out| {
             for byte in text.at(row)?.bytes() {
                 match byte {
-                    b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'-' | b'*' | b'_' => out.push(char::from(byte)),
+                    b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' | b'.' | b'-' | b'*' | b'_' => {
+                        out.push(char::from(byte))
+                    }
                     b' ' => out.push('+'),
                     _ => out.push_str(&format!("%{byte:02X}")),
                 }

@@ -60,7 +60,13 @@ parts! {
 }
 
 /// Takes one part out of the argument at `place`, from 0 on.
-fn part(unit: Unit, of: &Argument, shown: usize, context: &Context, place: usize) -> Result<Bound, BindError> {
+fn part(
+    unit: Unit,
+    of: &Argument,
+    shown: usize,
+    context: &Context,
+    place: usize,
+) -> Result<Bound, BindError> {
     let (of_type, given) = (of.of.clone(), std::slice::from_ref(of));
     let refuse = || BindError::new(format!("{unit:?} can not be taken out of {of_type}").to_lowercase());
     let zone = Zone::Named(context.zone);
@@ -73,17 +79,33 @@ fn part(unit: Unit, of: &Argument, shown: usize, context: &Context, place: usize
             if !is_finer && !matches!(unit, Unit::Day | Unit::Epoch) {
                 return Err(refuse());
             }
-            return Ok(bound(vec![of_type], given, SqlType::BigInt, Nulls::OfArguments, move |arguments, rows| {
-                let spans = Input::<DurationMillisecondType>::of(&arguments[place])?;
-                each::primitive::<Int64Type, _>(arguments, rows, |row| Some(of_millis(unit, spans.at(row)?)))
-            }));
+            return Ok(bound(
+                vec![of_type],
+                given,
+                SqlType::BigInt,
+                Nulls::OfArguments,
+                move |arguments, rows| {
+                    let spans = Input::<DurationMillisecondType>::of(&arguments[place])?;
+                    each::primitive::<Int64Type, _>(arguments, rows, |row| {
+                        Some(of_millis(unit, spans.at(row)?))
+                    })
+                },
+            ));
         }
         SqlType::YearMonth => {
             let Some(take) = of_months(unit) else { return Err(refuse()) };
-            return Ok(bound(vec![of_type], given, SqlType::BigInt, Nulls::OfArguments, move |arguments, rows| {
-                let months = Input::<IntervalYearMonthType>::of(&arguments[place])?;
-                each::primitive::<Int64Type, _>(arguments, rows, |row| Some(take(i64::from(months.at(row)?))))
-            }));
+            return Ok(bound(
+                vec![of_type],
+                given,
+                SqlType::BigInt,
+                Nulls::OfArguments,
+                move |arguments, rows| {
+                    let months = Input::<IntervalYearMonthType>::of(&arguments[place])?;
+                    each::primitive::<Int64Type, _>(arguments, rows, |row| {
+                        Some(take(i64::from(months.at(row)?)))
+                    })
+                },
+            ));
         }
         _ => return Err(BindError::of_type(shown, &of_type)),
     };

@@ -140,7 +140,8 @@ pub(super) fn write<O: Outcome<Moment>>(
         SqlType::Date => Some(moment.day()),
         SqlType::Time(_) => Some(moment.nanos_of_day() / 1_000_000),
         _ => {
-            let seconds = if is_instant { zone.instant_of(moment.seconds, Overlap::Earlier) } else { moment.seconds };
+            let seconds =
+                if is_instant { zone.instant_of(moment.seconds, Overlap::Earlier) } else { moment.seconds };
             seconds.checked_mul(per_second)?.checked_add(moment.nanos / (1_000_000_000 / per_second))
         }
     };
@@ -152,7 +153,9 @@ pub(super) fn write<O: Outcome<Moment>>(
     let narrow = |numbers: &Int64Array| numbers.unary::<_, Int32Type>(|number| number as i32);
     let array: ArrayRef = match &arrow {
         DataType::Date32 => std::sync::Arc::new(narrow(&numbers).reinterpret_cast::<Date32Type>()),
-        DataType::Time32(_) => std::sync::Arc::new(narrow(&numbers).reinterpret_cast::<Time32MillisecondType>()),
+        DataType::Time32(_) => {
+            std::sync::Arc::new(narrow(&numbers).reinterpret_cast::<Time32MillisecondType>())
+        }
         _ => cast(&numbers, &arrow).map_err(|error| failure(&error))?,
     };
     each::shaped(array, arguments)

@@ -166,7 +166,9 @@ fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
             DataType::Decimal128(..) => {
                 let numbers = numbers.as_primitive::<Decimal128Type>().clone();
                 let divisor = 10_i128.checked_pow(scale).unwrap_or(i128::MAX);
-                Box::new(move |row, factor| i64::try_from(numbers.value(row) / divisor).ok()?.checked_mul(factor))
+                Box::new(move |row, factor| {
+                    i64::try_from(numbers.value(row) / divisor).ok()?.checked_mul(factor)
+                })
             }
             other => return Err(failure(&format!("{other} is no number"))),
         };
@@ -186,7 +188,9 @@ fn per_second(digits: i64) -> Result<i64, EvaluationError> {
         3 => Ok(1),
         _ => Err(EvaluationError {
             code: "BAD_ARGUMENT",
-            message: format!("a number cannot have {digits} digits of a second: take 0 for seconds, 3 for milliseconds"),
+            message: format!(
+                "a number cannot have {digits} digits of a second: take 0 for seconds, 3 for milliseconds"
+            ),
         }),
     }
 }
@@ -205,7 +209,8 @@ pub(super) fn from_unixtime(given: &[Argument], context: &Context) -> Result<Bou
     let patterns = Patterns::of(rest.first(), Style::Lenient, Purpose::Format)?;
     let zone = Zone::Named(context.zone);
     Ok(bound(types, given, SqlType::STRING, Nulls::OfArguments, move |arguments, rows| {
-        let (seconds, pattern) = (Input::<Int64Type>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
+        let (seconds, pattern) =
+            (Input::<Int64Type>::of(&arguments[0])?, Input::<Text>::optional(arguments, 1)?);
         each::written(arguments, rows, |row, out| {
             let pattern = pattern.as_ref().map_or(Some(TIMESTAMP), |pattern| pattern.at(row));
             let (Some(seconds), Some(pattern)) = (seconds.at(row), pattern) else { return Ok(None) };

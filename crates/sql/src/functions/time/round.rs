@@ -45,7 +45,10 @@ fn rounded(given: &[Argument], context: &Context, direction: Direction) -> Resul
         _ => return Err(BindError::of_type(1, &of)),
     };
     if !is_known {
-        return Err(BindError::new(format!("{of} cannot be rounded to a {}", format!("{unit:?}").to_lowercase())));
+        return Err(BindError::new(format!(
+            "{of} cannot be rounded to a {}",
+            format!("{unit:?}").to_lowercase()
+        )));
     }
     let zone = Zone::Named(context.zone);
     let types = vec![of.clone(), SqlType::STRING];
@@ -54,7 +57,11 @@ fn rounded(given: &[Argument], context: &Context, direction: Direction) -> Resul
         moments::write(arguments, rows, &of, zone, |row| {
             let moment = moments.at(row)?;
             let is_next_day = is_day && unit == Unit::Day && direction == Direction::Up;
-            Some(if is_next_day { Moment::on_day(moment.day() + 1, 0) } else { round(moment, unit, direction) })
+            Some(if is_next_day {
+                Moment::on_day(moment.day() + 1, 0)
+            } else {
+                round(moment, unit, direction)
+            })
         })
     }))
 }

@@ -23,7 +23,9 @@ pub(super) fn add(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     }
     let of = match &time.of {
         SqlType::Null => SqlType::Timestamp(3),
-        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::TimestampLtz(_) => time.of.clone(),
+        SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_) | SqlType::TimestampLtz(_) => {
+            time.of.clone()
+        }
         other => return Err(BindError::of_type(3, other)),
     };
     let is_within_day = unit.is_within_day();
@@ -64,7 +66,9 @@ pub(super) fn diff(given: &[Argument], _: &Context) -> Result<Bound, BindError> 
             (SqlType::Null, other) => other.clone(),
             (SqlType::TimestampLtz(_), SqlType::TimestampLtz(_) | SqlType::Null) => argument.of.clone(),
             (SqlType::TimestampLtz(_), _) => {
-                return Err(BindError::new("a TIMESTAMP_LTZ can be compared with another only: cast one of them"));
+                return Err(BindError::new(
+                    "a TIMESTAMP_LTZ can be compared with another only: cast one of them",
+                ));
             }
             (SqlType::Date | SqlType::Time(_) | SqlType::Timestamp(_), _) => argument.of.clone(),
             (other, _) => return Err(BindError::of_type(place, other)),
@@ -121,7 +125,9 @@ fn of_spans(unit: &Argument) -> Result<Unit, BindError> {
     match Unit::of(Some(unit))? {
         unit @ (Unit::Year | Unit::Quarter | Unit::Month | Unit::Week | Unit::Day) => Ok(unit),
         unit @ (Unit::Hour | Unit::Minute | Unit::Second) => Ok(unit),
-        _ => Err(BindError::new("the unit is none of YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE and SECOND")),
+        _ => Err(BindError::new(
+            "the unit is none of YEAR, QUARTER, MONTH, WEEK, DAY, HOUR, MINUTE and SECOND",
+        )),
     }
 }
 
@@ -191,7 +197,8 @@ impl Span {
             End::Millis(millis) => {
                 let more = Moment::of_millis(millis.at(row)?);
                 let nanos = begin.nanos + more.nanos;
-                let seconds = begin.seconds.saturating_add(more.seconds).saturating_add(nanos / 1_000_000_000);
+                let seconds =
+                    begin.seconds.saturating_add(more.seconds).saturating_add(nanos / 1_000_000_000);
                 Moment { seconds, nanos: nanos % 1_000_000_000 }
             }
             End::Months(months) => {

@@ -32,7 +32,8 @@ impl Unit {
     /// # Errors
     /// [`BindError`] if it is none.
     pub(super) fn of(argument: Option<&Argument>) -> Result<Unit, BindError> {
-        let name = argument.and_then(Argument::text).ok_or_else(|| BindError::new("the unit is no literal"))?;
+        let name =
+            argument.and_then(Argument::text).ok_or_else(|| BindError::new("the unit is no literal"))?;
         let upper = name.to_ascii_uppercase();
         let plain = upper.strip_prefix("SQL_TSI_").unwrap_or(&upper);
         Ok(match plain {

@@ -85,7 +85,9 @@ impl Zone {
     /// What it is called at an instant, for people: `CET`, `GMT+05:30`.
     pub fn name_at(&self, seconds: i64, out: &mut String) {
         let named = match self {
-            Zone::Named(zone) => zone.offset_from_utc_datetime(&naive(seconds)).abbreviation().map(str::to_owned),
+            Zone::Named(zone) => {
+                zone.offset_from_utc_datetime(&naive(seconds)).abbreviation().map(str::to_owned)
+            }
             Zone::Fixed(_) => None,
         };
         // Where people have no name of their own the database has the offset for one.

@@ -47,9 +47,15 @@ fn statements_are_told_apart() {
     check("INSERT INTO t (a, b) (SELECT 1, 2)", "insert t");
     check("INSERT INTO t (SELECT 1, 2)", "insert t");
     check("EXECUTE INSERT INTO t VALUES (1)", "insert t");
-    check("EXECUTE STATEMENT SET BEGIN INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); END; SELECT 1", "insert t+u | query SELECT 1");
+    check(
+        "EXECUTE STATEMENT SET BEGIN INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); END; SELECT 1",
+        "insert t+u | query SELECT 1",
+    );
     check("BEGIN STATEMENT SET; INSERT INTO t VALUES (1); END", "insert t");
-    check("EXPLAIN SELECT 1; EXPLAIN PLAN FOR SELECT 1; EXPLAIN CHANGELOG_MODE, ESTIMATED_COST SELECT 1", "explain | explain | explain");
+    check(
+        "EXPLAIN SELECT 1; EXPLAIN PLAN FOR SELECT 1; EXPLAIN CHANGELOG_MODE, ESTIMATED_COST SELECT 1",
+        "explain | explain | explain",
+    );
     check("EXPLAIN STATEMENT SET BEGIN INSERT INTO t VALUES (1); END", "explain insert 1");
     check("SHOW TABLES; DESCRIBE t; DESC u", "show | describe t | describe u");
     check("SELECT ';' -- ;\n, `a;b` FROM t", "query SELECT ';', `a;b` FROM t");
@@ -66,11 +72,20 @@ fn errors_have_places() {
     check("SELECT INTERVAL '5 minutes' MINUTE", "SYNTAX 1:17 '5 minutes' is no span of minute");
     check("SELECT INTERVAL 5 MINUTE", "SYNTAX 1:17 the span of an INTERVAL is quoted: write INTERVAL '5'");
     check("SELECT /*+ BROADCAST(t) */ a FROM t", "UNSUPPORTED 1:8 there are no hints but STATE_TTL");
-    check("INSERT OVERWRITE t SELECT 1", "SYNTAX 1:8 expected INTO: streams are appended to, not overwritten, found OVERWRITE");
+    check(
+        "INSERT OVERWRITE t SELECT 1",
+        "SYNTAX 1:8 expected INTO: streams are appended to, not overwritten, found OVERWRITE",
+    );
     check("CREATE TABLE t (a INT, a INT)", "SYNTAX 1:24 there are two columns `a`");
     check("CREATE TABLE t (a INTT)", "SYNTAX 1:19 there is no type INTT");
-    check("CREATE TABLE t (a INT, PRIMARY KEY (a))", "SYNTAX 1:24 a primary key is not checked: write PRIMARY KEY (..) NOT ENFORCED");
-    check("CREATE TABLE t (a DECIMAL(39, 1))", "SYNTAX 1:19 DECIMAL(precision, scale) has at most 38 digits, and a scale within");
+    check(
+        "CREATE TABLE t (a INT, PRIMARY KEY (a))",
+        "SYNTAX 1:24 a primary key is not checked: write PRIMARY KEY (..) NOT ENFORCED",
+    );
+    check(
+        "CREATE TABLE t (a DECIMAL(39, 1))",
+        "SYNTAX 1:19 DECIMAL(precision, scale) has at most 38 digits, and a scale within",
+    );
     let deep = format!("SELECT {}1{}", "(".repeat(100), ")".repeat(100));
     check(&deep, "SYNTAX 1:1 brackets or sub-queries are nested deeper than 64");
 }
@@ -95,7 +110,9 @@ fn tables_have_all_that_is_declared() {
         .map(|column| match &column.kind {
             ColumnKind::Physical { of, is_nullable } => format!("{} {of} {is_nullable}", column.name),
             ColumnKind::Computed(expression) => format!("{} AS {expression}", column.name),
-            ColumnKind::Metadata { of, key, is_virtual } => format!("{} {of} {key:?} {is_virtual}", column.name),
+            ColumnKind::Metadata { of, key, is_virtual } => {
+                format!("{} {of} {key:?} {is_virtual}", column.name)
+            }
         })
         .collect();
     let expected = [

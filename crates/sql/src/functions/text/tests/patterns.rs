@@ -5,8 +5,11 @@ use crate::functions::text::pattern::{Refusal, compile};
 
 #[test]
 fn like_matches_the_whole_text() {
-    let check = |text: &str, pattern: &str, expected: &str| check(&format!("LIKE('{text}', '{pattern}')"), expected);
-    for pattern in ["abcx%", "%%def", "abcxxxdef", "%xdef", "abc%def%", "%abc%def", "%abc%def%", "abc%def", "abc___def"] {
+    let check =
+        |text: &str, pattern: &str, expected: &str| check(&format!("LIKE('{text}', '{pattern}')"), expected);
+    for pattern in
+        ["abcx%", "%%def", "abcxxxdef", "%xdef", "abc%def%", "%abc%def", "%abc%def%", "abc%def", "abc___def"]
+    {
         check("abcxxxdef", pattern, "true");
     }
     for pattern in ["abdxxxdef", "%xqef", "abc%qef%", "%abc%qef", "%abc%qef%", "abc%qef", "abc__def", ""] {

@@ -131,7 +131,8 @@ impl Cursor<'_> {
             'z' | 'Z' | 'X' => fields.zone = Some(self.zone()?),
             'S' if is_strict => {
                 let digits = self.digits(count, count)?;
-                fields.nanos = Some(digits.checked_mul(10_i64.checked_pow(9_u32.checked_sub(count as u32)?)?)?);
+                fields.nanos =
+                    Some(digits.checked_mul(10_i64.checked_pow(9_u32.checked_sub(count as u32)?)?)?);
             }
             _ => {
                 let before = self.rest.len();
@@ -228,7 +229,8 @@ impl Cursor<'_> {
         let is_strict = self.style == Style::Strict;
         let starts = |name: &str| {
             let start = self.rest.get(..name.len());
-            start.is_some_and(|start| if is_strict { start == name } else { start.eq_ignore_ascii_case(name) })
+            start
+                .is_some_and(|start| if is_strict { start == name } else { start.eq_ignore_ascii_case(name) })
         };
         let mut best: Option<(i64, usize)> = None;
         for (index, name) in names.iter().enumerate() {
@@ -253,7 +255,8 @@ impl Cursor<'_> {
 
     /// An offset or a name, as long as it goes.
     fn zone(&mut self) -> Option<Zone> {
-        let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | ':' | '/' | '_');
+        let is_part =
+            |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '+' | '-' | ':' | '/' | '_');
         let length = self.rest.find(|letter| !is_part(letter)).unwrap_or(self.rest.len());
         // What follows may look like more of it: the longest that is a zone counts.
         for end in (1..=length).rev() {
@@ -271,7 +274,9 @@ impl Cursor<'_> {
 fn fixed_width(item: &Item) -> Option<usize> {
     match item {
         Item::Field { letter: 'S', count } => Some(*count),
-        Item::Field { letter: 'M' | 'd' | 'H' | 'k' | 'K' | 'h' | 'm' | 's' | 'y' | 'u', count: 2 } => Some(2),
+        Item::Field { letter: 'M' | 'd' | 'H' | 'k' | 'K' | 'h' | 'm' | 's' | 'y' | 'u', count: 2 } => {
+            Some(2)
+        }
         Item::Field { letter: 'D', count: 3 } => Some(3),
         _ => None,
     }
@@ -323,12 +328,14 @@ pub(in crate::functions::time) fn default_date(text: &str) -> Option<i64> {
     };
     let mut parts = text.splitn(3, '-').map(|part| {
         let part = part.trim();
-        let is_number = !part.is_empty() && part.len() <= 9 && part.bytes().all(|digit| digit.is_ascii_digit());
+        let is_number =
+            !part.is_empty() && part.len() <= 9 && part.bytes().all(|digit| digit.is_ascii_digit());
         is_number.then(|| part.parse::<i64>().ok()).flatten()
     });
     let year = parts.next()??;
     let month = parts.next().unwrap_or(Some(1))?;
     let day = parts.next().unwrap_or(Some(1))?;
-    let is_real = year <= 9_999 && (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
+    let is_real =
+        year <= 9_999 && (1..=12).contains(&month) && (1..=month_length(year, month)).contains(&day);
     is_real.then(|| days(year, month, day))
 }
