@@ -22,7 +22,8 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray};
+use arrow::compute::concat;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use crate::functions::{Argument, BindError, Context, EvaluationError};
@@ -142,6 +143,31 @@ pub trait Accumulator: Send {
     /// # Errors
     /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of text.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
+
+    /// The results of such groups, in that order; a group may be named more than once.
+    ///
+    /// # Errors
+    /// As for [`results`](Self::results).
+    fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        let runs = groups.chunk_by(|group, next| group.checked_add(1) == Some(*next));
+        let results = runs.map(|run| {
+            let first = run[0] as usize;
+            self.results(first..first + run.len())
+        });
+        let results: Vec<ArrayRef> = results.collect::<Result<_, _>>()?;
+        match &results[..] {
+            [] => self.results(0..0),
+            [one] => Ok(one.clone()),
+            several => {
+                let several: Vec<&dyn Array> = several.iter().map(|column| &**column).collect();
+                concat(&several).map_err(crate::expression::arrow_error)
+            }
+        }
+    }
+
+    /// Forgets what such groups have taken in: they are empty afterwards, and may serve others. What this costs may grow
+    /// with all that is held, so that it is better to forget many at once.
+    fn reset(&mut self, groups: &[u32]);
 
     /// Forgets all groups.
     fn clear(&mut self);

@@ -9,9 +9,11 @@
 //! with numbers), and it knows no windows, watermarks or bounds of state. So functions are stand-ins while it works
 //! ([`names`]), and what a query means is decided by us, in one pass over its plan.
 
+pub mod changelog;
 mod expression;
 mod join;
 mod names;
+mod over;
 mod query;
 mod relations;
 mod tables;

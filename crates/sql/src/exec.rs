@@ -5,14 +5,25 @@
 
 pub mod operator;
 
+#[cfg(test)]
+mod bed;
 pub mod calc;
+mod calls;
+pub mod group;
 pub mod join;
 pub mod kept;
+mod keyed;
 pub mod limit;
 mod order;
+pub mod over;
+mod pieces;
+pub mod rank;
 pub mod run;
 pub mod session;
 pub mod sort;
 pub mod top_n;
 pub mod window;
 pub mod windows;
+
+pub use pieces::Now;
+use pieces::Pieces;

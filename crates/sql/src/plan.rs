@@ -193,6 +193,94 @@ pub enum Node {
         /// Which rows belong together.
         join: Join,
     },
+    /// Each row with aggregates over the rows before it behind its columns.
+    Over {
+        /// Where rows come from; they are only ever added.
+        input: Box<Plan>,
+        /// The places of the keys.
+        keys: Vec<usize>,
+        /// The place of event time, by which rows are ordered; none if it is by arrival.
+        time: Option<usize>,
+        /// Which rows are covered.
+        frame: Frame,
+        /// The aggregates.
+        calls: Vec<AggregateCall>,
+        /// How long a key is remembered since its last row, in milliseconds; without it, for ever, unless the frame is a
+        /// span of time.
+        ttl_ms: Option<i64>,
+    },
+    /// Aggregates per key: keys, then results, which change with every row.
+    Group {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The places of the keys.
+        keys: Vec<usize>,
+        /// The aggregates.
+        calls: Vec<AggregateCall>,
+        /// Whether the input takes rows back.
+        is_retracting: bool,
+        /// How long a key is remembered since its last row, in milliseconds; settled plans have it.
+        ttl_ms: Option<i64>,
+    },
+    /// The first rows of each key, by an order; they change with every row.
+    Rank {
+        /// Where rows come from.
+        input: Box<Plan>,
+        /// The places of the keys.
+        keys: Vec<usize>,
+        /// The order.
+        order: Vec<SortKey>,
+        /// How they are ranked. Settled plans have ROW_NUMBER only.
+        function: RankFunction,
+        /// The first rank that comes out, from 1 on.
+        from: u64,
+        /// The last rank that comes out. Settled plans have one.
+        to: u64,
+        /// Whether the rank stands behind the columns.
+        has_rank: bool,
+        /// Whether the input takes rows back.
+        is_retracting: bool,
+        /// How long a key is remembered since its last row, in milliseconds; settled plans have it.
+        ttl_ms: Option<i64>,
+    },
+}
+
+/// Which rows before a row its aggregate covers, beside the row itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame {
+    /// So many rows; all if none is said.
+    Rows(Option<u64>),
+    /// Those of so many milliseconds, and all of its own time; all before if none is said.
+    Range(Option<i64>),
+}
+
+impl Frame {
+    /// Whether rows leave it.
+    pub fn is_bounded(self) -> bool {
+        !matches!(self, Frame::Rows(None) | Frame::Range(None))
+    }
+}
+
+/// How rows are ranked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RankFunction {
+    /// By their place.
+    RowNumber,
+    /// By the place of the first row that is equal.
+    Rank,
+    /// By how many different ones there are up to it.
+    DenseRank,
+}
+
+impl RankFunction {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            RankFunction::RowNumber => "ROW_NUMBER",
+            RankFunction::Rank => "RANK",
+            RankFunction::DenseRank => "DENSE_RANK",
+        }
+    }
 }
 
 /// How an aggregate tells the window of a row.
@@ -257,7 +345,10 @@ impl Plan {
             | Node::WindowAggregate { input, .. }
             | Node::Limit { input, .. }
             | Node::Sort { input, .. }
-            | Node::WindowTopN { input, .. } => vec![input],
+            | Node::WindowTopN { input, .. }
+            | Node::Over { input, .. }
+            | Node::Group { input, .. }
+            | Node::Rank { input, .. } => vec![input],
             Node::Union(inputs) => inputs.iter().collect(),
             Node::Join { left, right, .. } => vec![left, right],
         }

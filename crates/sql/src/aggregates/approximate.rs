@@ -211,6 +211,13 @@ impl Accumulator for Approximate {
         Ok(Arc::new(Int64Array::from_iter_values(self.sketches[range].iter().map(Sketch::estimate))))
     }
 
+    fn reset(&mut self, groups: &[u32]) {
+        for &group in groups {
+            let sketch = std::mem::replace(&mut self.sketches[group as usize], Sketch::Exact(Vec::new()));
+            self.held_bytes -= sketch.held_bytes();
+        }
+    }
+
     fn clear(&mut self) {
         self.sketches.clear();
         self.held_bytes = 0;

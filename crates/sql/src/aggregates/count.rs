@@ -49,6 +49,14 @@ impl Accumulator for Count {
         Ok(Arc::new(Int64Array::from(self.counts[range].to_vec())))
     }
 
+    fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        Ok(Arc::new(Int64Array::from_iter_values(groups.iter().map(|&group| self.counts[group as usize]))))
+    }
+
+    fn reset(&mut self, groups: &[u32]) {
+        groups.iter().for_each(|&group| self.counts[group as usize] = 0);
+    }
+
     fn clear(&mut self) {
         self.counts.clear();
     }

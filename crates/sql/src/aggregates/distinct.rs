@@ -188,7 +188,7 @@ impl Distinct {
     }
 
     /// Numbers values anew if most of those that have a number are gone.
-    fn forget(&mut self) {
+    fn renumber(&mut self) {
         let Numbering::Index(index) = &self.numbering else { return };
         if index.len() < GONE_VALUES_MIN + 2 * self.pairs.len() {
             return;
@@ -242,7 +242,7 @@ impl Accumulator for Distinct {
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
         assert!(self.can_retract(), "only what can retract is asked to");
         self.shift(groups, arguments, keep, -1);
-        self.forget();
+        self.renumber();
     }
 
     fn can_retract(&self) -> bool {
@@ -261,6 +261,18 @@ impl Accumulator for Distinct {
 
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
         self.inner.results(range)
+    }
+
+    fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        self.inner.results_of(groups)
+    }
+
+    fn reset(&mut self, groups: &[u32]) {
+        let mut groups = groups.to_vec();
+        groups.sort_unstable();
+        self.pairs.retain(|pair| groups.binary_search(&pair.group).is_err());
+        self.inner.reset(&groups);
+        self.renumber();
     }
 
     fn clear(&mut self) {

@@ -83,6 +83,15 @@ impl<F: Fold> Accumulator for Folded<F> {
         Ok(self.fold.results(&self.states[range]))
     }
 
+    fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        let states: Vec<F::State> = groups.iter().map(|&group| self.states[group as usize]).collect();
+        Ok(self.fold.results(&states))
+    }
+
+    fn reset(&mut self, groups: &[u32]) {
+        groups.iter().for_each(|&group| self.states[group as usize] = F::State::default());
+    }
+
     fn clear(&mut self) {
         self.states.clear();
     }

@@ -98,6 +98,17 @@ impl<D: Domain> Accumulator for Kept<D> {
         self.domain.write(self.kept[range].iter().map(Option::as_ref))
     }
 
+    fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        self.domain.write(groups.iter().map(|&group| self.kept[group as usize].as_ref()))
+    }
+
+    fn reset(&mut self, groups: &[u32]) {
+        for &group in groups {
+            self.held_bytes -= held::<D>(&self.kept[group as usize]);
+            self.kept[group as usize] = None;
+        }
+    }
+
     fn clear(&mut self) {
         self.kept.clear();
         self.held_bytes = 0;

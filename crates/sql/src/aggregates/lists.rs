@@ -224,6 +224,14 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
         self.rendering.results(&self.domain, &self.lists[range])
     }
 
+    fn reset(&mut self, groups: &[u32]) {
+        for &group in groups {
+            let list = std::mem::take(&mut self.lists[group as usize]);
+            let bytes: usize = list.iter().map(item_bytes::<D, S>).sum();
+            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        }
+    }
+
     fn clear(&mut self) {
         self.lists.clear();
         self.held_bytes = 0;

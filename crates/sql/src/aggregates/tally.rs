@@ -167,6 +167,14 @@ impl<D: Domain, S: Summary<D>> Accumulator for Tally<D, S> {
         self.summary.results(&self.domain, &self.groups[range])
     }
 
+    fn reset(&mut self, groups: &[u32]) {
+        for &group in groups {
+            let counts = std::mem::take(&mut self.groups[group as usize]);
+            let bytes: usize = counts.keys().map(entry_bytes::<D>).sum();
+            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+        }
+    }
+
     fn clear(&mut self) {
         self.groups.clear();
         self.held_bytes = 0;

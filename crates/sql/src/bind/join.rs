@@ -321,6 +321,7 @@ pub(super) fn takes_back(plan: &Plan) -> bool {
             matches!(join.method, JoinMethod::Regular { .. })
                 && !matches!(join.kind, JoinKind::Inner | JoinKind::Semi)
         }
+        Node::Group { .. } | Node::Rank { .. } => true,
         _ => false,
     };
     is_own || plan.inputs().into_iter().any(takes_back)
@@ -352,7 +353,8 @@ fn is_local(plan: &Plan, place: usize) -> bool {
             None => is_local(left, place),
             Some(place) => is_local(right, place),
         },
-        Node::Scan { .. } | Node::Values(_) => false,
+        Node::Over { input, .. } => place < input.columns.len() && is_local(input, place),
+        Node::Scan { .. } | Node::Values(_) | Node::Group { .. } | Node::Rank { .. } => false,
     }
 }
 

@@ -37,9 +37,19 @@ use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::types::{LENGTH_MAX, SqlType};
 
-/// Functions of OVER windows that are no aggregates.
-pub(super) const RANKS: [&str; 8] =
-    ["row_number", "rank", "dense_rank", "lag", "lead", "percent_rank", "cume_dist", "ntile"];
+/// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
+pub(super) const RANKS: [&str; 10] = [
+    "row_number",
+    "rank",
+    "dense_rank",
+    "lag",
+    "lead",
+    "percent_rank",
+    "cume_dist",
+    "ntile",
+    "first_value",
+    "last_value",
+];
 
 /// Answers the planner's questions for one query.
 pub(super) struct Names<'a> {
@@ -368,7 +378,7 @@ impl WindowUDFImpl for StandInRank {
 
     fn field(&self, args: WindowUDFFieldArgs<'_>) -> Result<FieldRef> {
         let of = match self.name.as_str() {
-            "lag" | "lead" => match args.input_fields().first() {
+            "lag" | "lead" | "first_value" | "last_value" => match args.input_fields().first() {
                 Some(field) => field.data_type().clone(),
                 None => DataType::Null,
             },

@@ -9,17 +9,18 @@
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, new_empty_array};
-use arrow::datatypes::Schema;
+use arrow::datatypes::{Fields, Schema};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
 use datafusion_common::ScalarValue;
-use datafusion_expr::expr::{AggregateFunction, GroupingSet, WindowFunction};
+use datafusion_expr::expr::{AggregateFunction, GroupingSet};
 use datafusion_expr::logical_plan::{
-    Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values, Window,
+    Aggregate, Distinct, Extension, Filter, Limit, Projection, Sort, Union, Values,
 };
 use datafusion_expr::utils::{enumerate_grouping_sets, grouping_set_to_exprlist, split_conjunction};
-use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
+use datafusion_expr::{Expr, LogicalPlan};
 
 use super::Binder;
+use super::changelog::{settle, unbounded};
 use super::expression::{Expressions, Scope, argument, place_of};
 use super::relations::{VersionNode, WindowNode};
 use crate::aggregates::aggregates;
@@ -37,9 +38,7 @@ type Result<T> = std::result::Result<T, SqlError>;
 /// [`SqlError`] for the first thing that is wrong with it, or that has no bound.
 pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
     let lowering = Lowering { binder, expressions: Expressions { context: binder.context } };
-    let plan = lowering.plan(logical)?;
-    // The names that people gave are those of the planner's tree.
-    Ok(plan)
+    settle(lowering.plan(logical)?, binder.state_ttl_ms)
 }
 
 pub(super) struct Lowering<'a> {
@@ -75,7 +74,13 @@ impl Lowering<'_> {
             }
             LogicalPlan::Limit(limit) => self.limit(limit)?,
             LogicalPlan::Sort(sort) => self.sort(sort)?,
-            LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input)?,
+            LogicalPlan::Distinct(Distinct::All(input)) => {
+                // Distinct rows are groups by all columns.
+                let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
+                let groups =
+                    Aggregate::try_new(Arc::clone(input), columns, Vec::new()).map_err(super::sql_error)?;
+                self.aggregate(&groups)?
+            }
             LogicalPlan::Join(_) => self.under(logical, Vec::new())?,
             LogicalPlan::Extension(Extension { node }) => {
                 if let Some(window) = node.as_any().downcast_ref::<WindowNode>() {
@@ -177,42 +182,6 @@ impl Lowering<'_> {
         Ok(plan.project(outputs, columns.to_vec()))
     }
 
-    /// SELECT DISTINCT within windows: a group of all columns.
-    fn distinct(&self, input: &LogicalPlan) -> Result<Plan> {
-        let input = self.plan(input)?;
-        let place =
-            |wanted: &dyn Fn(&Role) -> bool| input.columns.iter().position(|column| wanted(&column.role));
-        let start = place(&|role| matches!(role, Role::WindowStart(_)));
-        let end = place(&|role| matches!(role, Role::WindowEnd(_)));
-        let (Some(start), Some(end)) = (start, end) else {
-            return Err(self.unbounded(
-                "SELECT DISTINCT without a window",
-                "select window_start and window_end as well",
-            ));
-        };
-        let Role::WindowEnd(spec) = input.columns[end].role.clone() else {
-            return Err(SqlError::new(Code::Invalid, "a window has an end"));
-        };
-        let columns = input.columns.clone();
-        let keys: Vec<usize> =
-            (0..columns.len()).filter(|place| columns[*place].role == Role::Plain).collect();
-        let windowing = Windowing::Given { spec, start, end };
-        let grouped = window_aggregate(input, windowing, keys.clone(), Vec::new(), &[]);
-        let order = columns.iter().enumerate().map(|(place, column)| match column.role {
-            Role::WindowStart(_) => keys.len(),
-            Role::WindowEnd(_) => keys.len() + 1,
-            Role::Rowtime | Role::Proctime => keys.len() + 2,
-            Role::Plain => keys.iter().position(|key| *key == place).unwrap_or_default(),
-        });
-        let outputs = order
-            .map(|place| {
-                let column = &grouped.columns[place];
-                Typed::column(place, column.of.clone(), column.is_nullable)
-            })
-            .collect();
-        Ok(grouped.project(outputs, columns))
-    }
-
     fn values(&self, values: &Values) -> Result<Plan> {
         let no_columns = Plan { columns: Vec::new(), node: Node::Union(Vec::new()) };
         let empty = datafusion_common::DFSchema::empty();
@@ -273,7 +242,10 @@ impl Lowering<'_> {
         };
         let (skip, fetch) = (number(&limit.skip)?.unwrap_or_default(), number(&limit.fetch)?);
         if let Node::Sort { .. } = input.node {
-            return Err(self.unbounded("ORDER BY with LIMIT", "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)"));
+            return Err(unbounded(
+                "ORDER BY with LIMIT",
+                "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)",
+            ));
         }
         let fetch = fetch.ok_or_else(|| {
             SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
@@ -407,10 +379,14 @@ impl Lowering<'_> {
         let start = role_of(&|role| matches!(role, Role::WindowStart(_)));
         let end = role_of(&|role| matches!(role, Role::WindowEnd(_)));
         let (Some(start), Some(end)) = (start, end) else {
-            return Err(self.unbounded(
-                "GROUP BY without a window",
-                "group by window_start and window_end of a window function",
-            ));
+            let mut places: Vec<usize> = (0..keys.len()).collect();
+            let mut grouped = input.project(step, columns.clone());
+            if is_grouped {
+                let (expanded, grouping) = expand(grouped, &sets, keys.len(), &|_| false)?;
+                places.push(grouping);
+                grouped = expanded;
+            }
+            return Ok(group(grouped, places, calls, aggregate.schema.fields(), self.binder.state_ttl_ms));
         };
         let Role::WindowEnd(spec) = columns[end].role.clone() else {
             return Err(SqlError::new(Code::Invalid, "a window has an end"));
@@ -468,7 +444,7 @@ impl Lowering<'_> {
     }
 
     /// An aggregate call; what it reads is put behind the columns of `step`.
-    fn aggregate_call(
+    pub(super) fn aggregate_call(
         &self,
         call: &Expr,
         scope: &Scope<'_>,
@@ -487,19 +463,36 @@ impl Lowering<'_> {
             let message = format!("ORDER BY within {name} is not supported");
             return Err(SqlError::new(Code::Unsupported, message));
         }
+        let filter = params.filter.as_deref();
+        self.aggregate_of(name, &params.args, params.distinct, filter, scope, step, columns)
+            .map_err(|error| error.at(place_of(call)))
+    }
+
+    /// A call of the aggregate of a name, in upper case.
+    #[expect(clippy::too_many_arguments, reason = "they are the parts of a call, and where it stands")]
+    pub(super) fn aggregate_of(
+        &self,
+        name: String,
+        arguments: &[Expr],
+        is_distinct: bool,
+        filter: Option<&Expr>,
+        scope: &Scope<'_>,
+        step: &mut Vec<Typed>,
+        columns: &mut Vec<Column>,
+    ) -> Result<AggregateCall> {
         let function = aggregates()
             .iter()
             .find(|function| function.name == name)
             .ok_or_else(|| SqlError::new(Code::UnknownFunction, format!("there is no aggregate {name}")))?;
-        let arguments: Vec<Typed> = params
-            .args
+        let arguments: Vec<Typed> = arguments
             .iter()
+            .filter(|argument| !is_star(argument))
             .map(|argument| self.expressions.bind(argument, scope))
             .collect::<Result<_>>()?;
         let given: Vec<_> = arguments.iter().map(argument).collect();
         let bound = (function.bind)(&given, self.binder.context).map_err(|error| {
             let error = SqlError::new(Code::TypeMismatch, format!("{name}: {error}"));
-            error.at(place_of(call)).help(format!("it is called {}", function.usage))
+            error.help(format!("it is called {}", function.usage))
         })?;
         let mut add = |value: Typed| {
             // What is read twice is computed once.
@@ -524,92 +517,34 @@ impl Lowering<'_> {
                 Ok(add(value))
             })
             .collect::<Result<_>>()?;
-        let filter = match &params.filter {
+        let filter = match filter {
             None => None,
             Some(filter) => Some(add(self.expressions.bind_condition(filter, scope)?)),
         };
-        let function = if params.distinct { bound.distinct(DISTINCT_SEED) } else { bound };
-        let name = if params.distinct { format!("{name} DISTINCT") } else { name };
+        let function = if is_distinct { bound.distinct(DISTINCT_SEED) } else { bound };
+        let name = if is_distinct { format!("{name} DISTINCT") } else { name };
         Ok(AggregateCall { name, arguments: places, filter, function })
-    }
-
-    fn over(&self, window: &Window) -> Result<Plan> {
-        let input = self.plan(&window.input)?;
-        let scope = self.scope(&window.input, &input);
-        let [call] = &window.window_expr[..] else {
-            return Err(SqlError::new(
-                Code::Unsupported,
-                "several OVER windows in one query are not supported yet",
-            ));
-        };
-        let call = match call {
-            Expr::Alias(alias) => &*alias.expr,
-            call => call,
-        };
-        let Expr::WindowFunction(function) = call else {
-            return Err(SqlError::new(Code::Unsupported, format!("{call} is not supported here")));
-        };
-        let WindowFunction { fun, params } = &**function;
-        let is_rank = matches!(fun, WindowFunctionDefinition::WindowUDF(udf) if udf.name() == "row_number");
-        if !is_rank {
-            let message = format!("{} OVER is not supported yet", fun.name().to_uppercase());
-            return Err(SqlError::new(Code::Unsupported, message).at(place_of(call)));
-        }
-        let keys: Vec<usize> = params
-            .partition_by
-            .iter()
-            .map(|key| {
-                let bound = self.expressions.bind(key, &scope)?;
-                bound.as_column().ok_or_else(|| {
-                    SqlError::new(
-                        Code::Unsupported,
-                        format!("PARTITION BY takes columns, and {key} is an expression"),
-                    )
-                    .at(place_of(key))
-                    .help("compute it in a sub-query")
-                })
-            })
-            .collect::<Result<_>>()?;
-        let order = self.sort_keys(&params.order_by, &scope)?;
-        let has = |wanted: &dyn Fn(&Role) -> bool| {
-            keys.iter().copied().find(|place| wanted(&input.columns[*place].role))
-        };
-        let start = has(&|role| matches!(role, Role::WindowStart(_)));
-        let end = has(&|role| matches!(role, Role::WindowEnd(_)));
-        let (Some(_), Some(window_end)) = (start, end) else {
-            return Err(self.unbounded(
-                "ROW_NUMBER without a window",
-                "partition by window_start and window_end of a window function",
-            ));
-        };
-        let mut columns = input.columns.clone();
-        columns.push(Column::plain("row_number", SqlType::BigInt, false));
-        // Until a filter says how many are wanted, all are.
-        let node =
-            Node::WindowTopN { input: Box::new(input), window_end, keys, order, from: 1, to: u64::MAX };
-        Ok(Plan { columns, node })
-    }
-
-    /// What would remember rows forever.
-    fn unbounded(&self, what: &str, help: &str) -> SqlError {
-        if self.binder.state_ttl_ms.is_some() {
-            return SqlError::new(Code::Unsupported, format!("{what} is not supported yet"));
-        }
-        let message = format!("{what} remembers rows without bound");
-        SqlError::new(Code::UnboundedState, message)
-            .help(format!("{help}, or set how long: SET 'table.exec.state.ttl' = '1 h'"))
     }
 }
 
 /// Seeds the tables of DISTINCT: values of a table never leave it, and results do not depend on it.
 const DISTINCT_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
-fn is_proctime(expression: &Expr) -> bool {
+pub(super) fn is_proctime(expression: &Expr) -> bool {
     match expression {
         Expr::Alias(alias) => is_proctime(&alias.expr),
         Expr::ScalarFunction(function) => function.func.name() == "proctime",
         _ => false,
     }
+}
+
+/// Whether it is the star of COUNT(*), which stands for no argument.
+#[expect(
+    deprecated,
+    reason = "it is what the planner makes of the star, as long as nobody tells it what COUNT is"
+)]
+fn is_star(expression: &Expr) -> bool {
+    matches!(expression, Expr::Wildcard { .. })
 }
 
 fn name_of(expression: &Expr) -> String {
@@ -686,6 +621,26 @@ fn expand(
     };
     let forms = sets.iter().map(form).collect();
     Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
+}
+
+/// An aggregate without windows: keys, then results, with such names.
+fn group(
+    input: Plan,
+    keys: Vec<usize>,
+    calls: Vec<(AggregateCall, String)>,
+    names: &Fields,
+    ttl_ms: Option<i64>,
+) -> Plan {
+    let of_keys =
+        keys.iter().map(|place| (input.columns[*place].of.clone(), input.columns[*place].is_nullable));
+    let of_calls = calls.iter().map(|(call, _)| (call.function.result.clone(), call.function.is_nullable));
+    let columns = of_keys
+        .chain(of_calls)
+        .zip(names)
+        .map(|((of, is_nullable), field)| Column::plain(field.name().clone(), of, is_nullable))
+        .collect();
+    let calls = calls.into_iter().map(|(call, _)| call).collect();
+    Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }
 }
 
 /// An aggregate per window. Where rows come straight from a window function, the windows are cut by the aggregate, which
@@ -766,16 +721,27 @@ fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateC
 
 /// A filter: of ranks it says how many are wanted, which bounds what a top-N remembers.
 pub(super) fn ranked(input: Plan, condition: Typed) -> Plan {
-    let terms = match condition.expression {
-        Expression::And(terms) => terms,
-        expression => vec![Typed { expression, ..condition }],
-    };
+    let mut terms = Vec::new();
+    let mut rest = vec![condition];
+    while let Some(condition) = rest.pop() {
+        match condition.expression {
+            Expression::And(inner) => rest.extend(inner.into_iter().rev()),
+            expression => terms.push(Typed { expression, ..condition }),
+        }
+    }
+    // Ranks first: what stands between them and their top-N must be names only.
+    let bounds: Vec<Option<(u64, u64)>> = terms.iter().map(|term| rank_bound(&input, term)).collect();
+    let has_end = bounds.iter().flatten().any(|(_, to)| *to < u64::MAX);
     let mut plan = input;
-    for term in terms {
-        plan = match rank_bound(&plan, &term) {
-            Some((from, to)) => bounded(plan, from, to),
-            None => plan.filter(term),
-        };
+    if has_end {
+        for (from, to) in bounds.iter().flatten() {
+            plan = bounded(plan, *from, *to);
+        }
+    }
+    for (term, bound) in terms.into_iter().zip(bounds) {
+        if !has_end || bound.is_none() {
+            plan = plan.filter(term);
+        }
     }
     plan
 }
@@ -811,7 +777,7 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
         _ => return None,
     };
     let is_rank = |plan: &Plan, place: usize| {
-        matches!(plan.node, Node::WindowTopN { .. }) && place + 1 == plan.columns.len()
+        matches!(plan.node, Node::WindowTopN { .. } | Node::Rank { .. }) && place + 1 == plan.columns.len()
     };
     let is_of_rank = match &plan.node {
         Node::Calc { input, conditions, outputs } if conditions.is_empty() => {
@@ -841,6 +807,10 @@ fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
         }
         Node::WindowTopN { input, window_end, keys, order, from, to } => {
             Node::WindowTopN { input, window_end, keys, order, from: from.max(least), to: to.min(most) }
+        }
+        Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
+            let (from, to) = (from.max(least), to.min(most));
+            Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms }
         }
         other => other,
     };

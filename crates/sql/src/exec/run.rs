@@ -14,21 +14,26 @@ use thalweg_model::{
     StateWriter,
 };
 
+use super::Now;
 use super::calc::Calc;
+use super::group::{Group, GroupCalls};
 use super::join::{self, JoinStage};
 use super::limit::Limit;
 use super::operator::{Anybody, BatchOperator, Gathering, InTurn, Stage};
+use super::over::{Over, OverCalls};
+use super::rank::{Deduplicate, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::window::{AssignWindows, WindowAggregate};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::bind::changelog::deduplication;
 use crate::catalog::Table;
 use crate::connect::{World, bind_source};
 use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
-use crate::functions::Context;
+use crate::functions::{Context, EvaluationError};
 use crate::plan::{Column, Node, Plan, WindowSpec, Windowing};
 use crate::scan::source::{Reading, TableSource};
 use crate::types::SqlType;
@@ -208,13 +213,58 @@ impl<'a> Assembly<'a> {
             Node::Sort { input, time, keys } => {
                 self.in_turn(input, Box::new(Sort::new(*time, keys.clone(), &plan.columns)))
             }
+            Node::Over { input, keys, time, frame, calls, ttl_ms } => {
+                let over = OverCalls {
+                    keys: keys.clone(),
+                    time: *time,
+                    frame: *frame,
+                    calls: calls.clone(),
+                    ttl_ms: *ttl_ms,
+                };
+                let over = Over::new(over, self.now(), &input.columns, &plan.columns, self.world.seed);
+                self.in_turn(input, Box::new(over.map_err(refused)?))
+            }
+            Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
+                let group = GroupCalls {
+                    keys: keys.clone(),
+                    calls: calls.clone(),
+                    is_retracting: *is_retracting,
+                    ttl_ms: ttl_ms.unwrap_or(i64::MAX),
+                };
+                let group = Group::new(group, self.now(), &input.columns, &plan.columns, self.world.seed);
+                self.in_turn(input, Box::new(group.map_err(refused)?))
+            }
+            Node::Rank { input, keys, order, from, to, has_rank, is_retracting, ttl_ms, .. } => {
+                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.seed);
+                let (columns, now) = (&plan.columns, self.now());
+                let operator: Box<dyn BatchOperator> = match deduplication(plan) {
+                    Some(keep) => {
+                        let kept =
+                            Deduplicate::new(keep, keys.clone(), ttl_ms, now, &input.columns, columns, seed);
+                        Box::new(kept.map_err(refused)?)
+                    }
+                    None => {
+                        let wanted = Wanted {
+                            keys: keys.clone(),
+                            order: order.clone(),
+                            from: *from,
+                            to: *to,
+                            has_rank: *has_rank,
+                            is_retracting: *is_retracting,
+                            ttl_ms,
+                        };
+                        Box::new(TopN::new(wanted, now, &input.columns, columns, seed).map_err(refused)?)
+                    }
+                };
+                self.in_turn(input, operator)
+            }
             Node::Join { left, right, join } => {
                 let left_stream = self.stream(left)?;
                 let right_stream = self.stream(right)?;
                 let sources = self.sources_of(right);
                 let operator =
                     join::operator(join, &left.columns, &right.columns, &plan.columns, sources, self.context)
-                        .map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
+                        .map_err(refused)?;
                 let name = self.name(operator.name());
                 let left = left_stream.map(Either::<Batch, Batch>::Left).boxed();
                 let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
@@ -242,6 +292,10 @@ impl<'a> Assembly<'a> {
             _ => 0,
         };
         own + plan.inputs().into_iter().map(|input| self.sources_of(input)).sum::<usize>()
+    }
+
+    fn now(&self) -> Now {
+        Now::new(Arc::clone(&self.context.clock))
     }
 
     fn in_turn(&mut self, input: &Plan, operator: Box<dyn BatchOperator>) -> Result<Stream<Batch>> {
@@ -340,6 +394,11 @@ impl<'a> Assembly<'a> {
         };
         Ok(splits.into_iter().map(source).collect())
     }
+}
+
+/// An operator that cannot be made, most often for a key of a type that cannot be one.
+fn refused(error: EvaluationError) -> SqlError {
+    SqlError::new(Code::Unsupported, error.message)
 }
 
 /// What a plan ends in.

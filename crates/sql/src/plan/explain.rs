@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use crate::expression::{Named, Typed};
-use crate::plan::{AggregateCall, Column, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing};
+use crate::plan::{
+    AggregateCall, Column, Frame, JoinKey, JoinMethod, Node, Plan, SortKey, WindowSpec, Windowing,
+};
 
 /// One operator, as it is shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,6 +41,16 @@ pub fn shown(plan: &Plan) -> Shown {
             if value == column.name { value } else { format!("{value} AS {}", column.name) }
         };
         outputs.iter().zip(&plan.columns).map(output).collect::<Vec<_>>().join(", ")
+    };
+    let shown_calls = |calls: &[AggregateCall]| {
+        let call = |call: &AggregateCall| {
+            let filter = call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
+            format!("{}({}){filter}", call.name, names(&call.arguments))
+        };
+        calls.iter().map(call).collect::<Vec<_>>().join(", ")
+    };
+    let lived = |ttl_ms: &Option<i64>| {
+        ttl_ms.map_or_else(|| "for ever".to_owned(), |ttl| format!("for {}", span(ttl)))
     };
     let mut details: Vec<(&'static str, String)> = Vec::new();
     let mut state = None;
@@ -92,12 +104,7 @@ pub fn shown(plan: &Plan) -> Shown {
                 details.push(("keys", names(keys)));
             }
             if !calls.is_empty() {
-                let call = |call: &AggregateCall| {
-                    let filter =
-                        call.filter.map(|place| format!(" FILTER {}", name_of(place))).unwrap_or_default();
-                    format!("{}({}){filter}", call.name, names(&call.arguments))
-                };
-                details.push(("calls", calls.iter().map(call).collect::<Vec<_>>().join(", ")));
+                details.push(("calls", shown_calls(calls)));
             }
             state = Some("accumulators of open windows, by key".to_owned());
             "WindowAggregate"
@@ -117,6 +124,40 @@ pub fn shown(plan: &Plan) -> Shown {
             details.push(("by", by.join(", ")));
             state = Some("rows that the watermark has not passed".to_owned());
             "Sort"
+        }
+        Node::Over { keys, time, frame, calls, ttl_ms, .. } => {
+            if !keys.is_empty() {
+                details.push(("keys", names(keys)));
+            }
+            details.push(("by", time.map_or_else(|| "arrival".to_owned(), name_of)));
+            let rows = match frame {
+                Frame::Rows(None) | Frame::Range(None) => "all before".to_owned(),
+                Frame::Rows(Some(rows)) => format!("{rows} rows before"),
+                Frame::Range(Some(millis)) => format!("{} before", span(*millis)),
+            };
+            details.push(("frame", rows));
+            details.push(("calls", shown_calls(calls)));
+            state = Some(if frame.is_bounded() {
+                "rows of the frame, by key".to_owned()
+            } else {
+                format!("accumulators, by key, {}", lived(ttl_ms))
+            });
+            "Over"
+        }
+        Node::Group { keys, calls, ttl_ms, .. } => {
+            details.push(("keys", names(keys)));
+            if !calls.is_empty() {
+                details.push(("calls", shown_calls(calls)));
+            }
+            state = Some(format!("accumulators, by key, {}", lived(ttl_ms)));
+            "Group"
+        }
+        Node::Rank { keys, order: by, from, to, ttl_ms, .. } => {
+            details.push(("keys", names(keys)));
+            details.push(("by", order(by)));
+            details.push(("ranks", format!("{from} to {to}")));
+            state = Some(format!("the first rows, by key, {}", lived(ttl_ms)));
+            "Rank"
         }
         Node::Join { left, right, join } => {
             details.push(("kind", format!("{:?}", join.kind)));

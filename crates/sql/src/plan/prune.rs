@@ -123,9 +123,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
         Node::WindowAggregate { input, windows, keys, calls } => {
             let mut below = vec![false; input.columns.len()];
             keys.iter().for_each(|key| below[*key] = true);
-            for call in &calls {
-                call.arguments.iter().chain(&call.filter).for_each(|place| below[*place] = true);
-            }
+            need_calls(&mut below, &calls);
             match &windows {
                 Windowing::Cut { time, .. } => below[*time] = true,
                 Windowing::Given { start, end, .. } => (below[*start], below[*end]) = (true, true),
@@ -138,12 +136,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
                 }
             };
             let keys = keys.iter().map(|key| at(&moves, *key)).collect();
-            let call = |call: AggregateCall| AggregateCall {
-                arguments: call.arguments.iter().map(|place| at(&moves, *place)).collect(),
-                filter: call.filter.map(|place| at(&moves, place)),
-                ..call
-            };
-            let calls = calls.into_iter().map(call).collect();
+            let calls = moved_calls(calls, &moves);
             all(Node::WindowAggregate { input: Box::new(input), windows, keys, calls }, columns)
         }
         Node::Union(inputs) => {
@@ -165,6 +158,48 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let time = at(&moves, time);
             let columns = input.columns.clone();
             (Plan { columns, node: Node::Sort { input: Box::new(input), time, keys } }, moves)
+        }
+        Node::Over { input, keys, time, frame, calls, ttl_ms } => {
+            let width = input.columns.len();
+            let mut below = wanted[..width].to_vec();
+            keys.iter().for_each(|key| below[*key] = true);
+            time.iter().for_each(|time| below[*time] = true);
+            need_calls(&mut below, &calls);
+            let (input, mut moves) = pruned(*input, &below);
+            let kept = input.columns.len();
+            let results = columns.len() - width;
+            moves.extend((0..results).map(|place| Some(kept + place)));
+            let columns = input.columns.iter().cloned().chain(columns.into_iter().skip(width)).collect();
+            let node = Node::Over {
+                keys: keys.iter().map(|key| at(&moves, *key)).collect(),
+                time: time.map(|time| at(&moves, time)),
+                frame,
+                calls: moved_calls(calls, &moves),
+                ttl_ms,
+                input: Box::new(input),
+            };
+            (Plan { columns, node }, moves)
+        }
+        Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
+            let mut below = vec![false; input.columns.len()];
+            keys.iter().for_each(|key| below[*key] = true);
+            need_calls(&mut below, &calls);
+            let (input, moves) = pruned(*input, &below);
+            let node = Node::Group {
+                keys: keys.iter().map(|key| at(&moves, *key)).collect(),
+                calls: moved_calls(calls, &moves),
+                is_retracting,
+                ttl_ms,
+                input: Box::new(input),
+            };
+            all(node, columns)
+        }
+        // What a row is, when it is taken back, is all of its columns.
+        Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
+            let every = vec![true; input.columns.len()];
+            let input = Box::new(pruned(*input, &every).0);
+            let node = Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms };
+            all(node, columns)
         }
         Node::Join { left, right, join } => join_pruned(*left, *right, join, columns, wanted),
         Node::WindowTopN { input, window_end, keys, order, from, to } => {
@@ -188,6 +223,21 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             (Plan { columns, node }, moves)
         }
     }
+}
+
+fn need_calls(wanted: &mut [bool], calls: &[AggregateCall]) {
+    for call in calls {
+        call.arguments.iter().chain(&call.filter).for_each(|place| wanted[*place] = true);
+    }
+}
+
+fn moved_calls(calls: Vec<AggregateCall>, moves: &Moves) -> Vec<AggregateCall> {
+    let call = |call: AggregateCall| AggregateCall {
+        arguments: call.arguments.iter().map(|place| at(moves, *place)).collect(),
+        filter: call.filter.map(|place| at(moves, place)),
+        ..call
+    };
+    calls.into_iter().map(call).collect()
 }
 
 /// A join with the columns that are wanted or that it goes by.

@@ -8,6 +8,7 @@
 //! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `SUBSTRING(a FROM b FOR c)`,
 //!   `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
+//! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, as the planner knows numbers there only;
 //! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
 //!
 //! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of columns.
@@ -16,16 +17,19 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     AccessExpr, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator, ObjectNamePart,
-    Query, Select, SelectFlavor, SelectItem, SetExpr, SetOperator, SetQuantifier, Spanned, Subscript,
-    TableFactor, TableVersion, TimezoneInfo, TrimWhereField, TypedString, UnaryOperator, Value,
-    ValueWithSpan, VisitMut, VisitorMut,
+    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
+    NamedWindowDefinition, NamedWindowExpr, ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    SetOperator, SetQuantifier, Spanned, Subscript, TableFactor, TableVersion, TimezoneInfo, TrimWhereField,
+    TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
 };
 
 use super::ddl::place_of;
 use super::dialect::call;
 use super::reserved::is_reserved;
 use crate::error::{Code, Place, SqlError};
+use frames::plain_window;
+
+mod frames;
 
 /// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
 pub const EXPRESSION_DEPTH_MAX: usize = 2_000;
@@ -130,7 +134,7 @@ impl VisitorMut for Plain {
             distribute_by,
             sort_by,
             having: _,
-            named_window: _,
+            named_window,
             qualify,
             window_before_qualify: _,
             value_table_mode,
@@ -161,6 +165,14 @@ impl VisitorMut for Plain {
                 return ControlFlow::Break(Box::new(
                     error.at(place(number).or(at)).help("repeat the expression"),
                 ));
+            }
+        }
+        for NamedWindowDefinition(name, definition) in named_window {
+            if let NamedWindowExpr::WindowSpec(window) = definition
+                && let Err(error) = plain_window(window)
+            {
+                let place = (name.span.start.line > 0).then(|| place_of(&name.span));
+                return ControlFlow::Break(Box::new(error.at(place.or(at))));
             }
         }
         for joined in from {
@@ -547,6 +559,9 @@ fn plain_function(
     if !function.within_group.is_empty() {
         return Err(unsupported("WITHIN GROUP"));
     }
+    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
+        plain_window(window)?;
+    }
     if let FunctionArguments::Subquery(_) = function.args {
         return Err(unsupported("a query as the argument of a function"));
     }
@@ -624,6 +639,50 @@ mod tests {
             "SELECT a FROM t JOIN u",
             "SYNTAX line 1, column 22: a join has no condition; write ON .. = .. behind it, or CROSS JOIN",
         );
+    }
+
+    #[test]
+    fn frames_are_numbers() {
+        let over = |frame: &str| format!("SELECT SUM(a) OVER (ORDER BY ts {frame}) AS x FROM t");
+        let hour = over("RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW");
+        check(&hour, &over("RANGE BETWEEN 3600000 PRECEDING AND CURRENT ROW"));
+        let rows = over("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW");
+        check(&rows, &rows);
+        check(&over("ROWS 2 PRECEDING"), &over("ROWS 2 PRECEDING"));
+        check(
+            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN INTERVAL '0.001' SECOND PRECEDING AND CURRENT ROW)",
+            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
+        );
+        let refused = |frame: &str, code: &str, expected: &str| {
+            check(&over(frame), &format!("{code} line 1, column 8: {expected}"));
+        };
+        let help = "write RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW";
+        let expected = format!("RANGE goes back by a span of days to seconds, and 5 is none; {help}");
+        refused("RANGE BETWEEN 5 PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        let expected = format!(
+            "RANGE goes back by a span of days to seconds, and `interval of months`(1) is none; {help}"
+        );
+        refused("RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        let expected = format!(
+            "RANGE goes back by a span of days to seconds, and `interval of milliseconds`(-1000) is none; {help}"
+        );
+        refused("RANGE BETWEEN INTERVAL -'1' SECOND PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
+        refused(
+            "ROWS BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW",
+            "TYPE_MISMATCH",
+            "ROWS counts rows, and `interval of milliseconds`(1000) is no count; write ROWS BETWEEN 10 PRECEDING AND CURRENT ROW",
+        );
+        refused(
+            "ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
+            "UNSUPPORTED",
+            "FOLLOWING: a frame ends at CURRENT ROW; it is not supported",
+        );
+        refused(
+            "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
+            "UNSUPPORTED",
+            "a frame that ends before CURRENT ROW is not supported",
+        );
+        refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
     }
 
     #[test]

@@ -329,7 +329,7 @@ fn percentiles_take_frequencies_and_arrays() {
     let many = percentage(ScalarValue::List(Arc::new(list.clone())), of);
     let bound = bind("PERCENTILE", &[column_of(&SqlType::Double), many, column_of(&SqlType::Int)]).unwrap();
     assert_eq!(bound.result.to_string(), "ARRAY<DOUBLE>");
-    let lists = arrow::compute::concat(&[&list, &list, &list, &list]).unwrap();
+    let lists = concat(&[&list, &list, &list, &list]).unwrap();
     let frequencies = big(&[Some(1), Some(3), None, Some(0)]).1;
     let columns = [double(&[1.0, 3.0, 100.0, 200.0]).1, lists, frequencies];
     assert_eq!(results(&bound, &columns), ["[1.0, 3.0]", "[1.0, 3.0]"]);

@@ -1,0 +1,157 @@
+//! Which plans come of queries whose results change, what becomes of rows, and who cannot take that.
+
+use super::super::over::tests::{planned, shown};
+use super::*;
+
+const HOUR: Option<i64> = Some(3_600_000);
+
+/// The plan of a query with a time to live, and what becomes of its rows: `U` for updates, `D` for deletes.
+fn check(query: &str, expected: &str) {
+    let shown = match planned(query, HOUR) {
+        Ok(plan) => {
+            let Changes { updates, deletes } = changes(&plan);
+            format!("{}{}: {}", if updates { "U" } else { "" }, if deletes { "D" } else { "" }, shown(&plan))
+        }
+        Err(error) => format!("{} {error}", error.code.name()),
+    };
+    assert_eq!(shown, expected, "{query}");
+}
+
+#[test]
+fn groups_without_windows_change() {
+    check("SELECT k, SUM(v) FROM T GROUP BY k", "U: group [k] SUM($1) false Some(3600000) < T");
+    check("SELECT COUNT(*) FROM T", "U: group [] COUNT() false Some(3600000) < T");
+    check("SELECT DISTINCT k, id FROM T", "U: group [k id]  false Some(3600000) < T");
+    check(
+        "SELECT k FROM C UNION SELECT k FROM C WHERE v > 1",
+        "UD: group [k]  true Some(3600000) < union < C + where v > 1 < C",
+    );
+}
+
+#[test]
+fn changes_pass_and_are_counted_again() {
+    check(
+        "SELECT n, COUNT(*) FROM (SELECT k, COUNT(*) AS n FROM T GROUP BY k) GROUP BY n",
+        "UD: group [n] COUNT() true Some(3600000) < group [k] COUNT() false Some(3600000) < T",
+    );
+    check(
+        "SELECT k, SUM(v) FROM T GROUP BY k HAVING SUM(v) > 0",
+        "U: where sum(T.v) > 0 < group [k] SUM($1) false Some(3600000) < T",
+    );
+    check("SELECT k FROM C WHERE v > 1", "UD: where v > 1 < C");
+    check(
+        "SELECT k, v, COUNT(*) FROM T GROUP BY GROUPING SETS ((k), (v))",
+        "U: group [k v grouping] COUNT() false Some(3600000) < expand 2 < T",
+    );
+}
+
+fn ranked(over: &str, outer: &str, condition: &str) -> String {
+    format!("SELECT {outer} FROM (SELECT *, ROW_NUMBER() OVER ({over}) AS rn FROM T) WHERE {condition}")
+}
+
+#[test]
+fn ranks_that_are_filtered_are_top_n() {
+    let over = "PARTITION BY k ORDER BY v DESC";
+    check(&ranked(over, "k, id, rn", "rn <= 2"), "U: rank [k] v desc 1..2 false < T");
+    check(&ranked(over, "k, id", "rn <= 2"), "D: rank [k] v desc 1..2 unranked false < T");
+    check(&ranked(over, "k, id", "rn < 2"), "U: rank [k] v desc 1..1 unranked false < T");
+    check(&ranked(over, "k, id", "rn BETWEEN 2 AND 3"), "U: rank [k] v desc 2..3 unranked false < T");
+    check(&ranked(over, "k, rn", "rn = 3"), "U: rank [k] v desc 3..3 unranked false < T");
+    check(
+        &ranked(over, "k, id", "id > 7 AND rn <= 2 AND v < 3"),
+        "D: where id > 7, v < 3 < rank [k] v desc 1..2 unranked false < T",
+    );
+    check(&ranked("ORDER BY v + 1, id", "id", "rn <= 2"), "D: rank [] $7, id 1..2 unranked false < T");
+    check(
+        "SELECT id FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY v) AS rn FROM C) WHERE rn <= 2",
+        "D: rank [] v 1..2 unranked true < C",
+    );
+    check(
+        "SELECT id, rn FROM (SELECT *, ROW_NUMBER() OVER (ORDER BY v) AS rn FROM C) WHERE rn <= 2",
+        "UD: rank [] v 1..2 true < C",
+    );
+    // In the order of time a rank that is not bounded from above is an aggregate.
+    check(
+        &ranked("ORDER BY ts", "id", "rn >= 2"),
+        ": where row_number >= 2 < over [] ts Rows(None) ROW_NUMBER(): BIGINT Some(3600000) < T",
+    );
+}
+
+#[test]
+fn one_row_by_time_is_a_deduplication() {
+    let check = |over: &str, keep: Keep, made: &str| {
+        let plan = planned(&ranked(over, "*", "rn = 1"), HOUR).unwrap();
+        assert_eq!(changes(&plan), Changes { updates: made == "U", deletes: false }, "{over}");
+        let Node::Calc { input, .. } = &plan.node else { panic!("{plan:?}") };
+        assert_eq!(deduplication(input), Some(keep), "{over}");
+    };
+    check("PARTITION BY k ORDER BY ts", Keep::FirstBy(5), "");
+    check("PARTITION BY k ORDER BY ts DESC", Keep::LastBy(5), "U");
+    check("PARTITION BY k ORDER BY arrived", Keep::First, "");
+    check("PARTITION BY k ORDER BY arrived DESC", Keep::Last, "U");
+    check("PARTITION BY k ORDER BY PROCTIME()", Keep::First, "");
+}
+
+#[test]
+fn what_cannot_take_changes_refuses_them() {
+    let help = "aggregate or rank within windows there";
+    let grouped = "(SELECT id, COUNT(*) AS n FROM T GROUP BY id)";
+    check(
+        &format!("SELECT * FROM {grouped} LIMIT 3"),
+        &format!(
+            "UNSUPPORTED LIMIT takes rows that are only added, and GROUP BY without a window changes them; {help}"
+        ),
+    );
+    check(
+        "SELECT id, COUNT(*) OVER (ORDER BY PROCTIME()) FROM C",
+        &format!(
+            "UNSUPPORTED OVER takes rows that are only added, and the table `C` of 'format' = 'debezium-json' changes them; {help}"
+        ),
+    );
+    check(
+        "SELECT APPROX_COUNT_DISTINCT(v) FROM C",
+        &format!(
+            "UNSUPPORTED APPROX_COUNT_DISTINCT cannot take rows back, and the table `C` of 'format' = 'debezium-json' changes them; {}",
+            "aggregate within windows there"
+        ),
+    );
+    check(
+        "SELECT id FROM (SELECT *, RANK() OVER (PARTITION BY k ORDER BY v) AS rn FROM T) WHERE rn <= 2",
+        "UNSUPPORTED the first rows by RANK are not supported; use ROW_NUMBER",
+    );
+}
+
+#[test]
+fn without_a_time_to_live_state_has_no_bound() {
+    let check = |query: &str, expected: &str| {
+        let error = planned(query, None).unwrap_err();
+        let expected = format!("{expected}, or set how long: SET 'table.exec.state.ttl' = '1 h'");
+        assert_eq!((error.code, error.to_string()), (Code::UnboundedState, expected), "{query}");
+    };
+    let group = "GROUP BY without a window remembers rows without bound; group by window_start and window_end of a window function";
+    check("SELECT k, COUNT(*) FROM T GROUP BY k", group);
+    check("SELECT DISTINCT k FROM T", group);
+    let rank = "ROW_NUMBER without a window remembers rows without bound; partition by window_start and window_end of a window function";
+    check(&ranked("PARTITION BY k ORDER BY v", "id", "rn <= 2"), rank);
+    check(&ranked("PARTITION BY k ORDER BY ts", "id", "rn = 1"), rank);
+}
+
+#[test]
+fn sinks_say_what_they_take() {
+    let check = |query: &str, accepts, expected: &str| {
+        let plan = planned(query, HOUR).unwrap();
+        let shown =
+            check_sink(&plan, accepts, "out").map_or_else(|error| error.to_string(), |()| "taken".to_owned());
+        assert_eq!(shown, expected, "{query}");
+    };
+    check("SELECT k FROM T", Accepts::Inserts, "taken");
+    let query = "SELECT k, COUNT(*) FROM T GROUP BY k";
+    check(query, Accepts::All, "taken");
+    check(query, Accepts::Upserts, "taken");
+    check(
+        query,
+        Accepts::Inserts,
+        "the table `out` takes rows that are only added, and GROUP BY without a window changes them; aggregate or rank within \
+         windows, or write 'format' = 'debezium-json'",
+    );
+}

@@ -1,0 +1,287 @@
+//! GROUP BY without windows: aggregates per key, which change with every row.
+//!
+//! Input      batches of changes: rows that come, and rows that are taken back
+//! Output     changes: `+I` for a new key, `-U` and `+U` for one that has changed, `-D` for one without rows
+//! State      per key its accumulators, and how many rows it has where they can be taken back
+//! Emits      at once: a change for every row, in their order
+//! Late       looks at no time
+//! Watermark  forwarded unchanged
+//! Cost       one look-up per row; results are asked for after every row, of many keys at once where there are many
+//! Source     Flink, "Group Aggregation"; `GroupAggFunction`
+//!
+//! A key is remembered for the time to live since its last row, whether that changed anything or not. As in Flink with a
+//! time to live, a change comes out even if the result is the same, so that whoever remembers the result goes on doing so.
+//! What is taken back of a key that is not remembered is passed over. SELECT DISTINCT is this without aggregates.
+
+use std::sync::Arc;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
+
+use super::calc::{batch_of, schema_of};
+use super::calls::{Calls, gathered, picked};
+use super::keyed::Keyed;
+use super::operator::{BatchOperator, Outcome};
+use super::{Now, Pieces};
+use crate::batch::Batch;
+use crate::formats::RowKind;
+use crate::plan::{AggregateCall, Column};
+
+#[cfg(test)]
+mod tests;
+
+/// What is asked of each key.
+#[derive(Clone, Debug)]
+pub struct GroupCalls {
+    /// The places of the keys.
+    pub keys: Vec<usize>,
+    /// The aggregates.
+    pub calls: Vec<AggregateCall>,
+    /// Whether rows may be taken back.
+    pub is_retracting: bool,
+    /// How long keys are remembered.
+    pub ttl_ms: i64,
+}
+
+/// Aggregates per key.
+pub struct Group {
+    places: Vec<usize>,
+    is_retracting: bool,
+    output: SchemaRef,
+    now: Now,
+    keys: Keyed,
+    calls: Calls,
+    /// How many rows keys have, by their slots.
+    rows: Vec<i64>,
+    out: Pieces,
+    counts: Counts,
+    bytes: usize,
+    allowance: Allowance,
+}
+
+/// What a row does to its key.
+struct Step {
+    row: u32,
+    change: Change,
+    /// Where the result before stands, and the one after: which results, and where among them.
+    before: (usize, usize),
+    after: (usize, usize),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Change {
+    New,
+    Update,
+    Gone,
+}
+
+/// What is done for several keys at once: each is in it once.
+#[derive(Default)]
+struct Round {
+    slots: Vec<u32>,
+    rows: Vec<u32>,
+    back_slots: Vec<u32>,
+    back_rows: Vec<u32>,
+    /// Whose results are wanted.
+    asked: Vec<u32>,
+}
+
+impl Group {
+    /// Rows of the columns `input` become rows of `columns`: keys, then results. The clock tells how old keys are.
+    ///
+    /// # Errors
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a key is of a type that cannot be kept, or a call cannot
+    /// take rows back and has to; plans do not have such.
+    pub fn new(
+        group: GroupCalls,
+        now: Now,
+        input: &[Column],
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Outcome<Self> {
+        Ok(Group {
+            places: group.keys.clone(),
+            is_retracting: group.is_retracting,
+            output: schema_of(columns),
+            now,
+            keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
+            calls: Calls::new(&group.calls, group.is_retracting)?,
+            rows: Vec::new(),
+            out: Pieces::default(),
+            counts: Counts::default(),
+            bytes: 0,
+            allowance: Allowance::default(),
+        })
+    }
+
+    /// What each row does, and what is to be computed for that: the keys whose results before all that are wanted, and
+    /// rounds, in each of which a key has one row.
+    fn plan(&mut self, batch: &Batch) -> Outcome<(Vec<Step>, Vec<u32>, Vec<Round>)> {
+        let keys = self.keys.rows(&batch.rows)?;
+        let mut steps = Vec::with_capacity(batch.len());
+        let mut known: Vec<u32> = Vec::new();
+        let mut rounds: Vec<Round> = Vec::new();
+        // Of each key, the round that it comes in next, and where its last result stands.
+        let mut turns: HashMap<u32, (usize, (usize, usize)), RandomState> = HashMap::default();
+        for row in 0..batch.len() {
+            let comes = matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter);
+            let (slot, is_new) = if comes {
+                self.keys.find_or_add(&keys, row)
+            } else {
+                match self.keys.find(&keys, row) {
+                    Some(slot) => (slot, false),
+                    None => {
+                        self.counts.filtered += 1;
+                        continue;
+                    }
+                }
+            };
+            self.keys.touch(slot);
+            if self.rows.len() < self.keys.slots() {
+                self.rows.resize(self.keys.slots(), 0);
+            }
+            let count = &mut self.rows[slot as usize];
+            *count = if is_new { 1 } else { *count + if comes { 1 } else { -1 } };
+            let is_gone = self.is_retracting && *count == 0;
+            let (turn, before) = *turns.entry(slot).or_insert_with(|| {
+                if !is_new {
+                    known.push(slot);
+                }
+                // The results before come first, then those of each round.
+                (0, (0, known.len().saturating_sub(1)))
+            });
+            if rounds.len() <= turn {
+                rounds.resize_with(turn + 1, Round::default);
+            }
+            let round = &mut rounds[turn];
+            let (slots, rows) = if comes {
+                (&mut round.slots, &mut round.rows)
+            } else {
+                (&mut round.back_slots, &mut round.back_rows)
+            };
+            slots.push(slot);
+            rows.push(row as u32);
+            let after = (turn + 1, round.asked.len());
+            if is_gone {
+                self.keys.release(slot);
+            } else {
+                round.asked.push(slot);
+            }
+            turns.insert(slot, (turn + 1, after));
+            let change = match (is_new, is_gone) {
+                (true, _) => Change::New,
+                (false, true) => Change::Gone,
+                (false, false) => Change::Update,
+            };
+            steps.push(Step { row: row as u32, change, before, after });
+        }
+        Ok((steps, known, rounds))
+    }
+
+    fn note_bytes(&mut self) {
+        let bytes = self.keys.bytes()
+            + self.calls.bytes()
+            + self.rows.capacity() * size_of::<i64>()
+            + self.out.bytes();
+        if bytes > self.bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl BatchOperator for Group {
+    fn name(&self) -> &str {
+        "group"
+    }
+
+    fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+        self.counts.read += batch.len() as u64;
+        self.keys.begin(self.now.ms());
+        self.calls.reset(&self.keys.recycle(false));
+        let (steps, known, rounds) = self.plan(&batch)?;
+        self.counts.folded += steps.len() as u64;
+        self.calls.resize(self.keys.slots());
+        let columns = self.calls.columns(&batch.rows);
+        let mut results = vec![self.calls.results_of(&known)?];
+        for round in &rounds {
+            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
+            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
+            results.push(self.calls.results_of(&round.asked)?);
+        }
+        let mut kinds = Vec::with_capacity(2 * steps.len());
+        let mut rows = Vec::with_capacity(2 * steps.len());
+        let mut from = Vec::with_capacity(2 * steps.len());
+        for step in &steps {
+            let changes: &[(RowKind, (usize, usize))] = match step.change {
+                Change::New => &[(RowKind::Insert, step.after)],
+                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
+                Change::Gone => &[(RowKind::Delete, step.before)],
+            };
+            for (kind, place) in changes {
+                kinds.push(*kind);
+                rows.push(step.row);
+                from.push(*place);
+            }
+        }
+        if !kinds.is_empty() {
+            let mut made: Vec<ArrayRef> = self
+                .places
+                .iter()
+                .map(|place| picked(batch.rows.column(*place), &rows))
+                .collect::<Outcome<_>>()?;
+            made.extend(gathered(&results, self.calls.len(), &from)?);
+            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        let piece = self.out.next();
+        if piece.is_none() {
+            self.note_bytes();
+        }
+        Ok(piece)
+    }
+
+    fn emits_own_times(&self) -> bool {
+        true
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.keys.save(state)?;
+        self.calls.save(state)?;
+        state.put(&self.rows)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.keys.load(state)?;
+        self.calls.load(state)?;
+        self.calls.resize(self.keys.slots());
+        self.rows = state.take()?;
+        self.rows.resize(self.keys.slots(), 0);
+        self.note_bytes();
+        Ok(())
+    }
+}

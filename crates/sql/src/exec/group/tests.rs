@@ -1,0 +1,202 @@
+//! GROUP BY is held to an oracle that keeps all rows of each key, and says which changes each of them makes.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::super::bed::{Bed, ID, In, K, V, call, columns, text, with_results};
+use super::*;
+
+const TTL_MS: i64 = 100;
+
+fn group(
+    keys: Vec<usize>,
+    calls: Vec<AggregateCall>,
+    is_retracting: bool,
+) -> impl Fn(Now) -> Box<dyn BatchOperator> {
+    move |now| {
+        let columns_out = with_results(&keys, &calls);
+        let group = GroupCalls { keys: keys.clone(), calls: calls.clone(), is_retracting, ttl_ms: TTL_MS };
+        Box::new(Group::new(group, now, &columns(), &columns_out, 7).unwrap())
+    }
+}
+
+fn all_calls() -> Vec<AggregateCall> {
+    vec![
+        call("COUNT", &[], false),
+        call("SUM", &[V], false),
+        call("MIN", &[V], false),
+        call("FIRST_VALUE", &[ID], false),
+        call("COUNT", &[V], true),
+    ]
+}
+
+fn results(rows: &[In]) -> String {
+    let values: Vec<i32> = rows.iter().filter_map(|row| row.v).collect();
+    let distinct: BTreeSet<i32> = values.iter().copied().collect();
+    let sum = (!values.is_empty()).then(|| values.iter().sum::<i32>());
+    let first = rows.first().map(|row| row.id);
+    format!("{} {} {} {} {}", rows.len(), text(sum), text(values.iter().min()), text(first), distinct.len())
+}
+
+/// Rows that come, and rows that are taken back and were there: whole batches of them.
+fn changes(is_retracting: bool) -> impl Strategy<Value = Vec<(In, RowKind)>> {
+    let step = (
+        any::<bool>(),
+        0usize..4,
+        prop::option::weighted(0.8, -2i32..3),
+        any::<prop::sample::Index>(),
+        any::<bool>(),
+    );
+    prop::collection::vec(step, 1..60).prop_map(move |steps| {
+        let mut there: Vec<In> = Vec::new();
+        let mut made = Vec::new();
+        for (id, (comes, k, v, which, is_update)) in (0..).zip(steps) {
+            if comes || there.is_empty() || !is_retracting {
+                let row = In { id, k: [None, Some("a"), Some(""), Some("日")][k], v, ts: 0 };
+                there.push(row);
+                made.push((
+                    row,
+                    if is_update && is_retracting { RowKind::UpdateAfter } else { RowKind::Insert },
+                ));
+            } else {
+                let row = there.remove(which.index(there.len()));
+                made.push((row, if is_update { RowKind::UpdateBefore } else { RowKind::Delete }));
+            }
+        }
+        made
+    })
+}
+
+fn run(bed: &mut Bed, changes: &[(In, RowKind)], cut: usize) -> Vec<String> {
+    let mut shown = Vec::new();
+    for part in changes.chunks(cut) {
+        let (rows, kinds): (Vec<In>, Vec<RowKind>) = part.iter().copied().unzip();
+        shown.extend(bed.take(&rows, Some(&kinds)));
+    }
+    shown
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn changes_are_those_of_the_oracle(
+        (is_retracting, changes) in any::<bool>().prop_flat_map(|is| (Just(is), changes(is))),
+        is_global in any::<bool>(),
+        cut in 1usize..30,
+        reload in any::<bool>(),
+    ) {
+        let make = group(if is_global { vec![] } else { vec![K] }, all_calls(), is_retracting);
+        let mut bed = Bed::new(&make);
+        let mut there: Vec<In> = Vec::new();
+        let mut expected = Vec::new();
+        for (row, kind) in &changes {
+            let own = |there: &[In]| -> Vec<In> {
+                there.iter().copied().filter(|other| is_global || other.k == row.k).collect()
+            };
+            let before = own(&there);
+            match kind {
+                RowKind::Insert | RowKind::UpdateAfter => there.push(*row),
+                _ => there.retain(|other| other.id != row.id),
+            }
+            let after = own(&there);
+            let key = if is_global { String::new() } else { format!("{} ", text(row.k)) };
+            let kinds = match (before.is_empty(), after.is_empty()) {
+                (true, _) => ["", "+I"],
+                (false, true) => ["-D", ""],
+                (false, false) => ["-U", "+U"],
+            };
+            for (kind, rows) in kinds.iter().zip([&before, &after]) {
+                if !kind.is_empty() {
+                    expected.push(format!("{kind} {key}{}", results(rows)));
+                }
+            }
+        }
+        let middle = if reload { changes.len() / 2 } else { changes.len() };
+        let mut shown = run(&mut bed, &changes[..middle], cut);
+        if reload {
+            bed.reload(&make);
+            shown.extend(run(&mut bed, &changes[middle..], cut));
+        }
+        prop_assert_eq!(shown, expected);
+    }
+
+    /// Keys are forgotten when nothing was written for a time to live, and what is taken back of them is passed over.
+    #[test]
+    fn keys_expire(changes in changes(true), waits in prop::collection::vec(0u64..70, 60), cut in 1usize..5) {
+        let mut bed = Bed::new(group(vec![K], vec![call("COUNT", &[], false), call("COUNT", &[V], false)], true));
+        let mut now_ms = 0;
+        let mut keys: Vec<(Option<&str>, u64, i64, i64)> = Vec::new();
+        for (part, wait) in changes.chunks(cut).zip(waits) {
+            now_ms += wait;
+            bed.set_clock(now_ms);
+            let mut expected = Vec::new();
+            for (row, kind) in part {
+                let sign = if matches!(kind, RowKind::Insert | RowKind::UpdateAfter) { 1 } else { -1 };
+                keys.retain(|key| key.1 + TTL_MS as u64 > now_ms);
+                let k = text(row.k);
+                let valued = i64::from(row.v.is_some()) * sign;
+                match keys.iter_mut().find(|key| key.0 == row.k) {
+                    None if sign < 0 => {}
+                    None => {
+                        keys.push((row.k, now_ms, 1, valued));
+                        expected.push(format!("+I {k} 1 {valued}"));
+                    }
+                    Some(key) => {
+                        let (rows, values) = (key.2, key.3);
+                        *key = (key.0, now_ms, rows + sign, values + valued);
+                        if rows + sign == 0 {
+                            expected.push(format!("-D {k} {rows} {values}"));
+                            keys.retain(|key| key.2 != 0);
+                        } else {
+                            expected.push(format!("-U {k} {rows} {values}"));
+                            expected.push(format!("+U {k} {} {}", rows + sign, values + valued));
+                        }
+                    }
+                }
+            }
+            let (rows, kinds): (Vec<In>, Vec<RowKind>) = part.iter().copied().unzip();
+            prop_assert_eq!(bed.take(&rows, Some(&kinds)), expected);
+        }
+    }
+}
+
+/// Distinct rows are groups without aggregates; they say again and again that they are there.
+#[test]
+fn distinct_rows() {
+    let row = |id, k| In { id, k, v: None, ts: 0 };
+    let mut bed = Bed::new(group(vec![K], vec![], false));
+    let shown = bed.take(&[row(1, Some("a")), row(2, None), row(3, Some("a"))], None);
+    assert_eq!(shown, ["+I a", "+I NULL", "-U a", "+U a"]);
+    assert_eq!(bed.take(&[], None), Vec::<String>::new());
+}
+
+/// One key with many rows, and many keys with one, come out in batches that are not too large.
+#[test]
+fn pieces_are_small() {
+    let rows: Vec<In> = (0..4_096).map(|id| In { id, k: Some("a"), v: Some(1), ts: 0 }).collect();
+    let mut bed = Bed::new(group(vec![K], vec![call("SUM", &[V], false)], false));
+    let shown = bed.take(&rows, None);
+    assert_eq!((shown.len(), shown[8_190].as_str()), (8_191, "+U a 4096"));
+    let mut bed = Bed::new(group(vec![ID], vec![call("SUM", &[V], false)], false));
+    bed.take(&rows, None);
+    assert_eq!(bed.take(&rows, None).len(), 8_192);
+}
+
+/// Keys that never come again must not be held for ever, and neither must what was counted of them.
+#[test]
+fn state_is_dropped() {
+    let mut bed = Bed::new(group(vec![ID], all_calls(), true));
+    let mut most = 0;
+    for part in 0..400 {
+        bed.set_clock(part * 10);
+        let rows: Vec<In> =
+            (0..50).map(|id| In { id: part as i32 * 50 + id, k: None, v: Some(id), ts: 0 }).collect();
+        bed.take(&rows, None);
+        if part == 60 {
+            most = bed.operator.state_bytes();
+        }
+    }
+    let bytes = bed.operator.state_bytes();
+    assert!(bytes < 2 * most, "{bytes} bytes are held, and {most} were");
+}

@@ -1,0 +1,497 @@
+//! OVER: each row with aggregates over the rows before it.
+//!
+//! Input      batches of rows, which are only ever added
+//! Output     the same rows with a result for each call behind their columns, in the order of time, then of arrival
+//! State      rows until the watermark has passed them; per key accumulators and, of bounded frames, what of their rows the
+//!            calls read
+//! Emits      when the watermark has passed a row; by order of arrival, at once
+//! Late       unbounded frames: the watermark had passed the row when it came. Bounded ones: the row is not behind the last
+//!            row of its key that came out, so that keys which are not remembered take rows behind the watermark. Counted,
+//!            and dropped
+//! Watermark  forwarded unchanged, after all that it has passed
+//! Cost       sorting the rows between two watermarks; each row is taken in and, of bounded frames, taken back once. Keys
+//!            are worked on side by side, so many rows of one key at one watermark cost more than those of many
+//! Source     Flink, "Over Aggregation"; `RowTimeRangeBoundedPrecedingFunction`, `RowTimeRowsBoundedPrecedingFunction`,
+//!            `AbstractRowTimeUnboundedPrecedingOver`, `ProcTimeUnboundedPrecedingFunction`
+//!
+//! By RANGE, rows of a key that have the same time see each other, and have the same results; by ROWS they come one after
+//! the other. A key of a span of time is forgotten when the watermark is half a span ahead of all that could need it, and as
+//! in Flink its late rows are judged by the moments at which it would have been: such a moment counts as a row that came
+//! out. Other keys are forgotten by their time to live only, and not while they have rows that wait.
+//!
+//! Differs from Flink: rows at or before the epoch are like any others for bounded frames, where Flink drops the first ones.
+//! Over processing time, rows of a span do not wait for others of their millisecond: each sees those before it, and has the
+//! time at which its batch was taken. The time to live of ROWS and of unbounded frames is the least that Flink grants, which
+//! is between one and one and a half times of what is set.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use arrow::array::{ArrayRef, AsArray, BooleanArray};
+use arrow::compute::concat_batches;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use arrow::row::{RowConverter, SortField};
+use foldhash::fast::RandomState;
+use hashbrown::HashMap;
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+
+use super::calc::{batch_of, filtered, schema_of};
+use super::calls::{Calls, gathered};
+use super::keyed::Keyed;
+use super::operator::{BatchOperator, Outcome};
+use super::order::{bytes_of, sorted, taken};
+use super::windows::passed_ms;
+use super::{Now, Pieces};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::expression::arrow_error;
+use crate::plan::{AggregateCall, Column, Frame, SortKey};
+
+mod lag;
+mod saved;
+mod standing;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use lag::lag;
+pub(crate) use standing::{Standing, standing};
+
+/// What is asked of each row.
+#[derive(Clone, Debug)]
+pub struct OverCalls {
+    /// The places of the keys.
+    pub keys: Vec<usize>,
+    /// The place of event time; none if rows are ordered by arrival.
+    pub time: Option<usize>,
+    /// Which rows are covered.
+    pub frame: Frame,
+    /// The aggregates.
+    pub calls: Vec<AggregateCall>,
+    /// How long keys are remembered; for ever without it.
+    pub ttl_ms: Option<i64>,
+}
+
+/// Aggregates over the rows before each row.
+pub struct Over {
+    time: Option<usize>,
+    frame: Frame,
+    input: SchemaRef,
+    output: SchemaRef,
+    now: Now,
+    keys: Keyed,
+    calls: Calls,
+    /// Of the keys, by their slots.
+    states: Vec<KeyState>,
+    /// What the calls read, as bytes; none if they read nothing.
+    converter: Option<RowConverter>,
+    /// Rows that the watermark has not passed, and the slots of their keys.
+    waiting: Vec<(RecordBatch, Vec<u32>)>,
+    least_ms: i64,
+    /// What it has passed, in order.
+    ready: VecDeque<Ready>,
+    /// Moments at which keys are looked at, the earliest first.
+    timers: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Timers up to this moment are due when the time goes on: not those that are set behind it before.
+    due_ms: i64,
+    is_advancing: bool,
+    out: Pieces,
+    counts: Counts,
+    waiting_bytes: usize,
+    past_bytes: usize,
+    bytes: usize,
+    allowance: Allowance,
+}
+
+/// What is known of a key beside its accumulators.
+#[derive(Default)]
+struct KeyState {
+    /// Up to where its rows have come out.
+    last_ms: Option<i64>,
+    /// When it is forgotten, if that is by time.
+    cleanup_ms: Option<i64>,
+    /// The rows in its frame, the oldest first: their times, and what the calls read.
+    past: VecDeque<(i64, Box<[u8]>)>,
+}
+
+struct Ready {
+    rows: RecordBatch,
+    slots: Vec<u32>,
+    times: Vec<i64>,
+    next: usize,
+}
+
+/// What is done for several keys at once: each is in it once.
+#[derive(Default)]
+struct Round {
+    /// What leaves frames, by slot and place.
+    back_slots: Vec<u32>,
+    back_rows: Vec<u32>,
+    slots: Vec<u32>,
+    rows: Vec<u32>,
+    /// The keys, of which each may have several rows.
+    asked: Vec<u32>,
+}
+
+impl Over {
+    /// Rows of the columns `input` become rows of `columns`. The clock tells how old keys are.
+    ///
+    /// # Errors
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a key or an argument is of a type that cannot be kept, or
+    /// a call cannot do what its frame asks for; plans do not have such.
+    pub fn new(
+        over: OverCalls,
+        now: Now,
+        input: &[Column],
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Outcome<Self> {
+        let calls = Calls::new(&over.calls, over.frame.is_bounded())?;
+        let fields: Vec<SortField> =
+            calls.read().iter().map(|place| SortField::new(input[*place].of.arrow())).collect();
+        let is_kept = over.frame.is_bounded() && !fields.is_empty();
+        let converter = if is_kept { Some(RowConverter::new(fields).map_err(arrow_error)?) } else { None };
+        // Keys of a span of time are forgotten by time.
+        let ttl_ms = over.ttl_ms.filter(|_| !matches!(over.frame, Frame::Range(Some(_))));
+        Ok(Over {
+            time: over.time,
+            frame: over.frame,
+            input: schema_of(input),
+            output: schema_of(columns),
+            now,
+            keys: Keyed::new(over.keys, input, ttl_ms, hash_seed)?,
+            calls,
+            states: Vec::new(),
+            converter,
+            waiting: Vec::new(),
+            least_ms: i64::MAX,
+            ready: VecDeque::new(),
+            timers: BinaryHeap::new(),
+            due_ms: i64::MIN,
+            is_advancing: false,
+            out: Pieces::default(),
+            counts: Counts::default(),
+            waiting_bytes: 0,
+            past_bytes: 0,
+            bytes: 0,
+            allowance: Allowance::default(),
+        })
+    }
+
+    /// Before rows are taken or passed: forgets what is expired.
+    fn begin(&mut self) -> i64 {
+        let now_ms = self.now.ms();
+        self.keys.begin(now_ms);
+        self.recycle();
+        now_ms
+    }
+
+    fn recycle(&mut self) {
+        let released = self.keys.recycle(false);
+        for slot in &released {
+            let state = std::mem::take(&mut self.states[*slot as usize]);
+            self.past_bytes -= state.past.iter().map(past_bytes).sum::<usize>();
+        }
+        self.calls.reset(&released);
+    }
+
+    fn slot_of_row(&mut self, keys: &super::keyed::KeyRows, row: usize) -> u32 {
+        let (slot, _) = self.keys.find_or_add(keys, row);
+        if self.states.len() < self.keys.slots() {
+            self.states.resize_with(self.keys.slots(), KeyState::default);
+            self.calls.resize(self.keys.slots());
+        }
+        self.keys.touch(slot);
+        slot
+    }
+
+    /// A key has a row of that time: when it may be forgotten.
+    fn note_time(&mut self, slot: u32, time_ms: i64) {
+        let Frame::Range(Some(span_ms)) = self.frame else { return };
+        let state = &mut self.states[slot as usize];
+        let least_ms = time_ms.saturating_add(span_ms).saturating_add(1);
+        if state.cleanup_ms.is_none_or(|cleanup_ms| cleanup_ms < least_ms) {
+            let cleanup_ms = least_ms.saturating_add(span_ms / 2);
+            state.cleanup_ms = Some(cleanup_ms);
+            self.timers.push(Reverse((cleanup_ms, slot)));
+        }
+    }
+
+    /// Looks at the keys whose moment has come.
+    fn fire_timers(&mut self) {
+        while let Some(&Reverse((time_ms, slot))) = self.timers.peek() {
+            if time_ms > self.due_ms {
+                break;
+            }
+            self.timers.pop();
+            let state = &mut self.states[slot as usize];
+            match state.cleanup_ms {
+                Some(cleanup_ms) if cleanup_ms <= time_ms => {
+                    self.past_bytes -= state.past.iter().map(past_bytes).sum::<usize>();
+                    *state = KeyState::default();
+                    self.keys.release(slot);
+                }
+                _ => state.last_ms = state.last_ms.max(Some(time_ms)),
+            }
+        }
+    }
+
+    /// Rows of the same time come out together, where they see each other.
+    fn sees_peers(&self) -> bool {
+        self.time.is_some() && matches!(self.frame, Frame::Range(_))
+    }
+
+    /// Which rows come out next: from one place to another.
+    fn piece(&self, ready: &Ready) -> (usize, usize) {
+        let count = ready.times.len();
+        let mut to = count.min(ready.next + BATCH_ROWS_MAX);
+        while self.sees_peers() && to < count && ready.times[to] == ready.times[to - 1] {
+            to += 1;
+        }
+        (ready.next, to)
+    }
+
+    /// Gives rows their results.
+    fn work(&mut self, ready: &Ready, from: usize, to: usize) -> Outcome<RecordBatch> {
+        let sees_peers = self.sees_peers();
+        let rows = ready.rows.slice(from, to - from);
+        let (slots, times) = (&ready.slots[from..to], &ready.times[from..to]);
+        let columns = self.calls.columns(&rows);
+        let bytes = match &self.converter {
+            Some(converter) => Some(converter.convert_columns(&columns).map_err(arrow_error)?),
+            None => None,
+        };
+        let mut rounds: Vec<Round> = Vec::new();
+        // Of each key, the round that it comes in next, and what the last one was about.
+        let mut turns: HashMap<u32, (usize, i64, usize), RandomState> = HashMap::default();
+        let mut gone: Vec<Box<[u8]>> = Vec::new();
+        let mut results: Vec<(usize, usize)> = Vec::with_capacity(slots.len());
+        for (row, (&slot, &time_ms)) in slots.iter().zip(times).enumerate() {
+            let state = &mut self.states[slot as usize];
+            let (turn, place) = match turns.get(&slot) {
+                Some(&(turn, at_ms, place)) if sees_peers && at_ms == time_ms => (turn, place),
+                known => {
+                    let turn = known.map_or(0, |(turn, _, _)| turn + 1);
+                    if rounds.len() <= turn {
+                        rounds.resize_with(turn + 1, Round::default);
+                    }
+                    let round = &mut rounds[turn];
+                    while let Some((past_ms, _)) = state.past.front() {
+                        let is_gone = match self.frame {
+                            Frame::Range(Some(span_ms)) => time_ms.saturating_sub(*past_ms) > span_ms,
+                            Frame::Rows(Some(count)) => state.past.len() as u64 > count,
+                            _ => false,
+                        };
+                        if !is_gone {
+                            break;
+                        }
+                        let Some(past) = state.past.pop_front() else { break };
+                        self.past_bytes -= past_bytes(&past);
+                        round.back_slots.push(slot);
+                        round.back_rows.push(gone.len() as u32);
+                        gone.push(past.1);
+                    }
+                    let place = round.asked.len();
+                    round.asked.push(slot);
+                    turns.insert(slot, (turn, time_ms, place));
+                    (turn, place)
+                }
+            };
+            rounds[turn].slots.push(slot);
+            rounds[turn].rows.push(row as u32);
+            results.push((turn, place));
+            if self.frame.is_bounded() {
+                let past =
+                    (time_ms, bytes.as_ref().map_or_else(Box::default, |bytes| bytes.row(row).data().into()));
+                self.past_bytes += past_bytes(&past);
+                state.past.push_back(past);
+            }
+            state.last_ms = state.last_ms.max(Some(time_ms));
+            self.keys.unpin(slot);
+            self.keys.touch(slot);
+        }
+        let gone_columns = match &self.converter {
+            Some(converter) if !gone.is_empty() => {
+                let parser = converter.parser();
+                converter.convert_rows(gone.iter().map(|row| parser.parse(row))).map_err(arrow_error)?
+            }
+            _ => Vec::new(),
+        };
+        let mut found: Vec<Vec<ArrayRef>> = Vec::with_capacity(rounds.len());
+        for round in &rounds {
+            self.calls.fold(&gone_columns, &round.back_slots, &round.back_rows, false)?;
+            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
+            found.push(self.calls.results_of(&round.asked)?);
+        }
+        let mut output = rows.columns().to_vec();
+        output.extend(gathered(&found, self.calls.len(), &results)?);
+        batch_of(&self.output, output, rows.num_rows())
+    }
+
+    fn note_bytes(&mut self) {
+        let ready: usize = self.ready.iter().map(|ready| bytes_of(&ready.rows)).sum();
+        let held = self.keys.bytes()
+            + self.calls.bytes()
+            + self.states.capacity() * size_of::<KeyState>()
+            + self.timers.capacity() * size_of::<(i64, u32)>();
+        let bytes = held + self.waiting_bytes + self.past_bytes + ready + self.out.bytes();
+        if bytes > self.bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
+    }
+}
+
+fn past_bytes(past: &(i64, Box<[u8]>)) -> usize {
+    size_of::<(i64, Box<[u8]>)>() + past.1.len()
+}
+
+impl BatchOperator for Over {
+    fn name(&self) -> &str {
+        "over"
+    }
+
+    fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
+        let count = batch.len();
+        self.counts.read += count as u64;
+        let now_ms = self.begin();
+        let keys = self.keys.rows(&batch.rows)?;
+        let Some(time) = self.time else {
+            self.due_ms = now_ms;
+            self.fire_timers();
+            let mut slots = Vec::with_capacity(count);
+            for row in 0..count {
+                let slot = self.slot_of_row(&keys, row);
+                self.keys.pin(slot);
+                self.note_time(slot, now_ms);
+                slots.push(slot);
+            }
+            self.counts.folded += count as u64;
+            self.ready.push_back(Ready { rows: batch.rows, slots, times: vec![now_ms; count], next: 0 });
+            self.note_bytes();
+            return Ok(());
+        };
+        let passed = passed_ms(late_by);
+        let times: Vec<i64> =
+            batch.rows.column(time).as_primitive::<TimestampMillisecondType>().values().to_vec();
+        let mut slots = Vec::with_capacity(count);
+        let mut keep = Vec::with_capacity(count);
+        for (row, &time_ms) in times.iter().enumerate() {
+            let is_late = if self.frame.is_bounded() {
+                let slot = self.keys.find(&keys, row);
+                slot.and_then(|slot| self.states[slot as usize].last_ms)
+                    .is_some_and(|last_ms| time_ms <= last_ms)
+            } else {
+                time_ms < passed
+            };
+            keep.push(!is_late);
+            if is_late {
+                continue;
+            }
+            let slot = self.slot_of_row(&keys, row);
+            self.keys.pin(slot);
+            self.note_time(slot, time_ms);
+            self.least_ms = self.least_ms.min(time_ms);
+            slots.push(slot);
+        }
+        self.counts.folded += slots.len() as u64;
+        self.counts.late += (count - slots.len()) as u64;
+        if !slots.is_empty() {
+            let kept = filtered(batch, &BooleanArray::from(keep))?;
+            self.waiting_bytes += bytes_of(&kept.rows) + slots.capacity() * size_of::<u32>();
+            self.waiting.push((kept.rows, slots));
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        let Some(time) = self.time else { return Ok(()) };
+        let passed = passed_ms(watermark);
+        self.due_ms = self.due_ms.max(passed.saturating_sub(1));
+        self.is_advancing = true;
+        if self.least_ms >= passed {
+            return Ok(());
+        }
+        self.keys.begin(self.now.ms());
+        let all =
+            concat_batches(&self.input, self.waiting.iter().map(|(rows, _)| rows)).map_err(arrow_error)?;
+        let slots: Vec<u32> = self.waiting.drain(..).flat_map(|(_, slots)| slots).collect();
+        let by_time = SortKey { place: time, is_descending: false, is_null_first: true };
+        let order = sorted(&all, &[], &[by_time], false)?;
+        let all = taken(&all, &order)?;
+        let mut slots: Vec<u32> = order.values().iter().map(|row| slots[*row as usize]).collect();
+        let mut times = all.column(time).as_primitive::<TimestampMillisecondType>().values().to_vec();
+        let count = times.partition_point(|time| *time < passed);
+        self.least_ms = times.get(count).copied().unwrap_or(i64::MAX);
+        self.waiting_bytes = 0;
+        if count < all.num_rows() {
+            let rest = all.slice(count, all.num_rows() - count);
+            let rest_slots = slots.split_off(count);
+            self.waiting_bytes = bytes_of(&rest) + rest_slots.capacity() * size_of::<u32>();
+            self.waiting.push((rest, rest_slots));
+        }
+        times.truncate(count);
+        self.ready.push_back(Ready { rows: all.slice(0, count), slots, times, next: 0 });
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        loop {
+            if let Some(batch) = self.out.next() {
+                return Ok(Some(batch));
+            }
+            let Some(mut ready) = self.ready.pop_front() else { break };
+            let (from, to) = self.piece(&ready);
+            if from == to {
+                continue;
+            }
+            let made = self.work(&ready, from, to)?;
+            ready.next = to;
+            if to < ready.times.len() {
+                self.ready.push_front(ready);
+            }
+            self.out.put(made, None);
+        }
+        if std::mem::take(&mut self.is_advancing) {
+            self.fire_timers();
+            self.recycle();
+        }
+        self.note_bytes();
+        Ok(None)
+    }
+
+    /// Rows that waited come out behind others that came later.
+    fn emits_own_times(&self) -> bool {
+        self.time.is_some()
+    }
+
+    fn horizon(&self) -> Horizon {
+        if self.time.is_some() { Horizon::EVERYWHERE } else { Horizon::NONE }
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    /// Between batches, when all that was ready has come out.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.save_all(state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.load_all(state)
+    }
+}

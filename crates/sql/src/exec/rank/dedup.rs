@@ -1,0 +1,291 @@
+//! One row of each key: the first or the last, by arrival or by event time.
+//!
+//! Input      batches of rows, which are only ever added
+//! Output     first rows, which never change; or changes, `+I` and then `-U` and `+U`, for last rows
+//! State      per key the row that came out; of first rows by event time the one that waits, and then that one came out
+//! Emits      first rows by event time when the watermark has passed them, all others at once
+//! Late       first rows by event time: more than a millisecond behind the watermark. Counted, and dropped
+//! Watermark  forwarded unchanged, after all that it has passed
+//! Cost       one look-up per row
+//! Source     Flink, "Deduplication"; `ProcTimeDeduplicateKeepFirstRowFunction`, `ProcTimeDeduplicateKeepLastRowFunction`,
+//!            `RowTimeDeduplicateKeepFirstRowFunction`, `RowTimeDeduplicateFunction`
+//!
+//! Of several rows of the same time the first that came is the first, and the last that came the last. A row that waits for
+//! the watermark does not expire.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arrow::array::AsArray;
+use arrow::datatypes::TimestampMillisecondType;
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
+
+use super::super::keyed::Keyed;
+use super::super::operator::{BatchOperator, Outcome};
+use super::super::windows::passed_ms;
+use super::super::{Now, Pieces};
+use super::{Maker, Row};
+use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::expression::arrow_error;
+use crate::formats::RowKind;
+use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::plan::Column;
+
+/// Which row of a key is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The first that came.
+    First,
+    /// The last that came.
+    Last,
+    /// The first by the time column at this place.
+    FirstBy(usize),
+    /// The last by the time column at this place.
+    LastBy(usize),
+}
+
+/// Keeps one row of each key.
+pub struct Deduplicate {
+    keep: Keep,
+    made: Maker,
+    now: Now,
+    keys: Keyed,
+    /// Of keys, by their slots.
+    kept: Vec<Kept>,
+    /// Rows that wait, by time and then as they came: whose they are.
+    waiting: BTreeMap<(i64, u64), u32>,
+    arrivals: u64,
+    passed_ms: i64,
+    /// Rows come out when the watermark goes on: not those that came behind it before.
+    is_advancing: bool,
+    out: Pieces,
+    counts: Counts,
+    row_bytes: usize,
+    bytes: usize,
+    allowance: Allowance,
+}
+
+/// What is known of a key: nothing, if nothing but that its row came out.
+#[derive(Default)]
+struct Kept {
+    row: Option<Row>,
+    /// When it was, and when it came.
+    at: (i64, u64),
+}
+
+impl Deduplicate {
+    /// Keeps one row of each key, the columns at `keys`. The clock tells how old keys are, which are remembered for the time
+    /// to live.
+    ///
+    /// # Errors
+    /// [`EvaluationError`](crate::functions::EvaluationError) if a column is of a type that cannot be kept, which those of
+    /// SQL are not.
+    pub fn new(
+        keep: Keep,
+        keys: Vec<usize>,
+        ttl_ms: i64,
+        now: Now,
+        input: &[Column],
+        columns: &[Column],
+        hash_seed: u64,
+    ) -> Outcome<Self> {
+        Ok(Deduplicate {
+            keep,
+            made: Maker::new(input, columns, false)?,
+            now,
+            keys: Keyed::new(keys, input, Some(ttl_ms), hash_seed)?,
+            kept: Vec::new(),
+            waiting: BTreeMap::new(),
+            arrivals: 0,
+            passed_ms: i64::MIN,
+            is_advancing: false,
+            out: Pieces::default(),
+            counts: Counts::default(),
+            row_bytes: 0,
+            bytes: 0,
+            allowance: Allowance::default(),
+        })
+    }
+
+    fn put(&mut self, slot: u32, row: Option<Row>, at: (i64, u64)) -> Option<Row> {
+        self.row_bytes += row.as_ref().map_or(0, |row| row.len());
+        let before = std::mem::replace(&mut self.kept[slot as usize], Kept { row, at });
+        self.row_bytes -= before.row.as_ref().map_or(0, |row| row.len());
+        before.row
+    }
+
+    fn note_bytes(&mut self) {
+        let bytes = self.keys.bytes()
+            + self.row_bytes
+            + self.kept.capacity() * size_of::<Kept>()
+            + self.waiting.len() * size_of::<((i64, u64), u32)>() * 3 / 2
+            + self.out.bytes();
+        if bytes > self.bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
+    }
+}
+
+impl BatchOperator for Deduplicate {
+    fn name(&self) -> &str {
+        "deduplicate"
+    }
+
+    fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
+        let count = batch.len();
+        self.counts.read += count as u64;
+        self.keys.begin(self.now.ms());
+        for slot in self.keys.recycle(true) {
+            self.put(slot, None, (0, 0));
+        }
+        let keys = self.keys.rows(&batch.rows)?;
+        let rows = self.made.converter.convert_columns(batch.rows.columns()).map_err(arrow_error)?;
+        let times = match self.keep {
+            Keep::FirstBy(time) | Keep::LastBy(time) => {
+                Some(batch.rows.column(time).as_primitive::<TimestampMillisecondType>().values().clone())
+            }
+            Keep::First | Keep::Last => None,
+        };
+        let passed = passed_ms(late_by);
+        for row in 0..count {
+            let time_ms = times.as_ref().map_or(0, |times| times[row]);
+            self.arrivals += 1;
+            let at = (time_ms, self.arrivals);
+            if matches!(self.keep, Keep::FirstBy(_)) && time_ms < passed.saturating_sub(1) {
+                self.counts.late += 1;
+                continue;
+            }
+            let (slot, is_new) = self.keys.find_or_add(&keys, row);
+            if self.kept.len() < self.keys.slots() {
+                self.kept.resize_with(self.keys.slots(), Kept::default);
+            }
+            let content = || -> Row { rows.row(row).data().into() };
+            let before = &self.kept[slot as usize];
+            let is_kept = match self.keep {
+                Keep::First => is_new,
+                Keep::Last => true,
+                Keep::FirstBy(_) => is_new || (before.row.is_some() && time_ms < before.at.0),
+                Keep::LastBy(_) => is_new || before.at.0 <= time_ms,
+            };
+            if !is_kept {
+                self.counts.filtered += 1;
+                continue;
+            }
+            self.counts.folded += 1;
+            self.keys.touch(slot);
+            let content = content();
+            match self.keep {
+                Keep::First => self.made.add(RowKind::Insert, &content, 1),
+                Keep::Last | Keep::LastBy(_) => match self.put(slot, Some(Arc::clone(&content)), at) {
+                    None => self.made.add(RowKind::Insert, &content, 1),
+                    Some(before) => {
+                        self.made.add(RowKind::UpdateBefore, &before, 1);
+                        self.made.add(RowKind::UpdateAfter, &content, 1);
+                    }
+                },
+                Keep::FirstBy(_) => {
+                    if is_new {
+                        self.keys.pin(slot);
+                    } else {
+                        self.waiting.remove(&self.kept[slot as usize].at);
+                    }
+                    self.waiting.insert(at, slot);
+                    self.put(slot, Some(content), at);
+                }
+            }
+        }
+        self.made.finish(&mut self.out)?;
+        self.note_bytes();
+        Ok(())
+    }
+
+    fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.passed_ms = self.passed_ms.max(passed_ms(watermark));
+        self.is_advancing = true;
+        self.keys.begin(self.now.ms());
+        Ok(())
+    }
+
+    fn next(&mut self) -> Outcome<Option<Batch>> {
+        if let Some(piece) = self.out.next() {
+            return Ok(Some(piece));
+        }
+        while self.is_advancing
+            && self.made.kinds.len() < BATCH_ROWS_MAX
+            && let Some(entry) = self.waiting.first_entry()
+            && entry.key().0 < self.passed_ms
+        {
+            let slot = entry.remove();
+            self.keys.unpin(slot);
+            self.keys.touch(slot);
+            if let Some(row) = self.put(slot, None, (0, 0)) {
+                self.made.add(RowKind::Insert, &row, 1);
+            }
+        }
+        self.made.finish(&mut self.out)?;
+        let piece = self.out.next();
+        if piece.is_none() {
+            self.is_advancing = false;
+            self.note_bytes();
+        }
+        Ok(piece)
+    }
+
+    /// Rows that waited come out behind others that came later.
+    fn emits_own_times(&self) -> bool {
+        !matches!(self.keep, Keep::First)
+    }
+
+    fn horizon(&self) -> Horizon {
+        if matches!(self.keep, Keep::FirstBy(_)) { Horizon::EVERYWHERE } else { Horizon::NONE }
+    }
+
+    fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.bytes
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+    }
+
+    fn as_any(&mut self) -> &mut dyn std::any::Any {
+        self
+    }
+
+    /// Between batches, when all that was passed has come out.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.keys.save(state)?;
+        state.put(&(ROW_FORMAT, self.arrivals, self.passed_ms))?;
+        for slot in self.keys.live() {
+            let kept = &self.kept[slot as usize];
+            state.put(&(kept.row.as_deref(), kept.at))?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.keys.load(state)?;
+        check_row_format(state)?;
+        (self.arrivals, self.passed_ms) = state.take()?;
+        self.kept.clear();
+        self.kept.resize_with(self.keys.slots(), Kept::default);
+        self.waiting.clear();
+        self.row_bytes = 0;
+        let live: Vec<u32> = self.keys.live().collect();
+        for slot in live {
+            let (row, at): (Option<Vec<u8>>, (i64, u64)) = state.take()?;
+            if row.is_some() && matches!(self.keep, Keep::FirstBy(_)) {
+                self.waiting.insert(at, slot);
+            }
+            self.put(slot, row.map(Row::from), at);
+        }
+        self.note_bytes();
+        Ok(())
+    }
+}
