@@ -24,8 +24,8 @@
 use std::cell::Cell;
 
 use thalweg_model::{
-    Allowance, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing, StateError,
-    StateReader, StateWriter,
+    Allowance, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
+    StateError, StateReader, StateWriter,
 };
 
 /// A user's operator and the name it goes by.

@@ -207,7 +207,7 @@ impl Cases {
         let [Action::Run(job)] = &actions[..] else {
             return Err(("INVALID".to_owned(), "a case has one query".to_owned()));
         };
-        run_job(job, &session, &world, manner, clock)
+        run_job(job, &session, &world, manner, &clock)
     }
 
     fn given(
@@ -377,7 +377,7 @@ fn run_job(
     session: &Session,
     world: &World,
     manner: Manner,
-    clock: Arc<VirtualClock>,
+    clock: &Arc<VirtualClock>,
 ) -> Result<Found, (String, String)> {
     let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
     let failed = |message: String| (Code::Invalid.name().to_owned(), message);
@@ -399,7 +399,7 @@ fn run_job(
     Assembly::assemble(&query, &context, world, &Tally::default(), plans).map_err(wrong)?;
     let stepped = Engine::builder()
         .workers(manner.workers as u64)
-        .clock(Arc::clone(&clock) as _)
+        .clock(Arc::clone(clock) as _)
         .entropy(Box::new(SeededEntropy::new(manner.seed)))
         .build_stepped()
         .map_err(|error| failed(error.to_string()))?;
@@ -416,7 +416,7 @@ fn run_job(
     let mut idle_steps = 0;
     while matches!(handle.state(), QueryState::Running | QueryState::Paused) {
         let chosen = entropy.next_u64() as usize % workers.len();
-        let is_idle = matches!(workers[chosen].step(&*clock), Step::Idle(_)) && !growth.step();
+        let is_idle = matches!(workers[chosen].step(&**clock), Step::Idle(_)) && !growth.step();
         idle_steps = if is_idle { idle_steps + 1 } else { 0 };
         if idle_steps > IDLE_STEPS_MAX {
             return Err(failed("the query stands still".to_owned()));

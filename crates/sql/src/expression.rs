@@ -268,6 +268,7 @@ impl Typed {
 }
 
 /// An error of a kernel of Arrow, which types and lengths that were checked do not give.
+#[allow(clippy::needless_pass_by_value, reason = "it is given to `map_err`")]
 pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }

@@ -424,7 +424,7 @@ fn flatten<'a>(expression: &'a Expr, op: Operator, terms: &mut Vec<&'a Expr>) {
     while let Some(expression) = rest.pop() {
         match expression {
             Expr::BinaryExpr(BinaryExpr { left, op: inner, right }) if *inner == op => {
-                rest.extend([&**right, &**left])
+                rest.extend([&**right, &**left]);
             }
             other => terms.push(other),
         }

@@ -34,8 +34,6 @@ use crate::plan::{
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::types::SqlType;
 
-#[cfg(test)]
-mod corpus;
 mod terms;
 #[cfg(test)]
 mod tests;
@@ -125,7 +123,7 @@ impl Lowering<'_> {
             match about(&condition, left.schema(), right.schema()) {
                 About::Left if !kind.keeps_right() => of_left.push(condition),
                 About::Right if matches!(kind, JoinKind::Inner | JoinKind::Right) && version.is_none() => {
-                    of_right.push(condition)
+                    of_right.push(condition);
                 }
                 _ if is_inner => of_both.push(condition),
                 _ => behind.push(condition),

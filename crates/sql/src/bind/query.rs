@@ -673,6 +673,7 @@ fn window_aggregate(
 }
 
 /// Takes the window function out of the input, if nothing but the aggregate needs its columns.
+#[allow(clippy::needless_pass_by_value, reason = "it goes on in what comes back")]
 fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateCall]) -> (Plan, Windowing) {
     let Plan { columns, node } = input;
     let given = |columns, node| (Plan { columns, node }, windows.clone());

@@ -77,7 +77,7 @@ impl BadOptions {
             return Err(given.wrong(SHARE, format!("'{share}' is not a number from 0 to 1")));
         }
         // A share that is written with few digits is a whole number of records, which multiplying may miss by a little.
-        let bad_max = (share < 1.0).then(|| (share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
+        let bad_max = (share < 1.0).then_some((share * BAD_WINDOW_RECORDS as f64 + 1e-6) as usize);
         Ok(BadOptions { on_bad, bad_max })
     }
 

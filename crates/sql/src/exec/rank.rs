@@ -278,10 +278,11 @@ impl TopN {
                 None => made.add(RowKind::Insert, &row, 0),
             }
         }
-        if !is_retracting && is_full {
-            if let Some((gone, row)) = ranked.pop_last() {
-                self.row_bytes -= entry_bytes(&gone.0, &row);
-            }
+        if !is_retracting
+            && is_full
+            && let Some((gone, row)) = ranked.pop_last()
+        {
+            self.row_bytes -= entry_bytes(&gone.0, &row);
         }
         true
     }

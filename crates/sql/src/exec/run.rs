@@ -25,7 +25,7 @@ use super::rank::{Deduplicate, TopN, Wanted};
 use super::session::AssignSessions;
 use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
-use super::window::{AssignWindows, WindowAggregate};
+use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::bind::changelog::deduplication;
 use crate::catalog::Table;
@@ -162,34 +162,21 @@ impl<'a> Assembly<'a> {
                 }
             }
             Node::WindowAggregate { input, windows, keys, calls } => {
-                let (input_columns, columns) = (&input.columns, &plan.columns);
-                let seed = self.world.seed;
+                let asked = Asked {
+                    input: &input.columns,
+                    keys: keys.clone(),
+                    calls: calls.clone(),
+                    columns: &plan.columns,
+                    hash_seed: self.world.seed,
+                };
                 let aggregate = match windows {
                     Windowing::Cut { spec, time } => {
-                        let zone = self.zone_of(&input_columns[*time].of);
-                        let made = WindowAggregate::cutting(
-                            spec,
-                            *time,
-                            zone,
-                            input_columns,
-                            keys.clone(),
-                            calls.clone(),
-                            columns,
-                            seed,
-                        );
-                        made.ok_or_else(|| SqlError::new(Code::Invalid, "sessions are not cut by time"))?
+                        let zone = self.zone_of(&input.columns[*time].of);
+                        WindowAggregate::cutting(spec, *time, zone, asked)
+                            .ok_or_else(|| SqlError::new(Code::Invalid, "sessions are not cut by time"))?
                     }
                     Windowing::Given { start, end, .. } => {
-                        let zone = self.zone_of_windows(plan);
-                        WindowAggregate::given(
-                            (*start, *end),
-                            zone,
-                            input_columns,
-                            keys.clone(),
-                            calls.clone(),
-                            columns,
-                            seed,
-                        )
+                        WindowAggregate::given((*start, *end), self.zone_of_windows(plan), asked)
                     }
                 };
                 let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
@@ -343,7 +330,7 @@ impl<'a> Assembly<'a> {
             });
         }
         let calc = Calc::new("calc", read.conditions.to_vec(), vec![read.outputs.clone()], &plan.columns);
-        let sources = self.sources(&read.table, &read.places, read.columns)?;
+        let sources = self.sources(read.table, read.places, read.columns)?;
         let name = self.name(&read.table.name);
         let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
         let stream = self.query.splits(&name, sources, marks);
@@ -369,7 +356,7 @@ impl<'a> Assembly<'a> {
                 Column::plain(column.name.clone(), column.of.clone(), column.is_nullable)
             };
             let columns: Vec<Column> = places.iter().map(column).collect();
-            let sources = self.sources(&read.table, &places, &columns)?;
+            let sources = self.sources(read.table, &places, &columns)?;
             let name = self.name(&read.table.name);
             let marks = WatermarkStrategy::ascending().punctuated(mark_of as MarkOf);
             let stream = self.query.splits(&name, sources, marks).share();

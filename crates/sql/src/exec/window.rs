@@ -63,6 +63,20 @@ struct Shape {
     hash_seed: u64,
 }
 
+/// What is asked of an aggregate.
+pub struct Asked<'a> {
+    /// The columns of the input.
+    pub input: &'a [Column],
+    /// The places of the keys.
+    pub keys: Vec<usize>,
+    /// The aggregates.
+    pub calls: Vec<AggregateCall>,
+    /// The columns of the output.
+    pub columns: &'a [Column],
+    /// Seeds the tables of keys.
+    pub hash_seed: u64,
+}
+
 /// Aggregates per key and window.
 pub struct WindowAggregate {
     shape: Arc<Shape>,
@@ -139,42 +153,17 @@ impl Table {
 
 impl WindowAggregate {
     /// Cuts windows by the column at `time`, in the readings of a zone's clocks if that holds instants.
-    pub fn cutting(
-        spec: &WindowSpec,
-        time: usize,
-        zone: Option<Tz>,
-        input: &[Column],
-        keys: Vec<usize>,
-        calls: Vec<AggregateCall>,
-        columns: &[Column],
-        hash_seed: u64,
-    ) -> Option<Self> {
-        let cut = Cut::Here { slices: Slices::of(spec)?, time };
-        Some(Self::new(cut, zone, input, keys, calls, columns, hash_seed))
+    pub fn cutting(spec: &WindowSpec, time: usize, zone: Option<Tz>, asked: Asked<'_>) -> Option<Self> {
+        Some(Self::new(Cut::Here { slices: Slices::of(spec)?, time }, zone, asked))
     }
 
     /// Takes the windows that rows were given.
-    pub fn given(
-        (start, end): (usize, usize),
-        zone: Option<Tz>,
-        input: &[Column],
-        keys: Vec<usize>,
-        calls: Vec<AggregateCall>,
-        columns: &[Column],
-        hash_seed: u64,
-    ) -> Self {
-        Self::new(Cut::Before { start, end }, zone, input, keys, calls, columns, hash_seed)
+    pub fn given((start, end): (usize, usize), zone: Option<Tz>, asked: Asked<'_>) -> Self {
+        Self::new(Cut::Before { start, end }, zone, asked)
     }
 
-    fn new(
-        cut: Cut,
-        zone: Option<Tz>,
-        input: &[Column],
-        keys: Vec<usize>,
-        calls: Vec<AggregateCall>,
-        columns: &[Column],
-        hash_seed: u64,
-    ) -> Self {
+    fn new(cut: Cut, zone: Option<Tz>, asked: Asked<'_>) -> Self {
+        let Asked { input, keys, calls, columns, hash_seed } = asked;
         let key_types = keys.iter().map(|place| input[*place].of.clone()).collect();
         let schema = schema_of(columns);
         let is_instant = columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_)));

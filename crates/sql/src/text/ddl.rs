@@ -468,6 +468,7 @@ pub(crate) fn place_of(span: &Span) -> Place {
 }
 
 /// An error whose place can be told from its text, as the parser's own are.
+#[allow(clippy::needless_pass_by_value, reason = "messages are made where they are needed")]
 pub(super) fn at(span: &Span, message: String) -> ParserError {
     ParserError::ParserError(format!("{message}{}", span.start))
 }

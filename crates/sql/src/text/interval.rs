@@ -119,6 +119,7 @@ fn unit(parser: &mut Parser) -> Result<Unit, ParserError> {
     Unit::of(&field).ok_or_else(|| at(&token.span, format!("INTERVAL has no unit {}", token.token)))
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "messages are made where they are needed")]
 fn at(span: &sqlparser::tokenizer::Span, message: String) -> ParserError {
     ParserError::ParserError(format!("{message}{}", span.start))
 }

@@ -537,7 +537,7 @@ fn rounded(
 fn unit_name(field: &DateTimeField) -> String {
     let name = field.to_string().to_uppercase();
     match name.strip_suffix('S') {
-        Some(one) if one != "" && !matches!(name.as_str(), "DOYS") => one.to_owned(),
+        Some(one) if !one.is_empty() => one.to_owned(),
         _ => name,
     }
 }

@@ -395,10 +395,7 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
 fn drop_statement(parser: &mut Parser) -> Result<Statement, ParserError> {
     parser.expect_keyword(Keyword::DROP)?;
     let _ = parser.parse_keyword(Keyword::TEMPORARY);
-    let is_view = match parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? {
-        Keyword::VIEW => true,
-        _ => false,
-    };
+    let is_view = parser.expect_one_of_keywords(&[Keyword::TABLE, Keyword::VIEW])? == Keyword::VIEW;
     let if_exists = parser.parse_keywords(&[Keyword::IF, Keyword::EXISTS]);
     Ok(Statement::Drop { name: ddl::name(parser)?, is_view, if_exists })
 }

@@ -2,6 +2,8 @@
 -- A table with a primary key has every row as a version. A view that keeps the last row of each key forgets rows that come after
 -- a later one, so that Euro's 1.15 is no version of it.
 -- Versions come before the rows that need them, or the watermark waits for them, so that the order between inputs does not matter.
+-- Order 10 comes behind the watermark of its side, and is dropped: not as Flink 2.3, where such a row meets whichever versions are
+-- left, but as Flink after FLINK-39719, so that the order between inputs does not matter.
 -- Answers: reference/temporal_join.py. Source: Flink's documentation, "Joins", section "Event Time Temporal Join"; "Versioned Tables".
 CREATE TABLE Orders (
   id INT, price DECIMAL(10, 2), currency STRING, order_time TIMESTAMP(3),
@@ -70,7 +72,6 @@ ON o.currency = r.currency;
 7,Yen,NULL,NULL
 8,Euro,1.20,10.8000
 9,Euro,1.20,10.8000
-10,Euro,1.20,1.2000
 
 --- query orders with a version only
 SELECT o.id, r.rate
@@ -85,7 +86,6 @@ ON o.currency = r.currency;
 5,1.10
 8,1.20
 9,1.20
-10,1.20
 
 --- query a version is valid from its own time on
 SELECT o.id, o.order_time, r.update_time
@@ -116,7 +116,6 @@ ON o.currency = r.currency AND r.rate > 1.12;
 7,NULL
 8,1.20
 9,1.20
-10,1.20
 
 --- query a condition behind the join
 SELECT o.id, r.rate
@@ -129,7 +128,6 @@ WHERE r.rate > 1.12;
 3,1.20
 8,1.20
 9,1.20
-10,1.20
 
 --- query a table with a primary key: the version at the time of the order, or none
 SELECT o.id, o.currency, r.rate, o.price * r.rate
@@ -148,7 +146,6 @@ ON o.currency = r.currency;
 7,Yen,NULL,NULL
 8,Euro,1.20,10.8000
 9,Euro,1.20,10.8000
-10,Euro,1.20,1.2000
 
 --- query a table with a primary key: orders with a version only
 SELECT o.id, r.rate
@@ -163,5 +160,4 @@ ON o.currency = r.currency;
 5,1.15
 8,1.20
 9,1.20
-10,1.20
 

@@ -34,7 +34,7 @@ pub(super) struct Part {
 
 enum Content {
     Lines { file: InProgressFile, text: Vec<u8>, bytes: u64 },
-    Columns(ParquetPart),
+    Columns(Box<ParquetPart>),
 }
 
 impl Part {
@@ -50,9 +50,9 @@ impl Part {
         let file = InProgressFile::create_as(disk, path, hidden(path)).map_err(refused)?;
         let content = match writing {
             Writing::Lines(_) => Content::Lines { file, text: Vec::new(), bytes: 0 },
-            Writing::Columns(options, schema) => {
-                Content::Columns(ParquetPart::new(file, Arc::clone(schema), options).map_err(refused)?)
-            }
+            Writing::Columns(options, schema) => Content::Columns(Box::new(
+                ParquetPart::new(file, Arc::clone(schema), options).map_err(refused)?,
+            )),
         };
         Ok(Part { content, name, opened_at: now, written_at: now })
     }

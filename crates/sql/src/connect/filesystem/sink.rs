@@ -207,16 +207,16 @@ impl FileSink {
 
     fn write_part(
         &mut self,
-        directory: String,
+        directory: &str,
         rows: &RecordBatch,
         kinds: Option<&[RowKind]>,
         now: ProcessingTime,
     ) -> Result<(), Fault> {
-        self.begin(&directory, now)?;
-        let Some(part) = self.open.get_mut(&directory) else { return Ok(()) };
+        self.begin(directory, now)?;
+        let Some(part) = self.open.get_mut(directory) else { return Ok(()) };
         part.write(rows, kinds, &mut self.writing, now)?;
         if !self.is_single && self.rolling.bytes < part.bytes() {
-            self.publish(&directory)?;
+            self.publish(directory)?;
         }
         Ok(())
     }
@@ -267,7 +267,7 @@ impl RowSink for FileSink {
         let is_whole = parted.len() == 1;
         for (directory, places) in parted {
             if is_whole {
-                self.write_part(directory, &held, kinds, now)?;
+                self.write_part(&directory, &held, kinds, now)?;
                 continue;
             }
             let kinds: Option<Vec<RowKind>> =
@@ -277,7 +277,7 @@ impl RowSink for FileSink {
                 source: std::io::Error::other(error),
             };
             let rows = take_record_batch(&held, &UInt32Array::from(places)).map_err(wrong)?;
-            self.write_part(directory, &rows, kinds.as_deref(), now)?;
+            self.write_part(&directory, &rows, kinds.as_deref(), now)?;
         }
         Ok(())
     }

@@ -18,6 +18,7 @@ fn shown(of: &SqlType, to: Use, column: &dyn Array) -> Vec<String> {
         .collect()
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "types are written where they are checked")]
 fn check(of: SqlType, column: &dyn Array, expected: &[&str]) {
     assert_eq!(shown(&of, Use::Print, column), expected, "{of}");
 }

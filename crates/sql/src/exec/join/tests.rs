@@ -356,7 +356,7 @@ fn arrivals(script: &[Event]) -> Vec<(Side, RowKind, Row, i64, i64)> {
     for event in script {
         match event {
             Event::Row(side, kind, row) => {
-                found.push((*side, *kind, *row, own[side.index()], own[0].min(own[1])))
+                found.push((*side, *kind, *row, own[side.index()], own[0].min(own[1])));
             }
             Event::Watermark(side, time) => own[side.index()] = own[side.index()].max(*time),
         }

@@ -185,7 +185,7 @@ fn answer(all: &[In], place: usize, rows: &Rows, ranks: usize) -> String {
 fn events() -> impl Strategy<Value = Vec<Event>> {
     let row = (0usize..4, prop::option::weighted(0.8, -3i32..4), -5i64..30);
     let event = prop_oneof![
-        3 => prop::collection::vec(row, 1..6).prop_map(|rows| Err(rows)),
+        3 => prop::collection::vec(row, 1..6).prop_map(Err),
         2 => (-6i64..40).prop_map(Ok),
     ];
     prop::collection::vec(event, 1..20).prop_map(|events| {
