@@ -11,6 +11,7 @@
 
 pub mod changelog;
 mod expression;
+mod group;
 mod join;
 mod names;
 mod over;

@@ -1,1 +1,174 @@
+//! Bad records are counted, weighed and kept, and a share that is too large is told whatever the policy.
 
+use super::*;
+use crate::connect::bed::Folder;
+use crate::connect::files::RealFiles;
+
+fn bad(line: u64) -> BadRecord<'static> {
+    BadRecord { raw: b"x", offset: line * 10, line, column: None, reason: "broken".to_owned() }
+}
+
+fn options(on_bad: OnBad, bad_max: Option<usize>) -> BadOptions {
+    BadOptions { on_bad, bad_max }
+}
+
+/// The line whose bad record is one too many, of bad records at these lines.
+fn refused(bad_max: Option<usize>, lines: impl IntoIterator<Item = u64>) -> Option<u64> {
+    let mut records = BadRecords::new(options(OnBad::Skip, bad_max), None);
+    lines.into_iter().find(|line| records.take("f", &bad(*line)).is_err())
+}
+
+/// The window holds 10,000 records: the bad record that makes it one more than allowed fails, and not those before.
+#[test]
+fn one_too_many_within_a_window() {
+    assert_eq!(refused(Some(100), 1..=100), None);
+    assert_eq!(refused(Some(100), 1..=101), Some(101));
+    // The hundred-and-first stands 10,000 records behind the first, and then 9,999.
+    assert_eq!(refused(Some(100), (1..=100).chain([10_001])), None);
+    assert_eq!(refused(Some(100), (1..=100).chain([10_000])), Some(10_000));
+    // One in a hundred forever.
+    assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 100)), None);
+    assert_eq!(refused(Some(100), (1..100_000).map(|record| record * 99)), Some(101 * 99));
+    assert_eq!(refused(Some(0), [7]), Some(7));
+    assert_eq!(refused(Some(1), [7, 20_000, 20_001]), Some(20_001));
+    assert_eq!(refused(None, 1..=20_000), None);
+}
+
+/// Lines of the inputs before count.
+#[test]
+fn inputs_follow_each_other() {
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None);
+    records.take("f", &bad(9_999)).unwrap();
+    records.pass_input(10_000);
+    assert!(records.take("g", &bad(9_998)).is_err());
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None);
+    records.take("f", &bad(9_999)).unwrap();
+    records.pass_input(10_000);
+    records.take("g", &bad(9_999)).unwrap();
+    assert_eq!(records.count(), 2);
+}
+
+/// What was saved is gone on from: the next bad record is weighed with those before.
+#[test]
+fn counts_are_saved() {
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(2)), None);
+    records.take("f", &bad(1)).unwrap();
+    records.take("f", &bad(2)).unwrap();
+    let mut state = StateWriter::default();
+    records.save(&mut state).unwrap();
+    let bytes = state.into_bytes();
+    let mut again = BadRecords::new(options(OnBad::Skip, Some(2)), None);
+    let saved = again.load(&mut StateReader::new(&bytes)).unwrap();
+    again.restore(saved);
+    assert_eq!(again.count(), 2);
+    assert!(matches!(again.take("f", &bad(3)), Err(ConnectError::TooManyBad { .. })));
+    let other = BadRecords::new(options(OnBad::Skip, Some(0)), None);
+    assert!(other.load(&mut StateReader::new(&bytes)).is_err());
+}
+
+#[test]
+fn a_diverted_record_is_a_line_of_json() {
+    let check = |raw: &[u8], column: Option<&str>, expected: &str| {
+        let record = BadRecord { raw, offset: 4, line: 2, column, reason: "no \"number\"".to_owned() };
+        let line = String::from_utf8(diverted("dir/f.csv", &record)).unwrap();
+        assert_eq!(line, expected);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["reason"], "no \"number\"");
+        if let Ok(raw) = std::str::from_utf8(raw) {
+            assert_eq!(value["raw"], raw);
+        }
+    };
+    check(
+        b"a\t\"b\"\x01\xc3\xa9",
+        Some("n"),
+        "{\"file\":\"dir/f.csv\",\"offset\":4,\"line\":2,\"column\":\"n\",\"reason\":\"no \\\"number\\\"\",\"raw\":\"a\\t\\\"b\\\"\\u0001é\"}\n",
+    );
+    check(
+        b"\xff\x00",
+        None,
+        "{\"file\":\"dir/f.csv\",\"offset\":4,\"line\":2,\"column\":null,\"reason\":\"no \\\"number\\\"\",\"raw_base64\":\"/wA=\"}\n",
+    );
+    check(
+        b"",
+        None,
+        "{\"file\":\"dir/f.csv\",\"offset\":4,\"line\":2,\"column\":null,\"reason\":\"no \\\"number\\\"\",\"raw\":\"\"}\n",
+    );
+}
+
+/// Test vectors of RFC 4648, section 10.
+#[test]
+fn base64() {
+    let check = |bytes: &[u8], expected: &str| {
+        let mut out = Vec::new();
+        write_base64(bytes, &mut out);
+        assert_eq!(String::from_utf8(out).unwrap(), expected);
+    };
+    check(b"", "");
+    check(b"f", "Zg==");
+    check(b"fo", "Zm8=");
+    check(b"foo", "Zm9v");
+    check(b"foobar", "Zm9vYmFy");
+}
+
+fn diverting(folder: &Folder, diversions: &Diversions) -> BadRecords {
+    let path = folder.0.join("bad.jsonl");
+    let diversion = diversions.to(Arc::new(RealFiles), &path);
+    BadRecords::new(options(OnBad::Divert(path.display().to_string()), Some(100)), Some(diversion))
+}
+
+/// Several splits share the file; the last one to end publishes it.
+#[test]
+fn the_last_split_publishes() {
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let (mut one, mut two) = (diverting(&folder, &diversions), diverting(&folder, &diversions));
+    one.take("one", &bad(1)).unwrap();
+    two.take("two", &bad(2)).unwrap();
+    one.finish().unwrap();
+    one.finish().unwrap();
+    assert_eq!(folder.names(), ["bad.jsonl.inprogress"]);
+    two.finish().unwrap();
+    assert_eq!(folder.names(), ["bad.jsonl"]);
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
+}
+
+/// No bad record makes no file.
+#[test]
+fn nothing_bad_leaves_nothing() {
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    diverting(&folder, &diversions).finish().unwrap();
+    assert!(folder.names().is_empty());
+}
+
+/// A failure publishes what there is, and takes nothing more; a query that is cancelled takes it away.
+#[test]
+fn failures_publish_and_cancellation_does_not() {
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let (mut one, mut two) = (diverting(&folder, &diversions), diverting(&folder, &diversions));
+    let mut failure = None;
+    for line in 1..=101 {
+        failure = one.take("one", &bad(line)).err();
+    }
+    let failure = one.publish_up_to(failure.unwrap());
+    assert!(failure.to_string().ends_with("bad.jsonl"), "{failure}");
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 101);
+    two.take("two", &bad(1)).unwrap();
+    two.finish().unwrap();
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 101);
+
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let mut cancelled = diverting(&folder, &diversions);
+    cancelled.take("one", &bad(1)).unwrap();
+    drop(cancelled);
+    assert!(folder.names().is_empty());
+}
+
+/// A file that cannot be written fails the query by its name.
+#[test]
+fn a_diversion_that_cannot_be_written() {
+    let folder = Folder::new();
+    let path = folder.0.join("missing/bad.jsonl");
+    let diversion = Diversions::default().to(Arc::new(RealFiles), &path);
+    let mut records = BadRecords::new(options(OnBad::Divert(String::new()), None), Some(diversion));
+    let error = records.take("f", &bad(1)).unwrap_err();
+    assert!(error.to_string().contains("missing/bad.jsonl"), "{error}");
+}

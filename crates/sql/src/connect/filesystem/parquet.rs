@@ -166,10 +166,13 @@ impl ParquetFile {
             };
             let Some(root) = found else { return Ok(take) };
             let held = schema.field(root).data_type();
-            let plain = plain(held, Some(&column.of));
+            let mut plain = plain(held, Some(&column.of));
             let from = SqlType::of_arrow(&plain)
                 .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
-            if plain != column.of.arrow() {
+            if from == column.of {
+                // The same, but for what the parts of it are called.
+                plain = column.of.arrow();
+            } else if plain != column.of.arrow() {
                 let bound = bind_cast(&from, true, &column.of, false, &reading.context)
                     .map_err(|error| mismatch(column, error.to_string()))?;
                 take.cast = Some(bound);

@@ -1,0 +1,166 @@
+//! Groups: rows several times for grouping sets, aggregates per key, and aggregates per key and window, which cut windows
+//! themselves where they can.
+
+use std::sync::Arc;
+
+use arrow::datatypes::Fields;
+use datafusion_common::ScalarValue;
+use datafusion_expr::Expr;
+use datafusion_expr::expr::GroupingSet;
+use datafusion_expr::utils::enumerate_grouping_sets;
+
+use crate::error::{Code, SqlError};
+use crate::expression::Typed;
+use crate::plan::{AggregateCall, Column, Node, Plan, Role, WindowSpec, Windowing};
+use crate::types::SqlType;
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// The sets of keys, each as places in `keys`; one of all if there are no grouping sets.
+pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
+    let sets = enumerate_grouping_sets(group.to_vec()).map_err(super::sql_error)?;
+    let place = |key: &Expr| keys.iter().position(|known| *known == key).unwrap_or_default();
+    match &sets[..] {
+        [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => {
+            Ok(sets.iter().map(|set| set.iter().map(place).collect()).collect())
+        }
+        plain => Ok(vec![plain.iter().map(place).collect()]),
+    }
+}
+
+/// Each row once for each set: the keys that are not in it NULL, and a number behind the columns that tells which they are:
+/// a bit for each key, the first one's the highest, set if the key is left out.
+pub(super) fn expand(
+    input: Plan,
+    sets: &[Vec<usize>],
+    keys: usize,
+    is_window: &dyn Fn(usize) -> bool,
+) -> Result<(Plan, usize)> {
+    let mut columns = input.columns.clone();
+    let grouping = columns.len();
+    columns.push(Column::plain("grouping", SqlType::BigInt, false));
+    for (place, column) in columns.iter_mut().enumerate().take(keys) {
+        let is_left_out = sets.iter().any(|set| !set.contains(&place));
+        if is_window(place) && is_left_out {
+            let error =
+                SqlError::new(Code::Unsupported, format!("`{}` is not in every grouping set", column.name));
+            return Err(error.help("GROUP BY window_start, window_end, GROUPING SETS (..)"));
+        }
+        column.is_nullable |= is_left_out;
+    }
+    let own: Vec<usize> = (0..keys).filter(|place| !is_window(*place)).collect();
+    let form = |set: &Vec<usize>| {
+        let mut form = input.identity();
+        let mut number = 0i64;
+        for place in &own {
+            number <<= 1;
+            if !set.contains(place) {
+                number |= 1;
+                let of = form[*place].of.clone();
+                let null = ScalarValue::try_from(&of.arrow()).unwrap_or(ScalarValue::Null);
+                form[*place] = Typed::literal(null, of);
+            }
+        }
+        form.push(Typed::literal(ScalarValue::Int64(Some(number)), SqlType::BigInt));
+        form
+    };
+    let forms = sets.iter().map(form).collect();
+    Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
+}
+
+/// An aggregate without windows: keys, then results, with such names.
+pub(super) fn group(
+    input: Plan,
+    keys: Vec<usize>,
+    calls: Vec<(AggregateCall, String)>,
+    names: &Fields,
+    ttl_ms: Option<i64>,
+) -> Plan {
+    let of_keys =
+        keys.iter().map(|place| (input.columns[*place].of.clone(), input.columns[*place].is_nullable));
+    let of_calls = calls.iter().map(|(call, _)| (call.function.result.clone(), call.function.is_nullable));
+    let columns = of_keys
+        .chain(of_calls)
+        .zip(names)
+        .map(|((of, is_nullable), field)| Column::plain(field.name().clone(), of, is_nullable))
+        .collect();
+    let calls = calls.into_iter().map(|(call, _)| call).collect();
+    Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }
+}
+
+/// An aggregate per window. Where rows come straight from a window function, the windows are cut by the aggregate, which
+/// folds each row once.
+pub(super) fn window_aggregate(
+    input: Plan,
+    windows: Windowing,
+    keys: Vec<usize>,
+    calls: Vec<AggregateCall>,
+    named: &[(AggregateCall, String)],
+) -> Plan {
+    let Windowing::Given { spec, .. } = &windows else {
+        return input;
+    };
+    let spec = Arc::clone(spec);
+    let mut columns: Vec<Column> =
+        keys.iter().map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() }).collect();
+    for (call, name) in named {
+        columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
+    }
+    let (input, windows) = cut_here(input, windows, &keys, &calls);
+    // The time of the window is of the type of the rows'.
+    let time_type =
+        input.columns.iter().find(|column| column.role == Role::Rowtime).map(|column| column.of.clone());
+    let time = |name: &str, of: SqlType, role| Column { name: name.to_owned(), of, is_nullable: false, role };
+    columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(Arc::clone(&spec))));
+    columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(Arc::clone(&spec))));
+    columns.push(time("window_time", time_type.unwrap_or(SqlType::Timestamp(3)), Role::Rowtime));
+    Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
+}
+
+/// Takes the window function out of the input, if nothing but the aggregate needs its columns.
+#[allow(clippy::needless_pass_by_value, reason = "it goes on in what comes back")]
+fn cut_here(input: Plan, windows: Windowing, keys: &[usize], calls: &[AggregateCall]) -> (Plan, Windowing) {
+    let Plan { columns, node } = input;
+    let given = |columns, node| (Plan { columns, node }, windows.clone());
+    let Node::Calc { input: below, conditions, outputs } = node else { return given(columns, node) };
+    let Plan { columns: below_columns, node: below_node } = *below;
+    let Node::AssignWindows { input: source, spec, time } = below_node else {
+        let input = Box::new(Plan { columns: below_columns, node: below_node });
+        return given(columns, Node::Calc { input, conditions, outputs });
+    };
+    let width = source.columns.len();
+    let reads_window = |expression: &Typed| {
+        let mut reads = false;
+        expression.columns(&mut |place| reads |= place >= width);
+        reads
+    };
+    let used = keys
+        .iter()
+        .copied()
+        .chain(calls.iter().flat_map(|call| call.arguments.iter().copied().chain(call.filter)));
+    let is_session = matches!(*spec, WindowSpec::Session { .. });
+    if is_session
+        || conditions.iter().any(reads_window)
+        || used.clone().any(|place| reads_window(&outputs[place]))
+    {
+        let input = Box::new(Plan {
+            columns: below_columns,
+            node: Node::AssignWindows { input: source, spec, time },
+        });
+        return given(columns, Node::Calc { input, conditions, outputs });
+    }
+    // Columns of the window make way for the time that they are made from, so that places stay.
+    let time_column = &source.columns[time];
+    let by_time = || Typed::column(time, time_column.of.clone(), time_column.is_nullable);
+    let mut outputs: Vec<Typed> =
+        outputs.into_iter().map(|output| if reads_window(&output) { by_time() } else { output }).collect();
+    let mut columns = columns;
+    let time_place = outputs.len();
+    outputs.push(by_time());
+    columns.push(Column { role: Role::Rowtime, ..time_column.clone() });
+    let mut plan = *source;
+    for condition in conditions {
+        plan = plan.filter(condition);
+    }
+    (plan.project(outputs, columns), Windowing::Cut { spec, time: time_place })
+}

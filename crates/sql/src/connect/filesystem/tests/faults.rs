@@ -1,0 +1,155 @@
+//! Files that change while they are read, records that are bad, positions that are none.
+
+use std::fs;
+
+use thalweg_model::ProcessingTime;
+
+use super::of;
+use crate::connect::bed::{Folder, drain, restore, rows_of, saved, sources};
+
+/// What becomes of a query whose second file is changed so after the first one was read.
+fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
+    let folder = Folder::new();
+    (0..40).for_each(|file| folder.put(&format!("in/{file:02}"), content));
+    let of = of("", &format!("'path' = 'in', 'format' = '{format}'"));
+    let mut found = sources(&of, &folder.world()).unwrap();
+    // The first split has the files 00 and 32.
+    found[0].poll(ProcessingTime::ZERO, 1).unwrap();
+    change(&folder);
+    let fault = drain(found[0].as_mut(), 10).unwrap_err();
+    format!("{} {fault}", fault.code())
+}
+
+#[test]
+fn a_file_that_changes_fails_the_query() {
+    let check = |change: &dyn Fn(&Folder), expected: &str| {
+        for (format, content) in [("csv", "1,a\n2,b\n"), ("json", "{\"a\":1}\n{\"a\":2}\n")] {
+            let found = after(change, format, content);
+            assert!(found.starts_with("SOURCE_CHANGED ") && found.contains(expected), "{found}");
+            assert!(found.contains("in/32") || found.contains("in/00"), "{found}");
+        }
+    };
+    check(&|folder| fs::remove_file(folder.0.join("in/32")).unwrap(), "it was removed");
+    check(&|folder| folder.put("in/32", "1,a\n2,b\n"), "it was replaced or written to");
+    check(
+        &|folder| folder.put("in/32", "longer than it was before, by some"),
+        "it was replaced or written to",
+    );
+    check(
+        &|folder| {
+            fs::OpenOptions::new().write(true).open(folder.0.join("in/32")).unwrap().set_len(2).unwrap()
+        },
+        "written to",
+    );
+    // The one that is open.
+    check(&|folder| fs::remove_file(folder.0.join("in/00")).unwrap(), "removed");
+    check(&|folder| folder.put("in/00", "1,a\n2,b\n"), "another file took its place");
+}
+
+#[test]
+fn a_gzip_stream_that_is_damaged() {
+    let folder = Folder::new();
+    let mut bytes = super::GZIPPED.to_vec();
+    bytes.truncate(20);
+    folder.put("in/x.gz", bytes);
+    let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
+    assert!(error.contains("x.gz, line 1 (byte 0): the gzip stream is damaged or ends early"), "{error}");
+}
+
+/// By default a bad record fails the query, with its place and column.
+#[test]
+fn bad_records_fail_the_query() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\n2,b\nx,c\n4,d\n");
+    let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
+    assert!(error.contains("in/x.csv, line 3 (byte 8), column `a`: "), "{error}");
+    assert!(error.contains("'thalweg.on-bad' = 'divert:FILE'"), "{error}");
+    // Text that is no UTF-8, and a quote that is never closed.
+    folder.put("in/x.csv", b"1,\xff\n");
+    assert!(
+        rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10)
+            .unwrap_err()
+            .contains("line 1")
+    );
+}
+
+#[test]
+fn bad_records_are_skipped_and_counted() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\nx,b\n3\n4,\"d\n5,e\n");
+    let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'skip'");
+    let mut found = sources(&of, &folder.world()).unwrap();
+    assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["1,a", "5,e"]);
+    assert_eq!(found[0].bad_count(), 3);
+}
+
+#[test]
+fn bad_records_are_diverted() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", b"1,a\nx,b\n3,\xff\n4,d\n");
+    folder.put("in/y.csv", "y,b\n");
+    let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'");
+    assert_eq!(rows_of(&of, &folder.world(), 10).unwrap(), ["1,a", "4,d"]);
+    let lines: Vec<serde_json::Value> =
+        folder.get("bad.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let place = |line: &serde_json::Value| (line["line"].as_u64().unwrap(), line["offset"].as_u64().unwrap());
+    assert_eq!(lines.iter().map(place).collect::<Vec<_>>(), [(2, 4), (3, 8), (1, 0)]);
+    assert_eq!((lines[0]["raw"].as_str(), lines[0]["column"].as_str()), (Some("x,b"), Some("a")));
+    assert_eq!(lines[1]["raw_base64"], "Myz/");
+    assert!(lines[2]["file"].as_str().unwrap().ends_with("in/y.csv"));
+    // It would be read as input the next time.
+    for file in ["in/bad.jsonl", "in/x.csv"] {
+        let of =
+            self::of("", &format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:{file}'"));
+        let error = rows_of(&of, &folder.world(), 10).unwrap_err();
+        assert!(error.contains("it would be read as input"), "{error}");
+    }
+}
+
+/// More than one in a hundred fails whatever the policy, and the evidence is kept; another share is taken from the options.
+#[test]
+fn too_many_bad_records() {
+    let folder = Folder::new();
+    let lines: String =
+        (0..200).map(|row| if row % 2 == 0 { "x,y\n".to_owned() } else { format!("{row},a\n") }).collect();
+    folder.put("in/x.csv", lines);
+    let run = |more: &str| {
+        let options = format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'{more}");
+        rows_of(&of("", &options), &folder.world(), 10)
+    };
+    assert_eq!(run("").unwrap().len(), 100);
+    let error = run(", 'thalweg.bad-share-max' = '0.005'").unwrap_err();
+    assert!(error.contains("in/x.csv, line 101 (byte "), "{error}");
+    assert!(error.contains("more than 50 of 10000 consecutive records are bad"), "{error}");
+    assert!(error.ends_with("bad.jsonl"), "{error}");
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 51);
+    assert!(run(", 'thalweg.bad-share-max' = '0'").unwrap_err().contains("line 1 "));
+}
+
+/// A position in a file that is another one now, and bytes that are no position, are refused.
+#[test]
+fn positions_that_cannot_be_reached() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
+    for policy in ["skip", "divert:bad.jsonl"] {
+        let of = of("", &format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = '{policy}'"));
+        let mut first = sources(&of, &folder.world()).unwrap();
+        first[0].poll(ProcessingTime::ZERO, 2).unwrap();
+        let bytes = saved(first[0].as_ref());
+        drop(first);
+        let mut second = sources(&of, &folder.world()).unwrap();
+        for end in 0..bytes.len() {
+            assert!(restore(second[0].as_mut(), &bytes[..end]).is_err(), "{end}");
+        }
+        folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
+        let mut third = sources(&of, &folder.world()).unwrap();
+        let error = restore(third[0].as_mut(), &bytes).unwrap_err();
+        assert!(error.contains("it was replaced or written to"), "{error}");
+        fs::remove_file(folder.0.join("in/x.csv")).unwrap();
+        folder.put("in/y.csv", "1,a\n");
+        let mut fourth = sources(&of, &folder.world()).unwrap();
+        assert!(restore(fourth[0].as_mut(), &bytes).unwrap_err().contains("it was removed"));
+        fs::remove_file(folder.0.join("in/y.csv")).unwrap();
+        folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
+    }
+}

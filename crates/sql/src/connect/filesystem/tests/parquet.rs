@@ -1,0 +1,174 @@
+//! Files of columns: what is written is read back, types are cast, files that are damaged are named.
+
+use std::sync::Arc;
+
+use arrow::array::*;
+use arrow::datatypes::{Int32Type, TimeUnit};
+use arrow::record_batch::RecordBatch;
+use parquet::arrow::ArrowWriter;
+use thalweg_model::ProcessingTime;
+
+use super::of;
+use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
+
+/// A file with these columns.
+fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
+    let rows = RecordBatch::try_from_iter(columns).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, rows.schema(), None).unwrap();
+    writer.write(&rows).unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+const PARQUET: &str = "'path' = 'in', 'format' = 'parquet'";
+
+/// Every type there and back.
+#[test]
+fn what_is_written_is_read() {
+    let folder = Folder::new();
+    let columns =
+        "c TINYINT, d SMALLINT, e BIGINT, f FLOAT, g DOUBLE, h DECIMAL(20, 3), i BOOLEAN, j DATE, k TIME(3),
+                   l TIMESTAMP(3), m TIMESTAMP(6), n TIMESTAMP(9), o TIMESTAMP_LTZ(3), p BYTES, q ARRAY<INT>,
+                   r MAP<STRING, INT>, s ROW<x INT, y STRING>, u CHAR(2)";
+    let line = "{\"a\":1,\"b\":\"é\",\"c\":-1,\"d\":2,\"e\":3,\"f\":1.5,\"g\":-0.25,\"h\":\"12345.678\",\"i\":true,\"j\":\"2020-02-29\",\
+        \"k\":\"12:34:56.789\",\"l\":\"1969-12-31 23:59:59.999\",\"m\":\"2020-01-01 00:00:00.000001\",\
+        \"n\":\"2020-01-01 00:00:00.000000001\",\"o\":\"2020-01-01 00:00:00Z\",\"p\":\"AAE=\",\"q\":[1,null],\"r\":{\"k\":7},\
+        \"s\":{\"x\":5,\"y\":null},\"u\":\"ab\"}\n{}\n";
+    for compression in ["snappy", "zstd", "uncompressed"] {
+        let of = table(&format!(
+            "CREATE TABLE t (a INT, b STRING, {columns}) WITH ('connector' = 'filesystem', 'format' = 'parquet',
+             'path' = '{compression}', 'parquet.compression' = '{compression}')"
+        ));
+        write(&of, &folder.world(), line, None).unwrap();
+        let rows = rows_of(&of, &folder.world(), 10).unwrap();
+        let expected = "1,é,-1,2,3,1.5,-0.25,12345.678,TRUE,2020-02-29,12:34:56.789,1969-12-31 23:59:59.999,\
+            2020-01-01 00:00:00.000001,2020-01-01 00:00:00.000000001,2020-01-01 00:00:00.000,\0\u{1},[1, NULL],{k=7},(5, NULL),ab";
+        assert_eq!(rows[0], expected);
+        assert_eq!(rows[1], ["NULL"; 20].join(","));
+    }
+}
+
+/// Columns by name, missing ones NULL, types of others cast.
+#[test]
+fn columns_are_taken_by_name_and_cast() {
+    let folder = Folder::new();
+    let many = |values: Vec<i64>| Arc::new(Int64Array::from(values)) as ArrayRef;
+    folder.put(
+        "in/x",
+        file(vec![
+            ("z", many(vec![9, 9])),
+            ("b", Arc::new(LargeStringArray::from(vec![Some("x"), None]))),
+            ("a", many(vec![1, 2])),
+            ("u", Arc::new(UInt64Array::from(vec![u64::MAX, 0]))),
+            ("d", Arc::new(vec![Some("p"), Some("q")].into_iter().collect::<DictionaryArray<Int32Type>>())),
+        ]),
+    );
+    let declared = of(", u DECIMAL(20, 0), d STRING, none BIGINT", PARQUET);
+    assert_eq!(
+        rows_of(&declared, &folder.world(), 10).unwrap(),
+        ["1,x,18446744073709551615,p,NULL", "2,NULL,0,q,NULL"]
+    );
+    // Nothing of the file.
+    let mut found = crate::connect::bind_source(&declared, &[], &folder.world()).unwrap();
+    assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["", ""]);
+    let mut found = crate::connect::bind_source(&declared, &[4], &folder.world()).unwrap();
+    assert_eq!(drain(found[0].as_mut(), 10).unwrap(), ["NULL", "NULL"]);
+    // Text that is no number fails with file and column.
+    folder.put("in/x", file(vec![("a", Arc::new(StringArray::from(vec!["7", "x"])))]));
+    let error = rows_of(&declared, &folder.world(), 10).unwrap_err();
+    assert!(error.contains("in/x, column `a`: 'x' cannot be cast to INT"), "{error}");
+    folder.put(
+        "in/x",
+        file(vec![("a", many(vec![1])), ("b", Arc::new(StringArray::from(vec![None::<&str>])))]),
+    );
+    let strict = table(
+        "CREATE TABLE t (a INT, b STRING NOT NULL) WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'parquet')",
+    );
+    let error = rows_of(&strict, &folder.world(), 10).unwrap_err();
+    assert!(error.contains("column `b`: row 1 is NULL"), "{error}");
+}
+
+/// Timestamps are taken as they stand, with or without a zone, in any unit.
+#[test]
+fn timestamps_stand_as_they_are() {
+    let folder = Folder::new();
+    let check = |column: ArrayRef, of_type: &str, expected: &str| {
+        folder.put("in/x", file(vec![("ts", column)]));
+        let of =
+            table(&format!("CREATE TABLE t (ts {of_type}) WITH ('connector' = 'filesystem', {PARQUET})"));
+        assert_eq!(rows_of(&of, &folder.world(), 10).unwrap(), [expected]);
+    };
+    let micros = |zone: Option<&str>| {
+        Arc::new(TimestampMicrosecondArray::from(vec![1_500_000]).with_timezone_opt(zone)) as ArrayRef
+    };
+    for zone in [None, Some("UTC"), Some("+02:00"), Some("Asia/Tokyo")] {
+        check(micros(zone), "TIMESTAMP(3)", "1970-01-01 00:00:01.500");
+        check(micros(zone), "TIMESTAMP_LTZ(6)", "1970-01-01 00:00:01.500000");
+    }
+    let nanos = Arc::new(TimestampNanosecondArray::from(vec![1_999_999])) as ArrayRef;
+    assert_eq!(nanos.data_type(), &arrow::datatypes::DataType::Timestamp(TimeUnit::Nanosecond, None));
+    check(nanos, "TIMESTAMP(3)", "1970-01-01 00:00:00.001");
+}
+
+/// Any number of rows at a time, from any position.
+#[test]
+fn positions_in_files_of_columns() {
+    let folder = Folder::new();
+    let count = 10_000;
+    folder.put("in/x", file(vec![("a", Arc::new(Int32Array::from_iter_values(0..count)))]));
+    let of = of("", PARQUET);
+    let all: Vec<String> = (0..count).map(|row| format!("{row},NULL")).collect();
+    assert_eq!(rows_of(&of, &folder.world(), 333).unwrap(), all);
+    for polls in [0, 1, 4, 5] {
+        let mut first = sources(&of, &folder.world()).unwrap();
+        let mut rows = Vec::new();
+        for _ in 0..polls {
+            rows.extend(first[0].poll(ProcessingTime::ZERO, 1_500).unwrap().rows.iter().flat_map(shown));
+        }
+        let mut second = sources(&of, &folder.world()).unwrap();
+        restore(second[0].as_mut(), &saved(first[0].as_ref())).unwrap();
+        rows.extend(drain(second[0].as_mut(), 4_096).unwrap());
+        assert_eq!(rows, all, "{polls}");
+    }
+}
+
+/// A file that is damaged anywhere fails with its name, and never the process; one that changes is told as that.
+#[test]
+fn damaged_files_are_named() {
+    let folder = Folder::new();
+    let texts = StringArray::from_iter_values((0..200).map(|row| format!("text {row}")));
+    let whole = file(vec![("a", Arc::new(Int32Array::from_iter_values(0..200))), ("b", Arc::new(texts))]);
+    let of = of("", PARQUET);
+    let check = |bytes: &[u8]| {
+        folder.put("in/x", bytes);
+        match rows_of(&of, &folder.world(), 100) {
+            Ok(rows) => assert!(rows.len() <= 200),
+            Err(error) => assert!(error.contains("in/x"), "{error}"),
+        }
+    };
+    check(b"");
+    check(b"PAR1PAR1");
+    check(&whole[..whole.len() / 2]);
+    for place in (0..whole.len()).step_by(7) {
+        let mut bytes = whole.clone();
+        bytes[place] ^= 0x55;
+        check(&bytes);
+    }
+    folder.put("in/x", &whole);
+    let mut found = sources(&of, &folder.world()).unwrap();
+    found[0].poll(ProcessingTime::ZERO, 10).unwrap();
+    folder.put("in/x", &whole);
+    let fault = drain(found[0].as_mut(), 10).unwrap_err();
+    assert_eq!(fault.code(), "SOURCE_CHANGED");
+}
+
+#[test]
+fn changes_have_no_form() {
+    let folder = Folder::new();
+    let error =
+        write(&of("", PARQUET), &folder.world(), "{\"a\":1}", Some(&[crate::formats::RowKind::Delete]))
+            .unwrap_err();
+    assert!(error.contains("no form for changes"), "{error}");
+    assert!(folder.names().is_empty());
+}
