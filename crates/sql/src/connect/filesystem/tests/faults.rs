@@ -37,7 +37,7 @@ fn a_file_that_changes_fails_the_query() {
     );
     check(
         &|folder| {
-            fs::OpenOptions::new().write(true).open(folder.0.join("in/32")).unwrap().set_len(2).unwrap()
+            fs::OpenOptions::new().write(true).open(folder.0.join("in/32")).unwrap().set_len(2).unwrap();
         },
         "written to",
     );
