@@ -22,7 +22,7 @@ const SQL: &str = "
 CREATE TABLE events (
   event_time TIMESTAMP(3) NOT NULL, user_id BIGINT NOT NULL, page_id BIGINT NOT NULL, ad_id BIGINT NOT NULL,
   ad_type BIGINT NOT NULL, event_type BIGINT NOT NULL, ip BIGINT NOT NULL,
-  WATERMARK FOR event_time AS event_time
+  WATERMARK FOR event_time AS event_time - INTERVAL '0.001' SECOND
 );
 CREATE VIEW views AS SELECT event_time, (ad_id - 1) / 10 AS campaign FROM events WHERE event_type = 1;
 SELECT window_start, campaign, COUNT(*) AS number
@@ -78,7 +78,7 @@ fn by_engine(batches: &Arc<Vec<RecordBatch>>) -> (f64, Vec<(i64, i64, i64)>) {
     let given = BTreeMap::from([("events".to_owned(), Arc::clone(batches))]);
     let world = World { given, ..World::default() };
     let collected: Collected = Arc::new(Mutex::new(Vec::new()));
-    let mut shown = |_: &[_]| Ok(Box::new(Collect::new(Arc::clone(&collected))) as Box<_>);
+    let mut shown = |_: &[_], _| Ok(Box::new(Collect::new(Arc::clone(&collected))) as Box<_>);
     let assembled = assemble(job, &clock, &world, &mut shown).expect("the query can be put together");
     let engine = Engine::builder()
         .workers(1)

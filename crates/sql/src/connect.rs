@@ -13,6 +13,8 @@
 //! | `datagen` | yes | | yes | `connect/datagen.rs` |
 //! | `print`, `blackhole` | | yes | yes | `connect/print.rs`, `connect/blackhole.rs` |
 //! | `stdin`, `stdout` | the first | the second | no | `connect/standard.rs` |
+//! | `nexmark` | yes | | its public connector's | `connect/nexmark.rs` |
+//! | `ysb` | yes | | no | `connect/ysb.rs` |
 //! | `socket` | yes | yes | no | `connect/socket.rs` |
 //!
 //! A connector is one file and one line in [`CONNECTORS`]. It reads its options once, through [`options::Given`], which refuses
@@ -31,18 +33,22 @@ pub mod bad;
 mod blackhole;
 mod datagen;
 mod decoding;
+mod draw;
 pub mod error;
 mod feed;
 pub mod files;
 mod filesystem;
+mod generated;
 mod java;
 mod layout;
 pub mod memory;
 pub mod net;
+mod nexmark;
 pub mod options;
 mod print;
 mod socket;
 mod standard;
+mod ysb;
 
 #[cfg(test)]
 mod bed;
@@ -233,11 +239,7 @@ pub fn bind_source(
     if let Some(rows) = world.given.get(&table.name) {
         return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]);
     }
-    let (connection, name) = connect(table)?;
-    if !connection.abilities().reads {
-        return Err(refusal(table, name, "read from", "written to"));
-    }
-    connection.source(wanted, world)
+    readable(table)?.source(wanted, world)
 }
 
 /// What takes rows with the columns at `columns` of a table: those that are written to it.
@@ -248,11 +250,7 @@ pub fn bind_sink(table: &Table, columns: &[usize], world: &World) -> Result<Box<
     if let Some(rows) = world.collected.get(&table.name) {
         return Ok(Box::new(memory::Collect::new(Arc::clone(rows))));
     }
-    let (connection, name) = connect(table)?;
-    if !connection.abilities().writes {
-        return Err(refusal(table, name, "written to", "read from"));
-    }
-    connection.sink(columns, world)
+    writable(table)?.sink(columns, world)
 }
 
 /// Checks the connector of a table with all of its options, and opens nothing.
@@ -273,12 +271,36 @@ pub fn check(table: &Table) -> Result<Portable, SqlError> {
     Ok(Portable { own })
 }
 
-/// What a table can do.
+/// Checks the options of a table that is read, and opens nothing.
 ///
 /// # Errors
-/// [`SqlError`] as [`check`].
-pub fn abilities(table: &Table) -> Result<Abilities, SqlError> {
-    Ok(connect(table)?.0.abilities())
+/// [`SqlError`] for the first thing that is wrong, or if it cannot be read.
+pub fn check_source(table: &Table) -> Result<Abilities, SqlError> {
+    Ok(readable(table)?.abilities())
+}
+
+/// Checks the options of a table that is written to, and opens nothing.
+///
+/// # Errors
+/// [`SqlError`] for the first thing that is wrong, or if it cannot be written to.
+pub fn check_sink(table: &Table) -> Result<Abilities, SqlError> {
+    Ok(writable(table)?.abilities())
+}
+
+fn readable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().reads {
+        return Err(refusal(table, name, "read from", "written to"));
+    }
+    Ok(connection)
+}
+
+fn writable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {
+    let (connection, name) = connect(table)?;
+    if !connection.abilities().writes {
+        return Err(refusal(table, name, "written to", "read from"));
+    }
+    Ok(connection)
 }
 
 /// A connector: its name, and how the options of a table become a connection.
@@ -294,10 +316,12 @@ static CONNECTORS: &[Connector] = &[
     Connector { name: "blackhole", is_portable: true, bind: blackhole::bind },
     Connector { name: "datagen", is_portable: true, bind: datagen::bind },
     Connector { name: "filesystem", is_portable: true, bind: filesystem::bind },
+    Connector { name: "nexmark", is_portable: true, bind: nexmark::bind },
     Connector { name: "print", is_portable: true, bind: print::bind },
     Connector { name: "socket", is_portable: false, bind: socket::bind },
     Connector { name: "stdin", is_portable: false, bind: standard::bind_stdin },
     Connector { name: "stdout", is_portable: false, bind: standard::bind_stdout },
+    Connector { name: "ysb", is_portable: false, bind: ysb::bind },
 ];
 
 /// A table whose options were read and are right.

@@ -26,6 +26,7 @@ pub mod each;
 mod extremes;
 pub mod math;
 pub mod over;
+pub mod rows;
 pub mod text;
 pub mod time;
 
@@ -192,7 +193,7 @@ pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, Evaluat
 
 /// All functions that there are.
 pub fn all() -> impl Iterator<Item = &'static Function> {
-    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS]
+    [math::MATH, conditional::CONDITIONAL, text::TEXT, time::TIME, collections::COLLECTIONS, rows::ROWS]
         .into_iter()
         .flatten()
 }

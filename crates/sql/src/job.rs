@@ -12,7 +12,8 @@ use thalweg_connectors::SinkError;
 use thalweg_model::{Clock, Fault};
 
 use crate::batch::Failure;
-use crate::connect::{Output, RowSink, World, bind_sink};
+use crate::bind::changelog::{self, Accepts, Changes, changes};
+use crate::connect::{self, Output, RowSink, World, bind_sink};
 use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
 use crate::exec::calc::batch_of;
@@ -20,7 +21,7 @@ use crate::exec::run::{Assembly, Ending};
 use crate::formats::{Encoder, Format, FormatColumn, RowKind};
 use crate::functions::Context;
 use crate::functions::cast::Writer;
-use crate::plan::Column;
+use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 use crate::types::SqlType;
 
@@ -40,16 +41,45 @@ pub struct Assembled {
     pub tally: Tally,
 }
 
-/// Puts a job together; the rows of a query that names no table go to `shown`.
+/// Checks the tables of a job: their options, that they can be read from or written to, and that those that are written to can
+/// be told what becomes of the rows. Opens nothing; tables whose rows `world` gives or collects need no connector.
 ///
 /// # Errors
-/// [`SqlError`] if a table cannot be read from, written to or opened.
+/// [`SqlError`] for the first thing that is wrong.
+pub fn check(job: &Job, world: &World) -> Result<(), SqlError> {
+    for part in &job.parts {
+        check_scans(&part.plan, world)?;
+        let into = part.into.as_ref().filter(|table| !world.collected.contains_key(&table.name));
+        if let Some(table) = into {
+            let takes_changes = connect::check_sink(table)?.takes_changes;
+            let accepts = if takes_changes { Accepts::All } else { Accepts::Inserts };
+            changelog::check_sink(&part.plan, accepts, &table.name).map_err(|error| error.at(part.place))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_scans(plan: &Plan, world: &World) -> Result<(), SqlError> {
+    if let Node::Scan { table, .. } = &plan.node
+        && !world.given.contains_key(&table.name)
+    {
+        connect::check_source(table)?;
+    }
+    plan.inputs().into_iter().try_for_each(|input| check_scans(input, world))
+}
+
+/// Puts a job together; the rows of a query that names no table go to what `shown` makes for its columns, and for what may become
+/// of the rows.
+///
+/// # Errors
+/// [`SqlError`] as [`check`], and if a table cannot be opened.
 pub fn assemble(
     job: &Job,
     clock: &Arc<dyn Clock>,
     world: &World,
-    shown: &mut dyn FnMut(&[Column]) -> Result<Box<dyn RowSink>, SqlError>,
+    shown: &mut dyn FnMut(&[Column], Changes) -> Result<Box<dyn RowSink>, SqlError>,
 ) -> Result<Assembled, SqlError> {
+    check(job, world)?;
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {
@@ -71,7 +101,7 @@ pub fn assemble(
                     .collect();
                 (table.name.clone(), bind_sink(table, &columns, world)?, not_null)
             }
-            None => ("result".to_owned(), shown(&part.plan.columns)?, Vec::new()),
+            None => ("result".to_owned(), shown(&part.plan.columns, changes(&part.plan))?, Vec::new()),
         };
         let sink = TableSink::new(name.clone(), rows, not_null, tally.clone());
         // A table may be read and written in one query.

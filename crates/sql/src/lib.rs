@@ -6,7 +6,7 @@
 //! use thalweg_sql::session::{Action, Session};
 //!
 //! let mut session = Session::new(Arc::new(VirtualClock::default()));
-//! let actions = session.read("CREATE VIEW v AS SELECT 1 AS one; SELECT one + 1 AS two FROM v")?;
+//! let actions = session.read("CREATE VIEW v AS SELECT 1 AS first; SELECT first + 1 AS two FROM v")?;
 //! let [Action::Run(job)] = &actions[..] else { panic!("one query") };
 //! assert_eq!(job.parts[0].plan.columns[0].name, "two");
 //! # Ok::<(), thalweg_sql::error::SqlError>(())

@@ -63,6 +63,8 @@ pub struct Part {
     pub plan: Plan,
     /// The table that they are written to; they are shown if there is none.
     pub into: Option<Arc<Table>>,
+    /// Where its INSERT or its query begins.
+    pub place: Place,
 }
 
 /// Settings that we know, as they stand when a job is read.
@@ -194,7 +196,7 @@ impl Session {
             Statement::Query(query) => {
                 let context = self.context()?;
                 let plan = prune(self.binder(&context)?.query(&query)?);
-                Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None }], place)?)))
+                Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None, place }], place)?)))
             }
             Statement::Explain(explained) => match self.statement(*explained, place)? {
                 Some(Action::Run(job)) => Ok(Some(Action::Explain(job))),
@@ -260,7 +262,7 @@ impl Session {
                 };
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
             let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
-            Ok(Part { plan: prune(plan), into: Some(table) })
+            Ok(Part { plan: prune(plan), into: Some(table), place: insert.place })
         };
         let parts = inserts.iter().map(part).collect::<Result<_, SqlError>>()?;
         self.job("insert", parts, place)

@@ -12,6 +12,7 @@ use anyhow::Result;
 use clap::{Args, ValueEnum};
 use thalweg::{Chaining, Clock, Engine, Layout, Parallel, QueryHandle, QueryState, SystemClock};
 use thalweg_runtime::limits;
+use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::connect::{Output, RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::job::{self, Assembled, BATCH_EDGES, BATCH_RUN_BYTES};
@@ -171,10 +172,11 @@ fn submit(
     };
     let shape = args.output;
     let zone = job.settings.zone;
-    let mut shown = |columns: &[Column]| {
+    let mut shown = |columns: &[Column], changes: Changes| {
+        let has_kinds = !changes.is_none();
         let shown = match shape {
-            Shape::Text => job::Shown::text(columns, zone, false, Arc::clone(&stdout)),
-            Shape::Json => job::Shown::json(columns, false, Arc::clone(&stdout))?,
+            Shape::Text => job::Shown::text(columns, zone, has_kinds, Arc::clone(&stdout)),
+            Shape::Json => job::Shown::json(columns, has_kinds, Arc::clone(&stdout))?,
         };
         Ok(Box::new(shown) as Box<dyn RowSink>)
     };

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use thalweg::SystemClock;
+use thalweg_sql::connect::World;
 use thalweg_sql::error::SqlError;
+use thalweg_sql::job;
 use thalweg_sql::session::{Action, Session};
 
 use crate::failure::WrongOption;
@@ -68,10 +70,16 @@ impl ScriptArgs {
 }
 
 impl Script {
-    /// What is to be done, with the session that says so.
+    /// What is to be done, with the session that says so. The tables that are read and written have been checked; nothing is open.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
         let actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
+        let world = World::default();
+        for action in &actions {
+            if let Action::Run(job) | Action::Explain(job) = action {
+                job::check(job, &world).map_err(|error| self.wrong(&error.at(job.place)))?;
+            }
+        }
         Ok((session, actions))
     }
 

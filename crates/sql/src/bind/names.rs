@@ -429,7 +429,11 @@ impl ExprPlanner for Operators {
             let name = Expr::Literal(ScalarValue::Utf8(Some(name.clone())), None);
             Expr::ScalarFunction(ScalarFunction::new_udf(Arc::clone(function), vec![inner, name]))
         });
-        Ok(PlannerResult::Planned(nested))
+        // Of a result without a name, the field's is it.
+        Ok(PlannerResult::Planned(match nested_names.last() {
+            Some(name) => nested.alias(name),
+            None => nested,
+        }))
     }
 
     fn plan_aggregate(&self, expr: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {

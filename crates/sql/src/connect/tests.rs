@@ -210,10 +210,10 @@ fn a_table_is_used_as_it_can_be() {
     let made = table("CREATE TABLE t (a INT) WITH ('connector' = 'datagen')");
     let error = bind_sink(&made, &[0], &world).err().unwrap().to_string();
     assert!(error.contains("`t` cannot be written to"), "{error}");
-    assert!(!abilities(&made).unwrap().is_bounded);
-    assert!(abilities(&print).unwrap().takes_changes);
+    assert!(!check_source(&made).unwrap().is_bounded);
+    assert!(check_sink(&print).unwrap().takes_changes);
     let changes = table("CREATE TABLE t (a INT) WITH ('connector' = 'stdin', 'format' = 'debezium-json')");
-    assert!(abilities(&changes).unwrap().gives_changes);
+    assert!(check_source(&changes).unwrap().gives_changes);
 }
 
 /// A writer whose bytes a test sees.

@@ -606,7 +606,7 @@ mod tests {
         check("SELECT TIMESTAMPADD(DAY, 1, ts) AS p FROM t", "SELECT TIMESTAMPADD('DAY', 1, ts) AS p FROM t");
         check(
             "SELECT a, t.b, a + 1, COUNT(*) FROM t",
-            "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT(*) AS `EXPR$3` FROM t",
+            "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT() AS `EXPR$3` FROM t",
         );
         check(
             "SELECT TIMESTAMP '2020-01-01 00:00:00.123' AS x",

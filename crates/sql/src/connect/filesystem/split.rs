@@ -138,10 +138,13 @@ impl Reading {
             let (from, value): (SqlType, ArrayRef) = match &constant.is {
                 Told::Partition(key) => {
                     let text = partitions.get(*key).filter(|text| **text != self.default_partition);
-                    let text = text.map(|text| match constant.of.is_timestamp() {
-                        // Names are written as Java shows timestamps.
-                        true => text.replacen('T', " ", 1),
-                        false => text.clone(),
+                    let text = text.map(|text| match text.split_once('T') {
+                        // Names are written as Java shows timestamps: without the seconds if they are 0.
+                        Some((date, time)) if constant.of.is_timestamp() => {
+                            let seconds = if time.len() == "12:30".len() { ":00" } else { "" };
+                            format!("{date} {time}{seconds}")
+                        }
+                        _ => text.clone(),
                     });
                     (SqlType::STRING, Arc::new(StringArray::from(vec![text])))
                 }

@@ -115,7 +115,7 @@ fn partitions_are_columns() {
     folder.put("in/y.csv", "x");
     let declared = |day: &str| {
         table(&format!(
-            "CREATE TABLE t (kind STRING, a INT, day {day}, b STRING) PARTITIONED BY (day, kind)
+            "CREATE TABLE t (kind STRING, a INT, `day` {day}, b STRING) PARTITIONED BY (`day`, kind)
              WITH ('connector' = 'filesystem', {CSV})"
         ))
     };
@@ -141,7 +141,7 @@ fn wanted_columns_come_in_their_order() {
     let folder = Folder::new();
     folder.put("in/day=7/x.csv", "1,a\n2,b\n");
     let of = table(
-        "CREATE TABLE t (a INT, b STRING, day INT, n STRING METADATA FROM 'file.name') PARTITIONED BY (day)
+        "CREATE TABLE t (a INT, b STRING, `day` INT, n STRING METADATA FROM 'file.name') PARTITIONED BY (`day`)
          WITH ('connector' = 'filesystem', 'path' = 'in', 'format' = 'csv')",
     );
     let check = |wanted: &[usize], expected: &[&str]| {

@@ -64,7 +64,7 @@ fn columns_are_taken_by_name_and_cast() {
             ("d", Arc::new(vec![Some("p"), Some("q")].into_iter().collect::<DictionaryArray<Int32Type>>())),
         ]),
     );
-    let declared = of(", u DECIMAL(20, 0), d STRING, none BIGINT", PARQUET);
+    let declared = of(", u DECIMAL(20, 0), d STRING, `none` BIGINT", PARQUET);
     assert_eq!(
         rows_of(&declared, &folder.world(), 10).unwrap(),
         ["1,x,18446744073709551615,p,NULL", "2,NULL,0,q,NULL"]

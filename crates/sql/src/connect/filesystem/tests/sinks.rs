@@ -99,7 +99,7 @@ fn files_are_rolled_by_time() {
 fn partitions_are_directories() {
     let folder = Folder::new();
     let of = table(
-        "CREATE TABLE t (day DATE, a INT, kind STRING, b STRING) PARTITIONED BY (kind, day) WITH (
+        "CREATE TABLE t (`day` DATE, a INT, kind STRING, b STRING) PARTITIONED BY (kind, `day`) WITH (
          'connector' = 'filesystem', 'path' = 'out', 'format' = 'csv', 'sink.partition-commit.policy.kind' = 'success-file')",
     );
     let world = folder.world();

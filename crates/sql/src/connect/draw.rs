@@ -1,0 +1,52 @@
+//! What generators of workloads draw at random: bits by their places, and choices made of them.
+//!
+//! A value follows from a seed and a place alone, so that any column can be made without the others, from any row on.
+//!
+//! Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5: SplitMix64, whose
+//! state is a counter. Ranges: Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3, without the
+//! rejection: the bias is below `count / 2^64`.
+
+const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// The random bits at a place of the stream of a seed.
+#[inline(always)]
+pub(super) fn at(seed: u64, place: u64) -> u64 {
+    let mut bits = seed.wrapping_add(place.wrapping_add(1).wrapping_mul(GAMMA));
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
+}
+
+/// Random bits as one of `count` numbers from 0 on; 0 if `count` is.
+#[inline(always)]
+pub(super) fn below(bits: u64, count: u64) -> u64 {
+    split(bits, count).0
+}
+
+/// Random bits as one of `count` numbers from 0 on, and the bits that this has not used: they are random still, by so many
+/// fewer as the number took.
+#[inline(always)]
+pub(super) fn split(bits: u64, count: u64) -> (u64, u64) {
+    let product = u128::from(bits) * u128::from(count);
+    ((product >> 64) as u64, product as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whole ranges are used, evenly, by the number as by what it leaves over.
+    #[test]
+    fn choices_are_even_and_what_they_leave_is_random() {
+        let mut counts = [[0_u64; 4]; 3];
+        for place in 0..120_000 {
+            let (first, rest) = split(at(7, place), 3);
+            counts[first as usize][below(rest, 4) as usize] += 1;
+        }
+        let is_near = |count: &u64| count.abs_diff(10_000) < 500;
+        assert!(counts.iter().flatten().all(is_near), "{counts:?}");
+        assert_eq!(below(u64::MAX, 0), 0);
+        assert_eq!(below(u64::MAX, 1), 0);
+        assert_eq!(below(u64::MAX, 10), 9);
+    }
+}

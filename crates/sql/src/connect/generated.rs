@@ -1,0 +1,141 @@
+//! Rows that follow from their numbers, at a pace that is open-loop: a row is due when its schedule says, whoever waits for it.
+//!
+//! A row that is taken late does not put off those behind it: they are due as before, and come at once when they are asked for.
+
+use std::fmt;
+
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use arrow::error::ArrowError;
+use thalweg_model::{Coded, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+
+use super::layout::batch_of;
+use crate::scan::rows::{PolledRows, RowSource, Rows};
+
+/// What makes rows by their numbers.
+pub(super) trait Generate: Send {
+    /// When a row is due, in nanoseconds of a schedule on which no row is due before the one before it.
+    fn nanos_at(&self, row: u64) -> u64;
+
+    /// The wanted columns of `count` rows from `first` on.
+    ///
+    /// # Errors
+    /// An [`ArrowError`] if arrays do not fit together.
+    fn make(&self, first: u64, count: usize) -> Result<Vec<ArrayRef>, ArrowError>;
+
+    /// Bytes held for what was made beforehand.
+    fn held_bytes(&self) -> usize {
+        0
+    }
+}
+
+/// A generator as a table that is read.
+pub(super) struct Generated<G> {
+    /// The name of the table.
+    pub table: String,
+    /// The wanted columns.
+    pub schema: SchemaRef,
+    /// What makes them.
+    pub generator: G,
+    /// How many rows are made at once, at most.
+    pub batch_rows_max: u64,
+    /// How many rows there are.
+    pub rows_max: Option<u64>,
+    /// Rows are due at once.
+    pub is_max: bool,
+    /// Rows so far; 0 at the beginning.
+    pub made: u64,
+    /// When the pace began, and at which nanosecond of the schedule; none at the beginning.
+    pub pace: Option<(ProcessingTime, u64)>,
+}
+
+impl<G: Generate> Generated<G> {
+    /// How many rows of the next `limit` are due, and when the one behind them is.
+    fn due(&mut self, now: ProcessingTime, limit: u64) -> (u64, ProcessingTime) {
+        let made = self.made;
+        let (begin, origin) = *self.pace.get_or_insert_with(|| (now, self.generator.nanos_at(made)));
+        let nanos = origin.saturating_add(now.nanos_since(begin));
+        // The first row that is not due is found by halving.
+        let (mut is_due, mut is_not) = (0, limit);
+        while is_due < is_not {
+            let middle = is_due + (is_not - is_due) / 2;
+            if self.generator.nanos_at(made + middle) <= nanos {
+                is_due = middle + 1;
+            } else {
+                is_not = middle;
+            }
+        }
+        (is_due, begin.plus_nanos(self.generator.nanos_at(made + is_due).saturating_sub(origin)))
+    }
+
+    fn make(&self, count: usize) -> Result<Rows, Fault> {
+        let unmade = |why: String| Unmade { table: self.table.clone(), why };
+        let columns = self.generator.make(self.made, count).map_err(|error| unmade(error.to_string()))?;
+        let columns = batch_of(&self.schema, columns, count);
+        let columns = columns.ok_or_else(|| unmade("columns are not those of the table".to_owned()))?;
+        Ok(Rows { columns, kinds: None })
+    }
+}
+
+impl<G: Generate> RowSource for Generated<G> {
+    fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
+        let left = self.rows_max.map_or(u64::MAX, |rows_max| rows_max.saturating_sub(self.made));
+        if left == 0 {
+            return Ok(PolledRows { rows: None, status: SourceStatus::Ended });
+        }
+        let limit = left.min(rows_max.max(1) as u64).min(self.batch_rows_max.max(1));
+        let (count, next) = if self.is_max { (limit, now) } else { self.due(now, limit) };
+        let rows = if count == 0 { None } else { Some(self.make(count as usize)?) };
+        self.made += count;
+        let status = if count == left {
+            SourceStatus::Ended
+        } else if self.is_max {
+            SourceStatus::Ready
+        } else if next <= now {
+            SourceStatus::DueSince(next)
+        } else {
+            SourceStatus::IdleUntil(next)
+        };
+        Ok(PolledRows { rows, status })
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.generator.held_bytes()
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&self.made)
+    }
+
+    /// Goes on with the next row; its pace begins anew.
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        self.made = state.take()?;
+        self.pace = None;
+        Ok(())
+    }
+}
+
+/// Rows that cannot be made, which is a fault of ours: the columns were checked when the table was.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Unmade {
+    table: String,
+    why: String,
+}
+
+impl fmt::Display for Unmade {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the rows of `{}` cannot be made: {}; please report it with the table",
+            self.table, self.why
+        )
+    }
+}
+
+impl std::error::Error for Unmade {}
+
+impl Coded for Unmade {
+    fn code(&self) -> &'static str {
+        "ROWS_NOT_MADE"
+    }
+}

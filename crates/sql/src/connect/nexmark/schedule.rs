@@ -1,0 +1,125 @@
+//! When events happen: at one rate, or at rates that take turns.
+//!
+//! Event time and pace are of one schedule: an event is due so long after the first as its time is.
+
+const NANOS_PER_SECOND: u64 = 1_000_000_000;
+
+/// How rates take turns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Shape {
+    /// The first rate for half of a period, the next for the other half.
+    Square,
+    /// From the first rate to the next and back, in ten steps of a cosine.
+    Sine,
+}
+
+/// The times of all events, by their numbers.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Schedule {
+    /// At least one.
+    steps: Vec<Step>,
+    /// Events and nanoseconds of all steps together.
+    cycle: (u64, u64),
+}
+
+/// A time in which the rate stays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Step {
+    /// Events per second.
+    rate: u64,
+    /// Events and nanoseconds of the steps before it.
+    before: (u64, u64),
+}
+
+impl Schedule {
+    /// Rates are events per second; steps are whole seconds, so that each has a whole number of events. A rate of 0 is 1, and a
+    /// period is a day at most.
+    pub(super) fn new(shape: Shape, first: u32, next: u32, period_seconds: u64) -> Self {
+        let (first, next) = (u64::from(first.max(1)), u64::from(next.max(1)));
+        let rates: Vec<u64> = match shape {
+            _ if first == next => vec![first],
+            Shape::Square => vec![first, next],
+            Shape::Sine => {
+                let (middle, swing) = ((first + next) as f64 / 2.0, (first as f64 - next as f64) / 2.0);
+                let rate = |step: u32| {
+                    let turn = std::f64::consts::TAU * f64::from(step) / 10.0;
+                    ((middle + swing * turn.cos()).round() as u64).max(1)
+                };
+                (0..10).map(rate).collect()
+            }
+        };
+        let step_seconds = period_seconds.clamp(1, 86_400).div_ceil(rates.len() as u64);
+        let mut cycle = (0, 0);
+        let steps = rates.into_iter().map(|rate| {
+            let step = Step { rate, before: cycle };
+            cycle = (cycle.0 + rate * step_seconds, cycle.1 + step_seconds * NANOS_PER_SECOND);
+            step
+        });
+        let steps = steps.collect();
+        Schedule { steps, cycle }
+    }
+
+    /// Nanoseconds from the first event to this one, rounded down; the most there are if it is centuries later.
+    pub(super) fn nanos_at(&self, event: u64) -> u64 {
+        let (cycles, event) = match self.steps.len() {
+            1 => (0, event),
+            _ => (event / self.cycle.0, event % self.cycle.0),
+        };
+        let is_past = |step: &&Step| step.before.0 <= event;
+        let step = self.steps.iter().rev().find(is_past).unwrap_or(&self.steps[0]);
+        let (rate, event) = (step.rate, event - step.before.0);
+        // Whole seconds first: the rest of the events is below the rate, which is below 2^32.
+        let within = (event / rate)
+            .saturating_mul(NANOS_PER_SECOND)
+            .saturating_add(event % rate * NANOS_PER_SECOND / rate);
+        cycles.saturating_mul(self.cycle.1).saturating_add(step.before.1).saturating_add(within)
+    }
+
+    /// The same in milliseconds.
+    pub(super) fn millis_at(&self, event: u64) -> i64 {
+        (self.nanos_at(event) / 1_000_000) as i64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times worked out by hand.
+    #[test]
+    fn events_are_spread_evenly_over_the_seconds_of_their_rate() {
+        let check = |schedule: &Schedule, event: u64, nanos: u64| {
+            assert_eq!(schedule.nanos_at(event), nanos, "event {event} of {schedule:?}");
+        };
+        let steady = Schedule::new(Shape::Square, 10_000, 10_000, 600);
+        check(&steady, 0, 0);
+        check(&steady, 1, 100_000);
+        check(&steady, 10_000, NANOS_PER_SECOND);
+        check(&steady, 36_000_000_000_000, 3_600_000_000 * NANOS_PER_SECOND);
+        check(&steady, u64::MAX, u64::MAX);
+        let thirds = Schedule::new(Shape::Sine, 3, 3, 1);
+        check(&thirds, 1, 333_333_333);
+        check(&thirds, 3, NANOS_PER_SECOND);
+        // Two seconds at 2, two at 4, and again.
+        let square = Schedule::new(Shape::Square, 2, 4, 4);
+        check(&square, 3, 1_500_000_000);
+        check(&square, 4, 2_000_000_000);
+        check(&square, 5, 2_250_000_000);
+        check(&square, 11, 3_750_000_000);
+        check(&square, 12, 4_000_000_000);
+        check(&square, 13, 4_500_000_000);
+        check(&square, 29, 10_250_000_000);
+    }
+
+    /// The sine goes from the first rate to the next and back; no time is before the one of the event before it.
+    #[test]
+    fn a_sine_rises_and_falls_and_time_never_goes_back() {
+        let sine = Schedule::new(Shape::Sine, 10, 110, 10);
+        let rates: Vec<u64> = sine.steps.iter().map(|step| step.rate).collect();
+        assert_eq!(rates, [10, 20, 45, 75, 100, 110, 100, 75, 45, 20]);
+        assert_eq!(sine.cycle, (600, 10 * NANOS_PER_SECOND));
+        assert!((0..2_000).is_sorted_by_key(|event| sine.nanos_at(event)));
+        assert_eq!(sine.nanos_at(600), 10 * NANOS_PER_SECOND);
+        assert_eq!(sine.nanos_at(610), 11 * NANOS_PER_SECOND);
+    }
+}

@@ -1,0 +1,110 @@
+//! Texts of Nexmark: names of people and things, channels with their addresses, and letters that fill rows up.
+//!
+//! Filling letters are pieces of one long text that is made beforehand: a piece costs a copy, whatever its length.
+
+use crate::connect::draw;
+
+/// Channels that half of all bids come by.
+const HOT_CHANNELS: [&str; 4] = ["Google", "Facebook", "Baidu", "Apple"];
+
+/// Channels that the others come by.
+const OTHER_CHANNELS: u64 = 10_000;
+
+/// Where pieces of letters may begin.
+const STARTS: u64 = 1 << 16;
+
+pub(super) const FIRST_NAMES: [&str; 11] =
+    ["Ada", "Boris", "Clara", "Dmitri", "Elsa", "Felix", "Greta", "Hugo", "Irene", "Jonas", "Kira"];
+
+pub(super) const LAST_NAMES: [&str; 9] =
+    ["Adler", "Brandt", "Castro", "Dumont", "Eriksen", "Ferrari", "Greene", "Hansen", "Ivanov"];
+
+pub(super) const CITIES: [&str; 10] =
+    ["Tucson", "Fresno", "Oakland", "Nampa", "Salem", "Eugene", "Tacoma", "Spokane", "Laramie", "Casper"];
+
+/// States in the north-west and around; queries ask for some of them.
+pub(super) const STATES: [&str; 6] = ["AZ", "CA", "ID", "OR", "WA", "WY"];
+
+/// Texts that are made beforehand.
+pub(super) struct Words {
+    /// Letters from a to z.
+    letters: String,
+    /// The same with a space in every thirteenth place, on average.
+    spaced: String,
+    /// Names of channels with their addresses: the hot ones, then the others.
+    channels: Vec<(String, String)>,
+}
+
+impl Words {
+    /// Those of a seed; pieces of `longest` letters can be had.
+    pub(super) fn new(seed: u64, longest: usize, has_channels: bool) -> Self {
+        let length = STARTS + longest as u64;
+        let letter = |bits| char::from(b'a' + draw::below(bits, 26) as u8);
+        let letters = (0..length).map(|place| letter(draw::at(seed, place))).collect();
+        let spaced = (0..length).map(|place| match draw::split(draw::at(!seed, place), 13) {
+            (0, _) => ' ',
+            (_, bits) => letter(bits),
+        });
+        let spaced = spaced.collect();
+        let mut words = Words { letters, spaced, channels: Vec::new() };
+        if has_channels {
+            let hot = HOT_CHANNELS
+                .iter()
+                .enumerate()
+                .map(|(place, name)| ((*name).to_owned(), words.address(draw::at(seed ^ 1, place as u64))));
+            let others = (0..OTHER_CHANNELS).map(|channel| {
+                let (tenth, bits) = draw::split(draw::at(seed ^ 2, channel), 10);
+                let mut address = words.address(bits);
+                if tenth > 0 {
+                    // Numbers that look like ids, one for each channel.
+                    address += &format!("&channel_id={}", (channel as i32).reverse_bits().unsigned_abs());
+                }
+                (format!("channel-{channel}"), address)
+            });
+            words.channels = hot.chain(others).collect();
+        }
+        words
+    }
+
+    /// A piece of `length` letters.
+    #[inline]
+    pub(super) fn letters(&self, bits: u64, length: usize) -> &str {
+        let start = draw::below(bits, STARTS) as usize;
+        self.letters.get(start..start + length).unwrap_or_default()
+    }
+
+    /// A piece of 3 letters and more, below `length`, with spaces between and none around.
+    #[inline]
+    pub(super) fn spaced(&self, bits: u64, length: u64) -> &str {
+        let (more, bits) = draw::split(bits, length.saturating_sub(3));
+        let start = draw::below(bits, STARTS) as usize;
+        self.spaced.get(start..start + 3 + more as usize).unwrap_or_default().trim()
+    }
+
+    /// A channel and its address.
+    #[inline]
+    pub(super) fn channel(&self, bits: u64) -> (&str, &str) {
+        let hot = HOT_CHANNELS.len() as u64;
+        let place = match draw::split(bits, 2) {
+            (0, bits) => hot + draw::below(bits, OTHER_CHANNELS),
+            (_, bits) => draw::below(bits, hot),
+        };
+        self.channels.get(place as usize).map_or(("", ""), |(name, address)| (name, address))
+    }
+
+    /// Bytes that all of them take.
+    pub(super) fn held_bytes(&self) -> usize {
+        let channels = self.channels.iter().map(|(name, address)| name.capacity() + address.capacity());
+        self.letters.capacity() + self.spaced.capacity() + channels.sum::<usize>()
+    }
+
+    /// An address with three directories of three or four letters.
+    fn address(&self, bits: u64) -> String {
+        let directory = |place: u64| {
+            let (more, bits) = draw::split(draw::at(bits, place), 2);
+            self.letters(bits, 3 + more as usize)
+        };
+        let (first, second, third) = (directory(0), directory(1), directory(2));
+        format!("https://www.nexmark.com/{first}/{second}/{third}/item.htm?query=1")
+    }
+}

@@ -1,0 +1,212 @@
+//! The files in `examples` are valid, and those that are small have the rows that they say.
+//!
+//! What a file says stands in its head: lines behind `-- Expected` that begin with `--` and three spaces. The rows that come out are
+//! compared with them as a set of lines; a line that goes on with three spaces and "and N more" stands for N others.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use thalweg::{Chaining, Clock, Engine, Layout, Parallel, SystemClock};
+use thalweg_sql::bind::changelog::Changes;
+use thalweg_sql::catalog::Entry;
+use thalweg_sql::connect::{self, Output, RowSink, World};
+use thalweg_sql::job::{self, BATCH_EDGES, BATCH_RUN_BYTES, Shown};
+use thalweg_sql::plan::Column;
+use thalweg_sql::session::{Action, Session};
+
+/// Paths in the files begin where the repository does.
+const ROOT: &str = "../..";
+
+/// All SQL files below a folder, in order.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).expect("a folder of examples") {
+        let path = entry.expect("an entry of the folder").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.extension().is_some_and(|extension| extension == "sql") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// What a file asks to be done, and the session that says so.
+fn read(path: &Path) -> Result<(Session, Vec<Action>), String> {
+    let text = fs::read_to_string(path).expect("a file of SQL");
+    let mut session = Session::new(Arc::new(SystemClock::default()));
+    let actions = session.read(&text).map_err(|error| error.show(&path.display().to_string(), &text))?;
+    for (_, entry) in session.catalog().entries() {
+        if let Entry::Table(table) = entry {
+            connect::check(table).map_err(|error| error.show(&path.display().to_string(), &text))?;
+        }
+    }
+    Ok((session, actions))
+}
+
+/// Bytes that were written.
+#[derive(Clone, Default)]
+struct Kept(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Kept {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().expect("nobody panics").extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Runs a file as `thalweg run` does; what it writes to the standard output, and how many rows its jobs read and wrote.
+fn run(path: &Path) -> Result<(String, (u64, u64)), String> {
+    let (_, actions) = read(path)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let kept = Kept::default();
+    let stdout: Output = Arc::new(Mutex::new(Box::new(kept.clone())));
+    let mut rows = (0, 0);
+    for action in actions {
+        let Action::Run(job) = action else { continue };
+        let world = World {
+            seed: 1,
+            base: ROOT.into(),
+            clock: Arc::clone(&clock),
+            zone: job.settings.zone,
+            stdout: Output::clone(&stdout),
+            ..World::default()
+        };
+        let mut shown = |columns: &[Column], changes: Changes| {
+            let shown = Shown::text(columns, job.settings.zone, !changes.is_none(), Output::clone(&stdout));
+            Ok(Box::new(shown) as Box<dyn RowSink>)
+        };
+        let assembled =
+            job::assemble(&job, &clock, &world, &mut shown).map_err(|error| format!("{error:?}"))?;
+        let engine = Engine::builder()
+            .workers(1)
+            .clock(Arc::clone(&clock))
+            .edges(BATCH_EDGES)
+            .run_bytes(BATCH_RUN_BYTES);
+        let engine = engine.build().map_err(|error| error.to_string())?;
+        let layout = Layout { chaining: Chaining::Default, parallel: Parallel::Serial };
+        let graph = assembled.query.plan(layout).map_err(|error| error.to_string())?;
+        let handle = engine.submit(graph).map_err(|error| error.to_string())?;
+        handle.wait().map_err(|error| error.to_string())?;
+        rows = (rows.0 + assembled.tally.rows_in(), rows.1 + assembled.tally.rows_out());
+    }
+    let bytes = kept.0.lock().expect("nobody panics").clone();
+    Ok((String::from_utf8(bytes).expect("text"), rows))
+}
+
+/// The lines that the head of a file expects, and how many others.
+fn expected(text: &str) -> (BTreeMap<String, usize>, usize) {
+    let (mut lines, mut others) = (BTreeMap::new(), 0);
+    let head = text.lines().take_while(|line| line.starts_with("--"));
+    for line in head.skip_while(|line| !line.contains("Expected")) {
+        let Some(line) = line.strip_prefix("--   ") else { continue };
+        let mut line = line;
+        if let Some((first, rest)) = line.split_once("   and ")
+            && let Some(count) = rest.strip_suffix(" more")
+        {
+            others += count.parse::<usize>().expect("a number of others");
+            line = first;
+        }
+        *lines.entry(line.to_owned()).or_default() += 1;
+    }
+    (lines, others)
+}
+
+fn check_output(path: &Path, output: &str) -> Result<(), String> {
+    let (mut lines, mut others) = expected(&fs::read_to_string(path).expect("a file of SQL"));
+    let mut wrong = Vec::new();
+    for line in output.lines() {
+        match lines.get_mut(line) {
+            Some(count) if *count > 0 => *count -= 1,
+            _ if others > 0 => others -= 1,
+            _ => wrong.push(format!("  not expected: {line}")),
+        }
+    }
+    wrong.extend(
+        lines.into_iter().filter(|(_, count)| *count > 0).map(|(line, _)| format!("  did not come: {line}")),
+    );
+    if wrong.is_empty() && others == 0 { Ok(()) } else { Err(wrong.join("\n")) }
+}
+
+#[test]
+fn every_example_is_valid() {
+    let mut failures = Vec::new();
+    let paths = files(&Path::new(ROOT).join("examples"));
+    assert!(paths.len() >= 30, "{} files", paths.len());
+    for path in &paths {
+        match read(path) {
+            Ok((_, actions)) => assert!(!actions.is_empty(), "{} does nothing", path.display()),
+            Err(error) => failures.push(error),
+        }
+        let text = fs::read_to_string(path).expect("a file of SQL");
+        for word in ["What you will learn:", "Run it:", "Portable:", "Expected"] {
+            assert!(text.contains(word), "{} does not say `{word}`", path.display());
+        }
+    }
+    assert!(
+        failures.is_empty(),
+        "{} of {} files are not valid\n{}",
+        failures.len(),
+        paths.len(),
+        failures.join("\n")
+    );
+}
+
+#[test]
+fn small_examples_have_the_rows_that_they_say() {
+    let mut failures = Vec::new();
+    let small = [
+        "01_hello",
+        "03_tumbling",
+        "04_late_and_watermarks",
+        "05_top_n",
+        "06_joins",
+        "07_views_and_statement_sets",
+        "08_json",
+        "lrb_windows",
+        "nyt",
+        "ysb_json",
+    ];
+    for name in small {
+        let path = Path::new(ROOT).join("examples").join(name).with_extension("sql");
+        let done = run(&path).and_then(|(output, _)| check_output(&path, &output));
+        if let Err(error) = done {
+            failures.push(format!("{name}:\n{error}"));
+        }
+    }
+    assert!(failures.is_empty(), "{} of {} differ\n{}", failures.len(), small.len(), failures.join("\n"));
+}
+
+/// How long each query of Nexmark and YSB takes, and how many rows it reads and writes: for people.
+#[test]
+#[ignore = "takes a while: run it in release, with --nocapture"]
+fn every_query_of_the_workloads_runs() {
+    let mut failures = Vec::new();
+    let folder = Path::new(ROOT).join("examples");
+    for path in files(&folder.join("nexmark"))
+        .into_iter()
+        .chain([folder.join("ysb.sql"), folder.join("02_files.sql")])
+    {
+        let started = std::time::Instant::now();
+        match run(&path) {
+            Ok((output, (read, written))) => {
+                let seconds = started.elapsed().as_secs_f64();
+                let name = path.file_stem().unwrap_or_default().to_string_lossy();
+                println!(
+                    "{name}: {read} rows in, {written} out in {seconds:.3} s; {} lines shown",
+                    output.lines().count()
+                );
+            }
+            Err(error) => failures.push(format!("{}: {error}", path.display())),
+        }
+    }
+    assert!(failures.is_empty(), "{} failed\n{}", failures.len(), failures.join("\n"));
+}

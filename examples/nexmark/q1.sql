@@ -1,0 +1,34 @@
+-- Nexmark q1: prices in another currency
+-- What you will learn: arithmetic with decimals: a product has as many digits as both factors.
+-- Run it:    thalweg run examples/nexmark/q1.sql
+-- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
+--
+-- Expected, on the standard error: 920000 rows in, 920000 out
+
+CREATE TABLE bid (
+  auction BIGINT,
+  bidder BIGINT,
+  price BIGINT,
+  channel STRING,
+  url STRING,
+  `dateTime` TIMESTAMP(3),
+  extra STRING,
+  WATERMARK FOR `dateTime` AS `dateTime` - INTERVAL '4' SECOND
+) WITH (
+  'connector' = 'nexmark',
+  'thalweg.events' = 'bid',
+  'thalweg.rate' = 'max',
+  'events.num' = '1000000'
+);
+
+CREATE TABLE results (
+  auction BIGINT,
+  bidder BIGINT,
+  price DECIMAL(23, 3),
+  `dateTime` TIMESTAMP(3),
+  extra STRING
+) WITH ('connector' = 'blackhole');
+
+INSERT INTO results
+SELECT auction, bidder, 0.908 * price, `dateTime`, extra
+FROM bid;
