@@ -16,6 +16,7 @@ use crate::operator::{Counts, Flow, Input, Operator, Output, Sharing};
 use crate::record::Record;
 use crate::staged::{Held, Stages};
 use crate::state::{StateError, StateReader, StateWriter};
+use crate::weighed::Weighed;
 
 /// Two operators, the second fed by the first.
 #[derive(Debug)]
@@ -247,6 +248,11 @@ where
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.first.visit_counts(each);
         self.second.visit_counts(each);
+    }
+
+    #[inline(always)]
+    fn weighed(&self) -> Option<Weighed> {
+        Weighed::chained(self.first.weighed(), self.second.weighed())
     }
 
     fn state_bytes(&self) -> usize {

@@ -9,7 +9,7 @@
 //! 4. [`window`]: which span of event time a record falls into.
 //! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams come
 //!    together or part; [`deferred`], for results that come in their own time; [`total`], floats that can be keys;
-//!    [`staged`], to measure them; [`text`], values of any length.
+//!    [`staged`], to measure them; [`weighed`], records that count for several; [`text`], values of any length.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
 //! 7. [`state`] and [`allowance`]: how operators write down what they hold, and what they may hold.
 //! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
@@ -43,6 +43,7 @@ pub mod text;
 pub mod time;
 pub mod total;
 pub mod watermark;
+pub mod weighed;
 pub mod window;
 
 pub use addressed::Addressed;
@@ -66,6 +67,7 @@ pub use text::{Text, TextBuffer, TextDraft, TextPool};
 pub use time::{EventTime, ProcessingTime, Span};
 pub use total::TotalF64;
 pub use watermark::{Punctuated, Track, WatermarkStrategy, WatermarkTracker, Watermarks};
+pub use weighed::Weighed;
 pub use window::{
     CountWindows, Counted, Firing, SessionGap, SlidingWindows, TumblingWindows, Window, WindowError,
     WindowNumber, Windowed,

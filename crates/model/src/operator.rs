@@ -31,6 +31,7 @@ use crate::mark::Mark;
 use crate::record::Record;
 use crate::staged::Stages;
 use crate::state::{StateError, StateReader, StateWriter};
+use crate::weighed::Weighed;
 
 /// Records handed to an operator, taken by value in order.
 ///
@@ -301,6 +302,12 @@ pub trait Operator<In>: Send {
 
     /// Calls `each` with name and counts of every operator in here: one, or all of a chain in order.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
+
+    /// What it has taken and put out so far, if its records count for several; then each it takes counts for one row at least.
+    #[inline(always)]
+    fn weighed(&self) -> Option<Weighed> {
+        None
+    }
 
     /// Bytes of state held beyond the operator itself, counted against the engine's budget.
     fn state_bytes(&self) -> usize {

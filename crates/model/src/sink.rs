@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::mark::Mark;
 use crate::record::Record;
+use crate::weighed::Weighed;
 
 /// Where records leave a query. A sink that is dropped without [`finish`](Sink::finish) belongs to a query that
 /// failed or was cancelled: it publishes nothing.
@@ -28,6 +29,12 @@ pub trait Sink<T>: Send {
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// What it has taken and written so far, if its records count for several.
+    #[inline(always)]
+    fn weighed(&self) -> Option<Weighed> {
+        None
     }
 
     /// Bytes held for buffers, counted against the engine's budget.

@@ -5,6 +5,7 @@ use crate::operator::Output;
 use crate::record::Record;
 use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::{EventTime, ProcessingTime};
+use crate::weighed::Weighed;
 
 /// How a source stands after a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -64,6 +65,12 @@ pub trait Source: Send {
     /// How far apart in time its records are due, if it sends them at a pace: so schedulers can tell how many wait
     /// for it to be polled.
     fn spacing_ns(&self) -> Option<u64> {
+        None
+    }
+
+    /// What it has made so far, if its records count for several; then the limits that it is polled with are in rows.
+    #[inline(always)]
+    fn weighed(&self) -> Option<Weighed> {
         None
     }
 

@@ -25,7 +25,7 @@ use std::cell::Cell;
 
 use thalweg_model::{
     Allowance, Counts, Entropy, Flow, Horizon, Input, Keys, Mark, Operator, Output, Record, Sharing,
-    StateError, StateReader, StateWriter,
+    StateError, StateReader, StateWriter, Weighed,
 };
 
 /// A user's operator and the name it goes by.
@@ -198,6 +198,10 @@ impl<In, P: Operator<In>> Operator<In> for Own<P> {
     /// The operator's counts, under its name here.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.operator.visit_counts(&mut |_, counts| each(&self.name, counts));
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        self.operator.weighed()
     }
 
     fn state_bytes(&self) -> usize {

@@ -6,7 +6,7 @@ mod blocks;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, Record, Sink};
+use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, Record, Sink, Weighed};
 use thalweg_scheduling::{QueryId, StreamState};
 
 use crate::arrival::Arrival;
@@ -62,6 +62,12 @@ pub trait Exit<T>: Send {
 
     /// Records pushed since the start.
     fn pushed(&self) -> u64;
+
+    /// What a sink has written so far, if its records count for several.
+    #[inline(always)]
+    fn weighed(&self) -> Option<Weighed> {
+        None
+    }
 
     /// Bytes held for buffers, beyond blocks.
     fn held_bytes(&self) -> usize;
@@ -408,6 +414,10 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
 
     fn pushed(&self) -> u64 {
         self.pushed
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        self.sink.weighed()
     }
 
     fn held_bytes(&self) -> usize {

@@ -440,9 +440,9 @@ impl View {
             is_on_demand: probe.is_on_demand(),
             is_running,
             pending: if probe.is_on_demand() {
-                probe.pending(now) * block_records
+                probe.pending_rows(now) * block_records
             } else {
-                probe.pending(now)
+                probe.pending_rows(now)
             },
             oldest_pending,
             can_output: probe.can_output(),

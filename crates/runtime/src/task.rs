@@ -67,8 +67,12 @@ pub(crate) struct Quantum {
 /// What a step did.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct StepReport {
+    /// Records taken; of records that count for several, rows.
     pub(crate) records_in: u64,
+    /// Records put out; of records that count for several, rows.
     pub(crate) records_out: u64,
+    /// Records taken off edges, each of which may count for several.
+    pub(crate) taken: u64,
     /// The last watermark that was taken, in this step or before, as far as it is known.
     pub(crate) watermark: Option<EventTime>,
     /// Whether the end of the stream has passed through.
@@ -107,6 +111,11 @@ pub(crate) trait Task: Send {
 
     /// Name and counts of each operator of the chain.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
+
+    /// The most rows of a record, if its records count for several.
+    fn rows_max(&self) -> Option<u32> {
+        None
+    }
 
     /// Whether its results come in their own time.
     fn is_deferred(&self) -> bool {
@@ -169,6 +178,9 @@ pub(crate) struct Probe {
     /// The context of what is not through: when it was observed, in ns, and its token.
     unsettled_observed_ns: AtomicU64,
     unsettled_token_ns: AtomicU64,
+    /// Rows taken, and the records that they were in, where records count for several. Relaxed: policies see their ratio.
+    rows_taken: AtomicU64,
+    carriers_taken: AtomicU64,
     /// Of a source, if its query has a rate of tokens.
     tokens: Option<Tokens>,
 }
@@ -194,6 +206,8 @@ impl Probe {
             unsettled_since_ns: AtomicU64::new(SETTLED),
             unsettled_observed_ns: AtomicU64::new(SETTLED),
             unsettled_token_ns: AtomicU64::new(SETTLED),
+            rows_taken: AtomicU64::new(0),
+            carriers_taken: AtomicU64::new(0),
             tokens: None,
         }
     }
@@ -295,6 +309,31 @@ impl Probe {
             return unsettled;
         }
         self.inputs.iter().map(|inlet| inlet.pending(now)).sum::<u64>() + unsettled
+    }
+
+    /// What waits, as [`pending`](Probe::pending) has it, in rows: each record counts for as many as those that were taken have
+    /// on average.
+    pub(crate) fn pending_rows(&self, now: ProcessingTime) -> u64 {
+        self.in_rows(self.pending(now))
+    }
+
+    /// How many rows so many records have, by the mean of those that were taken; as many, where each counts for itself.
+    pub(crate) fn in_rows(&self, records: u64) -> u64 {
+        match self.carriers_taken.load(Ordering::Relaxed) {
+            0 => records,
+            carriers => {
+                let rows = self.rows_taken.load(Ordering::Relaxed);
+                (records as f64 * rows as f64 / carriers as f64).ceil() as u64
+            }
+        }
+    }
+
+    /// Takes note of what was taken in a step, where records count for several.
+    pub(crate) fn note_rows(&self, report: StepReport) {
+        if report.records_in != report.taken && report.taken > 0 {
+            self.rows_taken.fetch_add(report.records_in, Ordering::Relaxed);
+            self.carriers_taken.fetch_add(report.taken, Ordering::Relaxed);
+        }
     }
 
     /// Records that a source has not been asked for although they are due, as far as can be told.

@@ -112,6 +112,7 @@ pub(crate) fn run(
     let ended = clock.now();
     let report = if let Ok(Ok((report, _))) = &stepped { *report } else { StepReport::default() };
     body.meter.note_step(report, ended.nanos_since(started));
+    body.probe.note_rows(report);
     let outcome = match stepped {
         Ok(Ok((report, Ok(())))) => Outcome::Ran(report),
         Ok(Ok((_, Err(exceeded)))) => {

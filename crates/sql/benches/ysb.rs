@@ -15,7 +15,7 @@ use thalweg::{Engine, SystemClock};
 use thalweg_model::{Clock, Entropy, SeededEntropy};
 use thalweg_sql::connect::World;
 use thalweg_sql::connect::memory::{Collect, Collected};
-use thalweg_sql::job::{BATCH_EDGES, BATCH_RUN_BYTES, assemble};
+use thalweg_sql::job::{BATCH_EDGES, assemble};
 use thalweg_sql::session::{Action, Session};
 
 const SQL: &str = "
@@ -80,12 +80,7 @@ fn by_engine(batches: &Arc<Vec<RecordBatch>>) -> (f64, Vec<(i64, i64, i64)>) {
     let collected: Collected = Arc::new(Mutex::new(Vec::new()));
     let mut shown = |_: &[_], _| Ok(Box::new(Collect::new(Arc::clone(&collected))) as Box<_>);
     let assembled = assemble(job, &clock, &world, &mut shown).expect("the query can be put together");
-    let engine = Engine::builder()
-        .workers(1)
-        .edges(BATCH_EDGES)
-        .run_bytes(BATCH_RUN_BYTES)
-        .build()
-        .expect("an engine");
+    let engine = Engine::builder().workers(1).edges(BATCH_EDGES).build().expect("an engine");
     let begin = Instant::now();
     assembled.query.submit(&engine).expect("it fits").wait().expect("it ends");
     let seconds = begin.elapsed().as_secs_f64();

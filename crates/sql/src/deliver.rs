@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 
 use arrow::array::Array;
-use thalweg_model::{Coded, Fault, Mark, Record, Sink};
+use thalweg_model::{Coded, Fault, Mark, Record, Sink, Weighed};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, NOTHING_WEIGHED};
 use crate::connect::RowSink;
 
 /// How many rows a job has read and written, told while it runs.
@@ -44,6 +44,7 @@ pub struct TableSink {
     /// Names and places of the columns that may not be NULL.
     not_null: Vec<(usize, String)>,
     tally: Tally,
+    weighed: Weighed,
 }
 
 impl TableSink {
@@ -54,7 +55,7 @@ impl TableSink {
         not_null: Vec<(usize, String)>,
         tally: Tally,
     ) -> Self {
-        TableSink { table: table.into(), rows, not_null, tally }
+        TableSink { table: table.into(), rows, not_null, tally, weighed: NOTHING_WEIGHED }
     }
 }
 
@@ -86,6 +87,8 @@ impl Coded for NotNull {
 impl Sink<Batch> for TableSink {
     fn write(&mut self, record: Record<Batch>) -> Result<(), Fault> {
         let batch = record.value;
+        self.weighed.taken += batch.weight();
+        self.weighed.put += batch.len() as u64;
         if let Some(failure) = batch.failure {
             return Err((*failure).clone().into());
         }
@@ -110,6 +113,10 @@ impl Sink<Batch> for TableSink {
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.rows.finish()
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Some(self.weighed)
     }
 
     fn held_bytes(&self) -> usize {

@@ -25,13 +25,9 @@ use crate::plan::{Column, Node, Plan};
 use crate::session::Job;
 use crate::types::SqlType;
 
-/// How much an edge of batches holds at most, which is little: a batch has up to 4,096 rows.
+/// How much an edge of batches holds at most: 32 batches of at most 4,096 rows and, unless a row has more, 256 KiB.
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
-
-/// How many bytes of batches, without what their columns hold, a step takes at most: some 16 batches, which are 65,000 rows
-/// and a millisecond or two.
-pub const BATCH_RUN_BYTES: u64 = 16 * size_of::<thalweg::Record<crate::batch::Batch>>() as u64;
 
 /// A job that can be submitted.
 pub struct Assembled {

@@ -13,7 +13,7 @@ use thalweg::{Chaining, Clock, Engine, Layout, Parallel, SystemClock};
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::catalog::Entry;
 use thalweg_sql::connect::{self, Output, RowSink, World};
-use thalweg_sql::job::{self, BATCH_EDGES, BATCH_RUN_BYTES, Shown};
+use thalweg_sql::job::{self, BATCH_EDGES, Shown};
 use thalweg_sql::plan::Column;
 use thalweg_sql::session::{Action, Session};
 
@@ -86,11 +86,7 @@ fn run(path: &Path) -> Result<(String, (u64, u64)), String> {
         };
         let assembled =
             job::assemble(&job, &clock, &world, &mut shown).map_err(|error| format!("{error:?}"))?;
-        let engine = Engine::builder()
-            .workers(1)
-            .clock(Arc::clone(&clock))
-            .edges(BATCH_EDGES)
-            .run_bytes(BATCH_RUN_BYTES);
+        let engine = Engine::builder().workers(1).clock(Arc::clone(&clock)).edges(BATCH_EDGES);
         let engine = engine.build().map_err(|error| error.to_string())?;
         let layout = Layout { chaining: Chaining::Default, parallel: Parallel::Serial };
         let graph = assembled.query.plan(layout).map_err(|error| error.to_string())?;

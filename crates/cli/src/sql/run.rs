@@ -15,7 +15,7 @@ use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::connect::{Output, RowSink, World};
 use thalweg_sql::deliver::Tally;
-use thalweg_sql::job::{self, Assembled, BATCH_EDGES, BATCH_RUN_BYTES};
+use thalweg_sql::job::{self, Assembled, BATCH_EDGES};
 use thalweg_sql::plan::Column;
 use thalweg_sql::plan::explain::quoted;
 use thalweg_sql::session::{Action, Job};
@@ -135,11 +135,7 @@ fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine
     let cores = || available_parallelism().map_or(1, |cores| cores.get() as u64).min(limits::WORKERS.max);
     let of_file = jobs.iter().find_map(|job| job.settings.workers).map(|workers| workers as u64);
     let workers = args.workers.or(of_file).unwrap_or_else(cores);
-    let mut builder = Engine::builder()
-        .workers(workers)
-        .clock(Arc::clone(clock))
-        .edges(BATCH_EDGES)
-        .run_bytes(BATCH_RUN_BYTES);
+    let mut builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(BATCH_EDGES);
     let policy = args.policy.clone().or_else(|| jobs.iter().find_map(|job| job.settings.policy.clone()));
     if let Some(name) = policy {
         let policy =

@@ -18,6 +18,14 @@ use crate::query::{QueryShared, TaskOfQuery};
 use crate::stuck::Barren;
 use crate::task::{Changes, Inlet, Outlet, Probe, Quantum, Reach, StepReport, Task};
 
+/// Behind a filter a source makes more than it puts out. So many blocks it may make in any case, for the filter may keep
+/// nothing; beyond that, what it makes is what the policy's quantum counts.
+const BLOCKS_MADE: u32 = 8;
+
+/// Where records count for several, a run takes at most so many of the largest: of batches of 4,096 rows 65,536, which are a
+/// millisecond or two. How many bytes they have is not known here.
+const CARRIERS_PER_RUN: u32 = 16;
+
 /// A task with all that the worker which runs it needs.
 pub(crate) struct TaskBody {
     pub(crate) name: String,
@@ -39,6 +47,8 @@ pub(crate) struct TaskBody {
     stands_since: ProcessingTime,
     /// The most records that a run takes, or puts out if it is a source.
     pub(crate) run_records: u32,
+    /// What a source may make at least in a run.
+    pub(super) made_records: u32,
     /// What it may take at least if that does not take long, whatever the policy allows, so that it fills a block before it
     /// hands it over.
     pub(super) bundle_records: u32,
@@ -97,6 +107,15 @@ impl TaskBody {
         probe.name_writer(operator.0);
         waker.settle(Arc::downgrade(driver), operator);
         let is_deferred = task.is_deferred();
+        let rows_max = task.rows_max();
+        let run_records = match rows_max {
+            Some(rows_max) => rows_max.saturating_mul(CARRIERS_PER_RUN),
+            None => run_records(&probe, runs.bytes_max),
+        };
+        let made_records = match rows_max {
+            Some(_) => run_records,
+            None => runs.block_records.saturating_mul(BLOCKS_MADE),
+        };
         Box::new(TaskBody {
             name,
             operator,
@@ -110,8 +129,9 @@ impl TaskBody {
             peers: by_id(peers),
             stands: TaskState::Idle,
             stands_since: now,
-            run_records: run_records(&probe, runs.bytes_max),
-            bundle_records: bundle_records(&probe),
+            run_records,
+            made_records,
+            bundle_records: bundle_records(&probe).saturating_mul(rows_max.unwrap_or(1)),
             word: Rank::unranked_word(operator.0),
             quantum: Quantum { records: 1, made_records: 1 },
             is_deferred,

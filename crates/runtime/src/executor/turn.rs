@@ -40,10 +40,6 @@ pub(super) const WAKE_AFTER_NS: u64 = 50_000;
 /// quantum that is 8 % of YSB's speed with every operator a task of its own.
 const QUANTA_OF_SOURCES: u32 = 2;
 
-/// Behind a filter a source makes more than it puts out. So many blocks it may make in any case, for the filter may keep
-/// nothing; beyond that, what it makes is what the policy's quantum counts.
-const BLOCKS_MADE: u32 = 8;
-
 /// What a worker keeps between two decisions.
 pub(crate) struct Bench {
     pub(crate) worker: usize,
@@ -148,7 +144,7 @@ impl Turn<'_> {
             (0..body.upstream.len()).for_each(|place| self.call_idle(body.upstream[place]));
         }
         match outcome {
-            Outcome::Ran(StepReport { records_in, records_out, watermark, ended: false }) => {
+            Outcome::Ran(StepReport { records_in, records_out, watermark, ended: false, .. }) => {
                 let worker = self.bench.as_ref().map_or(0, |bench| bench.worker);
                 self.tell(Note::Ran(Completion {
                     operator: body.operator,
@@ -416,7 +412,7 @@ impl Turn<'_> {
             let records_min = if is_short { body.bundle_records } else { 0 };
             let records = ranker.quantum(body.operator, self.now).max(records_min);
             let quanta = if body.probe.is_source() { QUANTA_OF_SOURCES } else { 1 };
-            let made_records = self.executor.runs.block_records.saturating_mul(BLOCKS_MADE).max(records);
+            let made_records = body.made_records.max(records);
             body.quantum =
                 Quantum { records: records.saturating_mul(quanta).min(body.run_records), made_records };
         }
@@ -444,7 +440,7 @@ impl Turn<'_> {
             bench.left = Left::default();
             return;
         }
-        let pending = if taken.probe.is_on_demand() { u64::MAX } else { taken.probe.pending(now) };
+        let pending = if taken.probe.is_on_demand() { u64::MAX } else { taken.probe.pending_rows(now) };
         let records = pending.min(u64::from(taken.quantum.records));
         if bench.left.note(now, executor.ranks.least().is_some(), (cost_ns * records as f64) as u64) {
             executor.idle.wake_one();

@@ -110,11 +110,13 @@ where
     fn step(&mut self, context: &StepContext<'_>) -> Result<StepReport, Fault> {
         self.tail.exit.begin(context.worker);
         let pushed_before = self.tail.exit.pushed();
+        let before = self.tail.weighed();
         while self.tail.settle(context, &self.probe)? && !self.is_over && self.go_on(context.lender) {}
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.exit.flush();
-        let records_out = self.tail.exit.pushed() - pushed_before;
-        Ok(StepReport { records_in: 0, records_out, watermark: self.tail.watermark(), ended })
+        let pushed = self.tail.exit.pushed() - pushed_before;
+        let records_out = self.tail.weighed().map_or(pushed, |now| now.put_since(before));
+        Ok(StepReport { records_in: 0, records_out, taken: 0, watermark: self.tail.watermark(), ended })
     }
 
     fn fund(&mut self, lender: &Arc<StateLender>) {

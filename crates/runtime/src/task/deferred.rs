@@ -161,6 +161,7 @@ where
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         Ok(StepReport {
             records_in: taken as u64,
+            taken: taken as u64,
             records_out: self.tail.exit.pushed() - pushed_before,
             watermark: self.tail.watermark(),
             ended,

@@ -122,10 +122,11 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
         let quantum = context.quantum.records as usize;
-        let mut taken = 0;
+        // Records, and rows if they count for several.
+        let (mut taken, mut rows) = (0, 0);
         // What results wait for comes first.
         merge_pairs(&self.copies, &mut self.pair);
-        while taken < quantum
+        while rows < quantum
             && let Some(bundle) = self.containers.claim(self.index, context.now)
         {
             let Bundle { block, epoch, late_by, marker, .. } = bundle;
@@ -138,6 +139,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
                     assert!(flow == Flow::Done, "who is told what records are late by puts out nothing");
                 }
                 let count = block.count();
+                let before = gathered.chain.weighed();
                 let mut input = block.input(count);
                 if MEASURED {
                     gathered.chain.process_staged(&mut input, &mut Closed, &mut stages, 0);
@@ -146,6 +148,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
                 }
                 drop(input);
                 taken += count;
+                rows += gathered.chain.weighed().map_or(count, |now| now.taken_since(before) as usize);
                 let is_hot = block.home() == context.worker;
                 block.give_back(is_hot);
             }
@@ -159,7 +162,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
             meter.note_stages(&stages);
         }
         let ended = self.containers.ledger.is_over();
-        StepReport { records_in: taken as u64, records_out: 0, watermark: None, ended }
+        StepReport { records_in: rows as u64, records_out: 0, taken: taken as u64, watermark: None, ended }
     }
 }
 

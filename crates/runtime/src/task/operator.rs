@@ -70,6 +70,10 @@ where
         self.tail.chain.state_bytes() + self.tail.exit.held_bytes()
     }
 
+    fn rows_max(&self) -> Option<u32> {
+        self.tail.weighed().map(|weighed| weighed.most)
+    }
+
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.tail.chain.visit_counts(each);
     }
@@ -124,12 +128,14 @@ where
         let quantum = context.quantum.records as usize;
         // Most often the compiler knows it.
         let is_single = P::IS_SINGLE || self.is_single;
-        let mut taken = 0;
+        let before = self.tail.weighed();
+        // Records, and rows if they count for several.
+        let (mut taken, mut rows) = (0, 0);
         // What a watermark puts out inherits from it, as results of windows do in Cameo's Algorithm 1 (line 16); what
         // records put out, from the first of them.
         let mut of_mark = *context;
         self.merge.begin();
-        while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && taken < quantum {
+        while self.tail.settle(&of_mark, &self.probe)? && !self.is_over && rows < quantum {
             of_mark.arrival = context.arrival;
             let mut output = self.tail.exit.open(context.arrival);
             let room = if C::EXPANDS { usize::MAX } else { output.room() };
@@ -147,7 +153,8 @@ where
                 announce: None,
             };
             // The least of quantum, room, and what the block holds up to the next mark.
-            let came = self.ports.next(port, room.min(quantum - taken), &mut feed);
+            let limit = before.map_or(quantum - rows, |weighed| weighed.records_of(quantum - rows));
+            let came = self.ports.next(port, room.min(limit), &mut feed);
             let (fed, announce) = (feed.taken, feed.announce);
             if let Came::Mark(Mark::Watermark(_)) = came {
                 of_mark.arrival.context = self.probe.context_of_mark(port, context.arrival.context);
@@ -169,6 +176,7 @@ where
             match came {
                 Came::Values => {
                     taken += fed;
+                    rows = self.tail.weighed().map_or(taken, |now| now.taken_since(before) as usize);
                     self.tail.exit.check()?;
                     if let Some(announce) = announce {
                         self.tail.mark(announce);
@@ -197,9 +205,11 @@ where
             meter.note_stages(&stages);
         }
         let ended = self.tail.has_ended() && self.tail.settle(&of_mark, &self.probe)?;
+        let pushed = self.tail.exit.pushed() - pushed_before;
         Ok(StepReport {
-            records_in: taken as u64,
-            records_out: self.tail.exit.pushed() - pushed_before,
+            records_in: rows as u64,
+            records_out: self.tail.weighed().map_or(pushed, |now| now.put_since(before)),
+            taken: taken as u64,
             watermark: self.tail.watermark(),
             ended,
         })

@@ -48,10 +48,12 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
     fn run<const MEASURED: bool>(&mut self, context: &StepContext<'_>) -> StepReport {
         let mut stages = Stages::new(context.clock);
         let (quantum, pushed_before) = (context.quantum.records as usize, self.exit.pushed());
-        let mut taken = 0;
+        let before = self.chain.weighed();
+        // Records, and rows if they count for several.
+        let (mut taken, mut rows) = (0, 0);
         self.exit.begin(context.worker);
         let mut is_stuck = false;
-        while taken < quantum {
+        while rows < quantum {
             let mut output = self.exit.open(context.arrival);
             // Only with room in hand: whoever claims a block can go on with it.
             is_stuck =
@@ -71,10 +73,10 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
             }
             let Some(bundle) = &mut self.hand else { break };
             if let Some(block) = &mut bundle.block {
-                let before = block.count();
+                let count = block.count();
                 let mut output = self.exit.open(context.arrival);
                 // Less than before, if a block was sealed.
-                let max = if C::EXPANDS { before } else { output.room() };
+                let max = if C::EXPANDS { count } else { output.room() };
                 let mut input = block.input(max);
                 if MEASURED && !C::EXPANDS {
                     self.chain.process_staged(&mut input, &mut output, &mut stages, 0);
@@ -82,7 +84,8 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
                     self.chain.process(&mut input, &mut output);
                 }
                 drop((input, output));
-                taken += before - block.count();
+                taken += count - block.count();
+                rows = self.chain.weighed().map_or(taken, |now| now.taken_since(before) as usize);
                 if block.count() > 0 || self.chain.is_stalled() {
                     self.exit.deposit_full();
                     continue;
@@ -105,9 +108,11 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
         if let Some(meter) = context.measured {
             meter.note_stages(&stages);
         }
+        let pushed = self.exit.pushed() - pushed_before;
         StepReport {
-            records_in: taken as u64,
-            records_out: self.exit.pushed() - pushed_before,
+            records_in: rows as u64,
+            records_out: self.chain.weighed().map_or(pushed, |now| now.put_since(before)),
+            taken: taken as u64,
             watermark: None,
             ended: self.containers.ledger.is_over(),
         }
@@ -133,6 +138,10 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T, Out = U>, U: Send + 'stati
 
     fn held_bytes(&self) -> usize {
         self.chain.state_bytes()
+    }
+
+    fn rows_max(&self) -> Option<u32> {
+        self.chain.weighed().map(|weighed| weighed.most)
     }
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {

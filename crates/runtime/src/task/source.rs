@@ -117,6 +117,10 @@ where
         Oddities { bad, ahead, idled }
     }
 
+    fn rows_max(&self) -> Option<u32> {
+        self.source.weighed().map(|weighed| weighed.most)
+    }
+
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         self.tail.chain.visit_counts(each);
     }
@@ -142,7 +146,9 @@ where
             (u64::from(context.quantum.records), u64::from(context.quantum.made_records));
         // All that a step makes has the tag of its first token.
         let made_max = self.probe.tokens_left(context.now).map_or(made_max, |left| made_max.min(left));
-        let mut made = 0;
+        let (source_before, tail_before) = (self.source.weighed(), self.tail.weighed());
+        // Records, and rows if they count for several.
+        let (mut taken, mut made) = (0, 0);
         self.tracker.tell_time(context.now);
         self.tail.exit.begin(context.worker);
         while self.tail.settle(context, &self.probe)?
@@ -179,7 +185,8 @@ where
                 }
             };
             self.tail.exit.check()?;
-            made += passed;
+            taken += passed;
+            made = self.source.weighed().map_or(taken, |now| now.put_since(source_before));
             if passed > 0 {
                 self.silence.break_at(context.now);
             } else if self.silence.falls_idle(context.now) {
@@ -231,8 +238,12 @@ where
         let ended = self.tail.has_ended() && self.tail.settle(context, &self.probe)?;
         self.tail.exit.flush();
         self.probe.spend_tokens(context.now, made);
-        let records_out = self.tail.exit.pushed() - pushed_before;
-        Ok(StepReport { records_in: made, records_out, watermark: self.tail.watermark(), ended })
+        let records_out = match (self.tail.weighed(), source_before) {
+            (Some(now), _) => now.put_since(tail_before),
+            (None, Some(_)) => made,
+            (None, None) => self.tail.exit.pushed() - pushed_before,
+        };
+        Ok(StepReport { records_in: made, records_out, taken, watermark: self.tail.watermark(), ended })
     }
 }
 

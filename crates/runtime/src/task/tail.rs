@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use thalweg_model::{EventTime, Fault, Flow, Mark, Operator};
+use thalweg_model::{EventTime, Fault, Flow, Mark, Operator, Weighed};
 
 use super::{Probe, StepContext};
 use crate::exit::Exit;
@@ -37,6 +37,16 @@ impl<C, E> Tail<C, E> {
             watermark: EventTime::MIN,
             has_ended: false,
         }
+    }
+
+    /// What its operators, or else its sink, have taken and put out so far, if records count for several.
+    #[inline(always)]
+    pub(crate) fn weighed<T>(&self) -> Option<Weighed>
+    where
+        C: Operator<T>,
+        E: Exit<C::Out>,
+    {
+        self.chain.weighed().or_else(|| self.exit.weighed())
     }
 
     /// Queues a mark behind all that was pushed; only while everything before it is settled.

@@ -22,11 +22,11 @@ use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
     Allowance, Counts, Either, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Span,
-    StateError, StateReader, StateWriter,
+    StateError, StateReader, StateWriter, Weighed,
 };
 
 use super::operator::Outcome;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 use crate::functions::{Context, EvaluationError};
 use crate::plan::{Column, Join, JoinMethod};
 
@@ -200,6 +200,8 @@ pub struct JoinStage {
     stamp: EventTime,
     late_by: EventTime,
     has_failed: bool,
+    /// Rows taken and put out.
+    weighed: Weighed,
 }
 
 impl JoinStage {
@@ -212,6 +214,7 @@ impl JoinStage {
             stamp: EventTime::MIN,
             late_by: EventTime::MIN,
             has_failed: false,
+            weighed: NOTHING_WEIGHED,
         }
     }
 
@@ -233,7 +236,12 @@ impl JoinStage {
             }
             match self.held.take() {
                 None => return Flow::Done,
-                Some(record) if output.room() > 0 => output.push(record),
+                Some(record) if output.room() > 0 => {
+                    let (first, rest) = record.value.cut();
+                    self.weighed.put += first.weight();
+                    output.push(Record::new(record.event_time, first));
+                    self.held = rest.map(|rest| Record::new(record.event_time, rest));
+                }
                 Some(record) => {
                     self.held = Some(record);
                     return Flow::More;
@@ -243,6 +251,7 @@ impl JoinStage {
     }
 
     fn take(&mut self, event_time: EventTime, side: Side, batch: Batch) {
+        self.weighed.taken += batch.weight();
         self.stamp = self.stamp.max(event_time);
         if self.has_failed {
             return;
@@ -290,10 +299,15 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
             let mut rows = first.len();
             let mut batches = vec![first];
             // Small batches of one side that wait here are taken as one.
-            while input.remaining() > 0 && batches[0].is_plain() {
+            let mut bytes = 0;
+            while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_plain() {
+                bytes += batches[batches.len() - 1].bytes();
                 let fits = input.inspect(0, |next| {
                     let (of, next) = seen(&next.value);
-                    of == side && next.is_plain() && rows + next.len() <= BATCH_ROWS_MAX
+                    of == side
+                        && next.is_plain()
+                        && rows + next.len() <= BATCH_ROWS_MAX
+                        && bytes + next.bytes() <= BATCH_BYTES_MAX
                 });
                 let Some(next) = (if fits { input.take() } else { None }) else { break };
                 event_time = event_time.max(next.event_time);
@@ -366,6 +380,10 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(self.inner.name(), self.inner.counts());
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Some(self.weighed)
     }
 
     fn state_bytes(&self) -> usize {

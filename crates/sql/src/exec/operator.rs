@@ -10,10 +10,10 @@
 use arrow::compute::concat_batches;
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
-    StateReader, StateWriter,
+    StateReader, StateWriter, Weighed,
 };
 
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
 use crate::functions::EvaluationError;
 
 /// Why an operator cannot go on.
@@ -145,6 +145,8 @@ pub struct Stage<W> {
     stamp: EventTime,
     late_by: EventTime,
     has_failed: bool,
+    /// Rows taken and put out.
+    weighed: Weighed,
     way: std::marker::PhantomData<W>,
 }
 
@@ -158,6 +160,7 @@ impl<W: Way> Stage<W> {
             stamp: EventTime::MIN,
             late_by: EventTime::MIN,
             has_failed: false,
+            weighed: NOTHING_WEIGHED,
             way: std::marker::PhantomData,
         }
     }
@@ -180,7 +183,12 @@ impl<W: Way> Stage<W> {
             }
             match self.held.take() {
                 None => return Flow::Done,
-                Some(record) if output.room() > 0 => output.push(record),
+                Some(record) if output.room() > 0 => {
+                    let (first, rest) = record.value.cut();
+                    self.weighed.put += first.weight();
+                    output.push(Record::new(record.event_time, first));
+                    self.held = rest.map(|rest| Record::new(record.event_time, rest));
+                }
                 Some(record) => {
                     self.held = Some(record);
                     return Flow::More;
@@ -190,6 +198,7 @@ impl<W: Way> Stage<W> {
     }
 
     fn take(&mut self, event_time: EventTime, batch: Batch) {
+        self.weighed.taken += batch.weight();
         self.stamp = self.stamp.max(event_time);
         if self.has_failed {
             return;
@@ -238,9 +247,14 @@ impl<W: Way> Operator<Batch> for Stage<W> {
             let mut event_time = first.event_time;
             let mut batches = vec![first.value];
             let mut rows = batches[0].len();
-            while input.remaining() > 0 && batches[0].is_plain() {
-                let fits = input
-                    .inspect(0, |next| next.value.is_plain() && rows + next.value.len() <= BATCH_ROWS_MAX);
+            let mut bytes = 0;
+            while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_plain() {
+                bytes += batches[batches.len() - 1].bytes();
+                let fits = input.inspect(0, |next| {
+                    next.value.is_plain()
+                        && rows + next.value.len() <= BATCH_ROWS_MAX
+                        && bytes + next.value.bytes() <= BATCH_BYTES_MAX
+                });
                 let Some(next) = (if fits { input.take() } else { None }) else { break };
                 event_time = event_time.max(next.event_time);
                 rows += next.value.len();
@@ -308,6 +322,10 @@ impl<W: Way> Operator<Batch> for Stage<W> {
 
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts)) {
         each(self.inner.name(), self.inner.counts());
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Some(self.weighed)
     }
 
     fn state_bytes(&self) -> usize {

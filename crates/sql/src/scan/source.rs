@@ -9,11 +9,11 @@ use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
     Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError,
-    StateReader, StateWriter,
+    StateReader, StateWriter, Weighed,
 };
 
 use super::rows::{RowSource, Rows};
-use crate::batch::{BATCH_ROWS_MAX, Batch, Failure};
+use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED};
 use crate::catalog::{Table, TableColumnKind};
 use crate::deliver::Tally;
 use crate::exec::calc::{batch_of, schema_of};
@@ -148,6 +148,8 @@ pub struct TableSource {
     /// Flink's watermark: the greatest value of the expression so far.
     watermark_ms: i64,
     status: SourceStatus,
+    /// Rows put out.
+    put: u64,
     /// Whether the batch has gone out that says that nothing follows.
     has_told_end: bool,
     tally: Tally,
@@ -163,6 +165,7 @@ impl TableSource {
             pending: VecDeque::new(),
             watermark_ms: i64::MIN,
             status: SourceStatus::Ready,
+            put: 0,
             has_told_end: false,
             tally,
         }
@@ -203,7 +206,7 @@ impl TableSource {
         let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
         let Some(timing) = &reading.time else {
             let batch = Batch { kinds, ..Batch::new(all) };
-            self.pending.push_back(Record::new(EventTime::EPOCH, batch));
+            self.queue(EventTime::EPOCH, batch);
             return Ok(());
         };
         let times = Arc::clone(&columns[timing.column]);
@@ -236,6 +239,16 @@ impl TableSource {
         Ok(())
     }
 
+    /// Puts a batch into the queue, in pieces that are small enough for an edge.
+    fn queue(&mut self, latest: EventTime, batch: Batch) {
+        let mut left = Some(batch);
+        while let Some(batch) = left {
+            let (first, rest) = batch.cut();
+            self.pending.push_back(Record::new(latest, first));
+            left = rest;
+        }
+    }
+
     /// Puts the rows from one to another into the queue, with the watermark behind them.
     fn cut(
         &mut self,
@@ -256,7 +269,7 @@ impl TableSource {
             watermark,
             failure: None,
         };
-        self.pending.push_back(Record::new(EventTime::from_micros(latest.saturating_mul(1_000)), batch));
+        self.queue(EventTime::from_micros(latest.saturating_mul(1_000)), batch);
     }
 }
 
@@ -275,6 +288,7 @@ impl Source for TableSource {
                 && let Some(record) = self.pending.pop_front()
             {
                 left = left.saturating_sub(record.value.len());
+                self.put += record.value.weight();
                 output.push(record);
             }
             if !self.pending.is_empty() || left == 0 || output.room() == 0 {
@@ -304,6 +318,10 @@ impl Source for TableSource {
 
     fn finish(&mut self) -> Result<(), Fault> {
         self.rows.finish()
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        Some(Weighed { put: self.put, ..NOTHING_WEIGHED })
     }
 
     fn bad_count(&self) -> u64 {
