@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use arrow::record_batch::RecordBatch;
 
-use crate::aggregates::BoundAggregate;
+use crate::aggregates::{BoundAggregate, aggregate};
 use crate::catalog::Table;
 use crate::expression::Typed;
 use crate::types::SqlType;
@@ -315,6 +315,17 @@ pub struct AggregateCall {
     pub filter: Option<usize>,
     /// The function.
     pub function: BoundAggregate,
+}
+
+impl AggregateCall {
+    /// Whether its result depends on the order in which rows come.
+    pub fn is_ordered(&self) -> bool {
+        let name = self.name.rsplit(' ').next().unwrap_or_default();
+        // Of floats the first of equals stays, and NaNs and zeros of both signs are equal to some.
+        let is_of_floats = matches!(name, "MIN" | "MAX")
+            && self.function.arguments.iter().any(|of| matches!(of, SqlType::Float | SqlType::Double));
+        is_of_floats || aggregate(name).is_none_or(|function| function.is_ordered)
+    }
 }
 
 impl std::fmt::Debug for AggregateCall {

@@ -14,7 +14,7 @@ use arrow::array::{Array, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use thalweg_model::{Counts, EventTime};
+use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
 
 use super::operator::{BatchOperator, Outcome};
 use crate::batch::Batch;
@@ -138,6 +138,15 @@ impl BatchOperator for Calc {
             counts: Counts::default(),
             out: Vec::new(),
         })
+    }
+
+    /// It remembers nothing.
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
     }
 
     fn as_any(&mut self) -> &mut dyn std::any::Any {

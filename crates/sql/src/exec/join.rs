@@ -100,6 +100,11 @@ pub trait JoinOperator: Send {
         Span::ZERO
     }
 
+    /// Whether rows wait here whatever the watermark is, so that none may pass them.
+    fn is_waiting(&self) -> bool {
+        false
+    }
+
     /// Which watermarks make a difference to it.
     fn horizon(&self) -> Horizon {
         Horizon::EVERYWHERE
@@ -368,6 +373,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn forward(&self, mark: Mark) -> Option<Mark> {
         match mark {
             Mark::Watermark(EventTime::MAX) => Some(mark),
+            Mark::Watermark(_) if self.inner.is_waiting() => None,
             Mark::Watermark(watermark) => Some(Mark::Watermark(watermark.minus(self.inner.hold()))),
             Mark::InputWatermark(_) => None,
             mark => Some(mark),

@@ -89,19 +89,13 @@ pub trait BatchOperator: Send {
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
-    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let _ = state;
-        Ok(())
-    }
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
     /// Replaces all state by what [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.
-    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let _ = state;
-        Ok(())
-    }
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
 /// How several workers may be inside an operator, which the type says.
@@ -229,8 +223,11 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     fn absorb(&mut self, copy: &mut Self) {
         if let Some(held) = copy.held.take() {
             // A copy that gathers puts out nothing but a failure.
-            self.has_failed |= held.value.failure.is_some();
-            self.held.get_or_insert(held);
+            if held.value.failure.is_some() {
+                self.has_failed = true;
+                self.is_emitting = false;
+                self.held = Some(held);
+            }
         }
         if let Err(error) = self.inner.absorb(&mut *copy.inner) {
             self.fail(error);
@@ -338,10 +335,13 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))?;
         self.inner.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (stamp, late_by): (i64, i64) = state.take()?;
+        (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
         self.inner.load(state)
     }
 }

@@ -34,7 +34,7 @@ use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 use crate::functions::{Context, EvaluationError};
-use crate::plan::{Column, Node, Plan, WindowSpec, Windowing};
+use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
 use crate::scan::source::{Reading, TableSource};
 use crate::types::SqlType;
 
@@ -154,7 +154,10 @@ impl<'a> Assembly<'a> {
                     );
                     let sessions =
                         sessions.map_err(|error| SqlError::new(Code::Unsupported, error.message))?;
-                    return self.in_turn(input, Box::new(sessions));
+                    let name = self.name(sessions.name());
+                    let stream = self.stream(input)?;
+                    let sessions = sessions.of_one_reader(self.sources_of(input) == 1);
+                    return Ok(stream.process(Stage::<InTurn>::new(Box::new(sessions))).name(&name).boxed());
                 }
                 match AssignWindows::new(spec, *time, zone, &plan.columns) {
                     Some(windows) => self.anybody(input, Box::new(windows)),
@@ -180,7 +183,9 @@ impl<'a> Assembly<'a> {
                     }
                 };
                 let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
-                match Read::of(input) {
+                // Copies of several workers are put together in any order.
+                let is_ordered = calls.iter().any(AggregateCall::is_ordered);
+                match Read::of(input).filter(|_| !is_ordered) {
                     Some(read) => self.read(&read, input, Some(aggregate)),
                     None => self.in_turn(input, aggregate),
                 }
@@ -266,7 +271,10 @@ impl<'a> Assembly<'a> {
                     to: *to,
                 };
                 let zone = self.zone_of_windows(input);
-                self.in_turn(input, Box::new(WindowTopN::new(ranks, zone, &input.columns, &plan.columns)))
+                self.in_turn(
+                    input,
+                    Box::new(WindowTopN::new(ranks, zone, &input.columns, &plan.columns, self.world.seed)),
+                )
             }
         }
     }

@@ -10,7 +10,13 @@
 //! Source     Flink, "Windowing TVFs", SESSION
 //!
 //! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
-//! gap apart are in the same session.
+//! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
+//!
+//! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and
+//! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
+//!
+//! Differs from Flink: there a row that is late alone joins a session of its key that happens to be open. Here it does so behind
+//! one reader only, where it is certain which is.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -22,9 +28,10 @@ use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use chrono_tz::Tz;
 use hashbrown::HashMap;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon};
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
-use super::calc::schema_of;
+use super::calc::{batch_of, schema_of};
+use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::bytes_of;
 use super::window::with_windows;
@@ -34,6 +41,9 @@ use crate::expression::arrow_error;
 use crate::plan::Column;
 use crate::types::SqlType;
 
+#[cfg(test)]
+mod tests;
+
 /// Gives rows their sessions.
 pub struct AssignSessions {
     gap_ms: i64,
@@ -41,6 +51,7 @@ pub struct AssignSessions {
     time: usize,
     converter: RowConverter,
     clocks: Clocks,
+    input: SchemaRef,
     schema: SchemaRef,
     is_instant: bool,
     /// Open sessions of each key, in the order of their starts; they do not touch.
@@ -52,15 +63,29 @@ pub struct AssignSessions {
     least_end_ms: i64,
     closed: VecDeque<Session>,
     counts: Counts,
+    /// Whether all rows come from one reader, so that there is an order of them.
+    is_single: bool,
+    /// Of the batches.
     bytes: usize,
+    /// Of keys and sessions, but for their rows.
+    entry_bytes: usize,
+    /// What was asked for so far.
+    asked_bytes: usize,
     allowance: Allowance,
 }
+
+/// About what a key, a session and a row of one take beside their values.
+const KEY_BYTES: usize = 64;
+const SESSION_BYTES: usize = size_of::<Session>() + 16;
+const ROW_BYTES: usize = 2 * size_of::<(usize, usize)>();
 
 #[derive(Clone, Debug)]
 struct Session {
     /// As instants.
     start_ms: i64,
     end_ms: i64,
+    /// Where it begins among others: see [`Reach`].
+    low: i128,
     /// Batch and row of each of its rows, in the order in which they came.
     rows: Vec<(usize, usize)>,
 }
@@ -85,6 +110,7 @@ impl AssignSessions {
             keys,
             time,
             clocks: Clocks::new(zone),
+            input: schema_of(input),
             schema: schema_of(columns),
             is_instant: columns.last().is_some_and(|time| matches!(time.of, SqlType::TimestampLtz(_))),
             open: HashMap::default(),
@@ -93,9 +119,48 @@ impl AssignSessions {
             least_end_ms: i64::MAX,
             closed: VecDeque::new(),
             counts: Counts::default(),
+            is_single: false,
             bytes: 0,
+            entry_bytes: 0,
+            asked_bytes: 0,
             allowance: Allowance::default(),
         })
+    }
+
+    /// The same for rows of one reader: there a row that is late joins a session that is open, as in Flink.
+    pub fn of_one_reader(self, is_single: bool) -> Self {
+        AssignSessions { is_single, ..self }
+    }
+
+    fn note_bytes(&mut self) {
+        let bytes = self.bytes + self.entry_bytes;
+        if bytes > self.asked_bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.asked_bytes);
+        }
+        self.asked_bytes = bytes;
+    }
+
+    /// The columns of rows, in this order.
+    fn columns_at(&self, places: &[(usize, usize)]) -> Outcome<Vec<ArrayRef>> {
+        // The batches that these rows are in, each once.
+        let mut used: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
+        used.sort_unstable();
+        used.dedup();
+        let from: Vec<(usize, usize)> =
+            places.iter().map(|(batch, row)| (used.partition_point(|known| known < batch), *row)).collect();
+        let held: Vec<&RecordBatch> =
+            used.iter().filter_map(|batch| self.batches[*batch].as_ref().map(|(rows, _)| rows)).collect();
+        (0..self.input.fields().len())
+            .map(|place| {
+                let columns: Vec<&dyn Array> = held.iter().map(|rows| &**rows.column(place)).collect();
+                interleave(&columns, &from).map_err(arrow_error)
+            })
+            .collect()
+    }
+
+    fn rows_of(&self, session: &Session) -> Outcome<RecordBatch> {
+        batch_of(&self.input, self.columns_at(&session.rows)?, session.rows.len())
     }
 
     fn release(&mut self, batch: usize, rows: usize) {
@@ -112,37 +177,57 @@ impl AssignSessions {
     }
 }
 
-/// Puts a row's window among the sessions of its key; those that it touches become one. False if that one has ended.
-fn join(
-    sessions: &mut Vec<Session>,
+/// What a row stands for among the sessions of its key.
+#[derive(Clone, Copy, Debug)]
+struct Reach {
     start_ms: i64,
     end_ms: i64,
-    row: (usize, usize),
-    passed_ms: i64,
-) -> Option<i64> {
-    let touches = |session: &Session| session.start_ms <= end_ms && start_ms <= session.end_ms;
-    let first = sessions.iter().position(touches);
-    let Some(first) = first else {
-        if end_ms <= passed_ms {
-            return None;
-        }
-        let place = sessions.partition_point(|session| session.start_ms < start_ms);
-        sessions.insert(place, Session { start_ms, end_ms, rows: vec![row] });
-        return Some(end_ms);
-    };
-    let count = sessions[first..].iter().take_while(|session| touches(session)).count();
-    let mut joined: Vec<Session> = sessions.drain(first..first + count).collect();
-    let mut whole = joined.remove(0);
-    for other in joined {
+    /// Its span among others, in half milliseconds: from its time on, or from behind the watermark that it is late by.
+    low: i128,
+}
+
+impl Reach {
+    fn of(start_ms: i64, gap_ms: i64, passed_ms: i64) -> Self {
+        let low = match passed_ms < start_ms {
+            true => 2 * i128::from(start_ms),
+            false => 2 * i128::from(passed_ms) + 1,
+        };
+        Reach { start_ms, end_ms: start_ms.saturating_add(gap_ms), low }
+    }
+
+    /// Whether it would be a session that has ended.
+    fn is_late(self) -> bool {
+        2 * i128::from(self.end_ms) < self.low
+    }
+
+    /// Whether the row belongs to a session; all that are looked at are open.
+    fn meets(self, session: &Session) -> bool {
+        session.low <= 2 * i128::from(self.end_ms) && self.low <= 2 * i128::from(session.end_ms)
+    }
+}
+
+/// Puts a row among the sessions of its key, those that it meets become one; by how many there are more or fewer then.
+fn join(sessions: &mut Vec<Session>, reach: Reach, row: (usize, usize)) -> isize {
+    // They lie apart from each other, in order.
+    let first = sessions.partition_point(|session| 2 * i128::from(session.end_ms) < reach.low);
+    let count = sessions[first..].iter().take_while(|session| reach.meets(session)).count();
+    if count == 0 {
+        let Reach { start_ms, end_ms, low } = reach;
+        sessions.insert(first, Session { start_ms, end_ms, low, rows: vec![row] });
+        return 1;
+    }
+    let others: Vec<Session> = sessions.drain(first + 1..first + count).collect();
+    let whole = &mut sessions[first];
+    for other in others {
+        whole.start_ms = whole.start_ms.min(other.start_ms);
         whole.end_ms = whole.end_ms.max(other.end_ms);
         whole.rows.extend(other.rows);
     }
-    whole.start_ms = whole.start_ms.min(start_ms);
-    whole.end_ms = whole.end_ms.max(end_ms);
+    whole.start_ms = whole.start_ms.min(reach.start_ms);
+    whole.end_ms = whole.end_ms.max(reach.end_ms);
+    whole.low = whole.low.min(reach.low);
     whole.rows.push(row);
-    let end = whole.end_ms;
-    sessions.insert(first, whole);
-    Some(end)
+    1 - count as isize
 }
 
 impl BatchOperator for AssignSessions {
@@ -167,39 +252,41 @@ impl BatchOperator for AssignSessions {
         });
         let mut kept = 0;
         for row in 0..rows.num_rows() {
-            let start = times.value(row);
-            let end = start.saturating_add(self.gap_ms);
-            let none: &[u8] = &[];
-            let joined = match &keys {
-                Some(keys) => {
-                    let key = keys.row(row);
-                    let key: &[u8] = key.as_ref();
-                    match self.open.get_mut(key) {
-                        Some(sessions) => join(sessions, start, end, (slot, row), passed),
-                        None => {
-                            join(self.open.entry(key.into()).or_default(), start, end, (slot, row), passed)
-                        }
-                    }
+            let mut reach = Reach::of(times.value(row), self.gap_ms, passed);
+            let key = keys.as_ref().map(|keys| keys.row(row));
+            let key: &[u8] = key.as_ref().map_or(&[], |key| key.as_ref());
+            let known = self.open.get_mut(key);
+            if reach.is_late() {
+                // One reader's rows come in an order, so that it is certain which session is open.
+                reach.low = 2 * i128::from(reach.start_ms);
+                let meets =
+                    |sessions: &&mut Vec<Session>| sessions.iter().any(|session| reach.meets(session));
+                if !self.is_single || !known.as_ref().is_some_and(meets) {
+                    self.counts.late += 1;
+                    continue;
                 }
-                None => join(self.open.entry(none.into()).or_default(), start, end, (slot, row), passed),
-            };
-            match joined {
-                Some(end) => {
-                    kept += 1;
-                    self.least_end_ms = self.least_end_ms.min(end);
-                }
-                None => self.counts.late += 1,
             }
+            let more = match known {
+                Some(sessions) => join(sessions, reach, (slot, row)),
+                None => {
+                    self.entry_bytes += KEY_BYTES + key.len();
+                    join(self.open.entry(key.into()).or_default(), reach, (slot, row))
+                }
+            };
+            self.entry_bytes =
+                self.entry_bytes.saturating_add_signed(more * SESSION_BYTES as isize) + ROW_BYTES;
+            kept += 1;
+            // Those that it has made one end together, at its end or later.
+            self.least_end_ms = self.least_end_ms.min(reach.end_ms);
         }
         self.counts.folded += kept as u64;
         if kept == 0 {
             self.free.push(slot);
         } else {
-            let bytes = bytes_of(&rows);
-            let _ = self.allowance.ask(bytes);
-            self.bytes += bytes;
+            self.bytes += bytes_of(&rows);
             self.batches[slot] = Some((rows, kept));
         }
+        self.note_bytes();
         Ok(())
     }
 
@@ -210,7 +297,8 @@ impl BatchOperator for AssignSessions {
         }
         self.least_end_ms = i64::MAX;
         let mut closed = Vec::new();
-        self.open.retain(|_, sessions| {
+        let mut freed = 0;
+        self.open.retain(|key, sessions| {
             sessions.retain(|session| {
                 let is_over = session.end_ms <= passed;
                 if is_over {
@@ -220,8 +308,12 @@ impl BatchOperator for AssignSessions {
                 }
                 !is_over
             });
+            if sessions.is_empty() {
+                freed += KEY_BYTES + key.len();
+            }
             !sessions.is_empty()
         });
+        self.entry_bytes = self.entry_bytes.saturating_sub(freed);
         closed.sort_by_key(|session| (session.end_ms, session.start_ms, session.rows.first().copied()));
         self.closed.extend(closed);
         Ok(())
@@ -241,7 +333,10 @@ impl BatchOperator for AssignSessions {
             let time = if self.is_instant { session.end_ms - 1 } else { end - 1 };
             times.extend(std::iter::repeat_n(time, count));
             places.append(&mut session.rows);
-            if !rest.is_empty() {
+            self.entry_bytes = self.entry_bytes.saturating_sub(count * ROW_BYTES);
+            if rest.is_empty() {
+                self.entry_bytes = self.entry_bytes.saturating_sub(SESSION_BYTES);
+            } else {
                 self.closed.push_front(Session { rows: rest, ..session });
                 break;
             }
@@ -249,21 +344,7 @@ impl BatchOperator for AssignSessions {
         if places.is_empty() {
             return Ok(None);
         }
-        // The batches that these rows are in, each once.
-        let mut used: Vec<usize> = places.iter().map(|(batch, _)| *batch).collect();
-        used.sort_unstable();
-        used.dedup();
-        let from: Vec<(usize, usize)> =
-            places.iter().map(|(batch, row)| (used.partition_point(|known| known < batch), *row)).collect();
-        let held: Vec<&RecordBatch> =
-            used.iter().filter_map(|batch| self.batches[*batch].as_ref().map(|(rows, _)| rows)).collect();
-        let width = held.first().map_or(0, |rows| rows.num_columns());
-        let columns = (0..width)
-            .map(|place| {
-                let columns: Vec<&dyn Array> = held.iter().map(|rows| &**rows.column(place)).collect();
-                interleave(&columns, &from).map_err(arrow_error)
-            })
-            .collect::<Outcome<Vec<_>>>()?;
+        let columns = self.columns_at(&places)?;
         let rows = with_windows(&self.schema, columns, starts, ends, times, self.is_instant)?;
         for (batch, _) in places {
             self.release(batch, 1);
@@ -284,11 +365,53 @@ impl BatchOperator for AssignSessions {
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.entry_bytes
     }
 
     fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
+    }
+
+    /// Keys with their sessions, and of each session its rows.
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let mut open: Vec<(&Box<[u8]>, &Vec<Session>)> = self.open.iter().collect();
+        open.sort_unstable_by_key(|(key, _)| *key);
+        state.put(&open.len())?;
+        for (key, sessions) in open {
+            state.put(&(key.to_vec(), sessions.len()))?;
+            for session in sessions {
+                state.put(&(session.start_ms, session.end_ms, session.low))?;
+                save_rows(&self.rows_of(session).map_err(|error| StateError::Write(error.message))?, state)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        (self.batches, self.free, self.bytes, self.entry_bytes) = (Vec::new(), Vec::new(), 0, 0);
+        self.open.clear();
+        self.least_end_ms = i64::MAX;
+        let keys: usize = state.take()?;
+        for _ in 0..keys {
+            let (key, count): (Vec<u8>, usize) = state.take()?;
+            self.entry_bytes += KEY_BYTES + key.len();
+            let mut sessions = Vec::new();
+            for _ in 0..count {
+                let (start_ms, end_ms, low): (i64, i64, i128) = state.take()?;
+                let rows = load_rows(&self.input, state)?;
+                let slot = self.batches.len();
+                let places = (0..rows.num_rows()).map(|row| (slot, row)).collect();
+                sessions.push(Session { start_ms, end_ms, low, rows: places });
+                self.entry_bytes += SESSION_BYTES + rows.num_rows() * ROW_BYTES;
+                self.bytes += bytes_of(&rows);
+                self.least_end_ms = self.least_end_ms.min(end_ms);
+                let kept = rows.num_rows();
+                self.batches.push(Some((rows, kept)));
+            }
+            self.open.insert(key.into(), sessions);
+        }
+        self.note_bytes();
+        Ok(())
     }
 
     fn as_any(&mut self) -> &mut dyn std::any::Any {

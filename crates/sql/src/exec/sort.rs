@@ -6,20 +6,22 @@
 //! Emits      when the watermark has passed a row
 //! Late       the watermark had passed it when it came: counted, and dropped
 //! Watermark  forwarded unchanged, after all that it has passed
-//! Cost       sorting the rows between two watermarks
+//! Cost       sorting all rows that wait, at each watermark that passes some of them
 //! Source     Flink, "ORDER BY clause" (streams are sorted by ascending time first)
 
 use arrow::array::{AsArray, BooleanArray};
 use arrow::compute::concat_batches;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon};
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
 use super::calc::{filtered, schema_of};
+use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, sorted, taken};
+use super::pieces::Pieces;
 use super::windows::passed_ms;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::Batch;
 use crate::expression::arrow_error;
 use crate::plan::{Column, SortKey};
 
@@ -31,8 +33,7 @@ pub struct Sort {
     waiting: Vec<RecordBatch>,
     /// The least time that waits.
     least_ms: i64,
-    /// What comes out, and how much of it has.
-    out: Option<(RecordBatch, usize)>,
+    out: Pieces,
     counts: Counts,
     bytes: usize,
     allowance: Allowance,
@@ -47,7 +48,7 @@ impl Sort {
             schema: schema_of(columns),
             waiting: Vec::new(),
             least_ms: i64::MAX,
-            out: None,
+            out: Pieces::default(),
             counts: Counts::default(),
             bytes: 0,
             allowance: Allowance::default(),
@@ -101,18 +102,17 @@ impl BatchOperator for Sort {
             self.bytes = bytes_of(&rest);
             self.waiting.push(rest);
         }
-        self.out = Some((all.slice(0, count), 0));
+        self.out.put(all.slice(0, count), None);
         Ok(())
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        let Some((rows, from)) = self.out.take() else { return Ok(None) };
-        let count = (rows.num_rows() - from).min(BATCH_ROWS_MAX);
-        let piece = rows.slice(from, count);
-        if from + count < rows.num_rows() {
-            self.out = Some((rows, from + count));
-        }
-        Ok((count > 0).then(|| Batch::new(piece)))
+        Ok(self.out.next())
+    }
+
+    /// Rows wait for the watermark of all inputs, so none is late by that of its own any more.
+    fn emits_own_times(&self) -> bool {
+        true
     }
 
     fn horizon(&self) -> Horizon {
@@ -124,11 +124,26 @@ impl BatchOperator for Sort {
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes + self.out.as_ref().map_or(0, |(rows, _)| bytes_of(rows))
+        self.bytes + self.out.bytes()
     }
 
     fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
+    }
+
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let all = concat_batches(&self.schema, &self.waiting);
+        save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let rows = load_rows(&self.schema, state)?;
+        let times = rows.column(self.time).as_primitive::<TimestampMillisecondType>();
+        self.least_ms = times.values().iter().copied().min().unwrap_or(i64::MAX);
+        self.bytes = bytes_of(&rows);
+        let _ = self.allowance.ask(self.bytes);
+        self.waiting = vec![rows];
+        Ok(())
     }
 
     fn as_any(&mut self) -> &mut dyn std::any::Any {

@@ -20,11 +20,13 @@ use arrow::compute::concat_batches;
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
-use thalweg_model::{Allowance, Counts, EventTime, Horizon};
+use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
 use super::calc::{batch_of, schema_of};
+use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, sorted, taken};
+use super::pieces::Pieces;
 use super::windows::{Clocks, passed_ms};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::expression::arrow_error;
@@ -59,7 +61,8 @@ pub struct WindowTopN {
     /// By the end of the window.
     windows: BTreeMap<i64, Kept>,
     closing_ms: i64,
-    out: Option<(RecordBatch, usize)>,
+    out: Pieces,
+    hash_seed: u64,
     counts: Counts,
     bytes: usize,
     allowance: Allowance,
@@ -75,7 +78,7 @@ struct Kept {
 
 impl WindowTopN {
     /// Ranks rows of the columns `input`.
-    pub fn new(ranks: Ranks, zone: Option<Tz>, input: &[Column], columns: &[Column]) -> Self {
+    pub fn new(ranks: Ranks, zone: Option<Tz>, input: &[Column], columns: &[Column], hash_seed: u64) -> Self {
         let is_by_time = match &ranks.order[..] {
             [key] => key.is_descending && input[key.place].role == Role::Rowtime,
             _ => false,
@@ -88,7 +91,8 @@ impl WindowTopN {
             clocks: Clocks::new(zone),
             windows: BTreeMap::new(),
             closing_ms: i64::MIN,
-            out: None,
+            out: Pieces::default(),
+            hash_seed,
             counts: Counts::default(),
             bytes: 0,
             allowance: Allowance::default(),
@@ -96,15 +100,14 @@ impl WindowTopN {
         }
     }
 
-    /// The rows with the ranks from `from` to the last that is wanted, by key, and their ranks.
-    fn ranked(&self, rows: &[RecordBatch], from: u64) -> Outcome<(RecordBatch, Vec<i64>)> {
-        let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
+    /// The places of the rows with the ranks from `from` to the last that is wanted, by key and rank, and their ranks.
+    fn ranked(&self, all: &RecordBatch, from: u64) -> Outcome<(Vec<u32>, Vec<i64>)> {
         let keys: Vec<ArrayRef> =
             self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
         let mut groups = Vec::new();
-        KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
+        KeyIndex::new(&self.key_types, self.hash_seed).index(&keys, all.num_rows(), &mut groups);
         let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
-        let order = sorted(&all, &[by_group], &self.ranks.order, self.is_last_first)?;
+        let order = sorted(all, &[by_group], &self.ranks.order, self.is_last_first)?;
         let mut last = None;
         let mut rank = 0u64;
         let (mut places, mut ranks) = (Vec::new(), Vec::new());
@@ -117,7 +120,11 @@ impl WindowTopN {
                 ranks.push(rank as i64);
             }
         }
-        Ok((taken(&all, &UInt32Array::from(places))?, ranks))
+        Ok((places, ranks))
+    }
+
+    fn all_of(&self, rows: &[RecordBatch]) -> Outcome<RecordBatch> {
+        concat_batches(&self.input, rows).map_err(arrow_error)
     }
 
     fn note_bytes(&mut self) {
@@ -140,7 +147,7 @@ impl BatchOperator for WindowTopN {
         let passed = passed_ms(late_by);
         let mut parts: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, end) in (0u32..).zip(ends.values()) {
-            if self.clocks.instant(*end) <= passed {
+            if self.clocks.end(*end) <= passed {
                 self.counts.late += 1;
             } else {
                 parts.entry(*end).or_default().push(row);
@@ -157,10 +164,13 @@ impl BatchOperator for WindowTopN {
             kept.count += rows.num_rows();
             kept.rows.push(rows);
             if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
-                let (rows, _) = self.ranked_as_came(&kept.rows)?;
-                kept.count = rows.num_rows();
+                let all = self.all_of(&kept.rows)?;
+                // Those that may still be among the first, in the order in which they came, so that equal ones stay in it.
+                let (mut places, _) = self.ranked(&all, 1)?;
+                places.sort_unstable();
+                kept.count = places.len();
                 kept.prune_at = kept.count * 2;
-                kept.rows = vec![rows];
+                kept.rows = vec![taken(&all, &UInt32Array::from(places))?];
             }
             self.windows.insert(end, kept);
         }
@@ -175,25 +185,20 @@ impl BatchOperator for WindowTopN {
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
         loop {
-            if let Some((rows, from)) = self.out.take() {
-                let count = (rows.num_rows() - from).min(BATCH_ROWS_MAX);
-                let piece = rows.slice(from, count);
-                if from + count < rows.num_rows() {
-                    self.out = Some((rows, from + count));
-                }
-                if count > 0 {
-                    return Ok(Some(Batch::new(piece)));
-                }
+            if let Some(piece) = self.out.next() {
+                return Ok(Some(piece));
             }
             let Some((&end, _)) = self.windows.first_key_value() else { break };
-            if self.clocks.instant(end) > self.closing_ms {
+            if self.clocks.end(end) > self.closing_ms {
                 break;
             }
             let Some(kept) = self.windows.remove(&end) else { break };
-            let (rows, ranks) = self.ranked(&kept.rows, self.ranks.from)?;
+            let all = self.all_of(&kept.rows)?;
+            let (places, ranks) = self.ranked(&all, self.ranks.from)?;
+            let rows = taken(&all, &UInt32Array::from(places))?;
             let mut columns = rows.columns().to_vec();
             columns.push(Arc::new(Int64Array::from(ranks)));
-            self.out = Some((batch_of(&self.output, columns, rows.num_rows())?, 0));
+            self.out.put(batch_of(&self.output, columns, rows.num_rows())?, None);
         }
         self.note_bytes();
         Ok(None)
@@ -212,41 +217,37 @@ impl BatchOperator for WindowTopN {
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes
+        self.bytes + self.out.bytes()
     }
 
     fn fund(&mut self, allowance: &Allowance) {
         self.allowance = allowance.clone();
     }
 
+    fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        state.put(&(self.closing_ms, self.windows.len()))?;
+        for (end, kept) in &self.windows {
+            state.put(end)?;
+            let all = self.all_of(&kept.rows).map_err(|error| StateError::Write(error.message))?;
+            save_rows(&all, state)?;
+        }
+        Ok(())
+    }
+
+    fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        let (closing_ms, windows): (i64, usize) = state.take()?;
+        self.closing_ms = closing_ms;
+        self.windows.clear();
+        for _ in 0..windows {
+            let end: i64 = state.take()?;
+            let rows = load_rows(&self.input, state)?;
+            self.windows.insert(end, Kept { count: rows.num_rows(), rows: vec![rows], prune_at: 0 });
+        }
+        self.note_bytes();
+        Ok(())
+    }
+
     fn as_any(&mut self) -> &mut dyn std::any::Any {
         self
-    }
-}
-
-impl WindowTopN {
-    /// The rows that may still be among the first, in the order in which they came, so that equal ones stay in it.
-    fn ranked_as_came(&self, rows: &[RecordBatch]) -> Outcome<(RecordBatch, usize)> {
-        let all = concat_batches(&self.input, rows).map_err(arrow_error)?;
-        let keys: Vec<ArrayRef> =
-            self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
-        let mut groups = Vec::new();
-        KeyIndex::new(&self.key_types, 0).index(&keys, all.num_rows(), &mut groups);
-        let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
-        let order = sorted(&all, &[by_group], &self.ranks.order, self.is_last_first)?;
-        let mut last = None;
-        let mut rank = 0u64;
-        let mut places = Vec::new();
-        for row in order.values() {
-            let group = groups[*row as usize];
-            rank = if last == Some(group) { rank + 1 } else { 1 };
-            last = Some(group);
-            if rank <= self.ranks.to {
-                places.push(*row);
-            }
-        }
-        places.sort_unstable();
-        let count = places.len();
-        Ok((taken(&all, &UInt32Array::from(places))?, count))
     }
 }

@@ -12,15 +12,17 @@ use thalweg_model::EventTime;
 
 use crate::plan::WindowSpec;
 
-/// Milliseconds of a day, for which a zone's offset is looked up at once.
+/// Milliseconds for which a zone's offset is looked up at once.
 const QUARTER_MS: i64 = 900_000;
+
+const DAY_MS: i64 = 86_400_000;
 
 /// From instants to readings of clocks, and back.
 #[derive(Clone, Debug)]
 pub struct Clocks {
     /// None if times are readings already.
     zone: Option<Tz>,
-    /// The last quarter of an hour that was asked for, and its offset: zones change at quarters.
+    /// A quarter of an hour within which the offset does not change, and the offset.
     last: (i64, i64),
 }
 
@@ -39,35 +41,53 @@ impl Clocks {
     pub fn reading(&mut self, instant_ms: i64) -> i64 {
         let Some(zone) = self.zone else { return instant_ms };
         let quarter = instant_ms.div_euclid(QUARTER_MS);
-        if quarter != self.last.0 {
-            let offset = NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
-                i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc())
-            });
-            self.last = (quarter, offset * 1_000);
+        if quarter == self.last.0 {
+            return instant_ms.saturating_add(self.last.1);
         }
-        instant_ms.saturating_add(self.last.1)
+        let first = quarter.saturating_mul(QUARTER_MS);
+        let offset = offset_ms(zone, first);
+        if offset == offset_ms(zone, first.saturating_add(QUARTER_MS)) {
+            self.last = (quarter, offset);
+        }
+        instant_ms.saturating_add(offset_ms(zone, instant_ms))
     }
 
-    /// The instant at which the clocks show something: the earlier one if there are two, and where clocks jump over it, the
-    /// instant after the jump that lies as far behind it (as `java.time` has it).
-    pub fn instant(&self, reading_ms: i64) -> i64 {
+    /// The instant at which a window is over whose end the clocks show: all rows whose readings lie before it have come by then.
+    /// Where clocks repeat an hour that is when they have shown it for the second time, where they jump over one, the
+    /// jump. So ends that follow each other never go back.
+    ///
+    /// Source: Flink, `TimeWindowUtil.toEpochMillsForTimer`.
+    pub fn end(&self, reading_ms: i64) -> i64 {
         let Some(zone) = self.zone else { return reading_ms };
-        let Some(reading) = NaiveDateTime::from_millis(reading_ms) else { return reading_ms };
-        let offset_ms = |offset: i64| offset * 1_000;
-        match zone.offset_from_local_datetime(&reading) {
-            LocalResult::Single(offset) | LocalResult::Ambiguous(offset, _) => {
-                reading_ms - offset_ms(i64::from(offset.fix().local_minus_utc()))
+        let last_ms = reading_ms.saturating_sub(1);
+        let Some(last) = NaiveDateTime::from_millis(last_ms) else { return reading_ms };
+        match zone.offset_from_local_datetime(&last) {
+            LocalResult::Single(offset) | LocalResult::Ambiguous(_, offset) => {
+                reading_ms - i64::from(offset.fix().local_minus_utc()) * 1_000
             }
             LocalResult::None => {
-                // By the offset before the jump.
-                let before = reading_ms.checked_sub(86_400_000).and_then(NaiveDateTime::from_millis);
-                let offset = before.map_or(0, |before| {
-                    i64::from(zone.offset_from_utc_datetime(&before).fix().local_minus_utc())
-                });
-                reading_ms - offset_ms(offset)
+                // Between a day before and a day behind there is one change: the first instant that shows more than this.
+                let (mut low, mut high) =
+                    (last_ms.saturating_sub(2 * DAY_MS), last_ms.saturating_add(2 * DAY_MS));
+                while low < high {
+                    let middle = low + (high - low) / 2;
+                    if middle.saturating_add(offset_ms(zone, middle)) <= last_ms {
+                        low = middle + 1
+                    } else {
+                        high = middle
+                    }
+                }
+                low
             }
         }
     }
+}
+
+/// What the clocks of a zone are ahead of UTC at an instant.
+fn offset_ms(zone: Tz, instant_ms: i64) -> i64 {
+    NaiveDateTime::from_millis(instant_ms).map_or(0, |instant| {
+        i64::from(zone.offset_from_utc_datetime(&instant).fix().local_minus_utc()) * 1_000
+    })
 }
 
 /// `NaiveDateTime` of milliseconds since the epoch, if it has one.
@@ -219,11 +239,22 @@ mod tests {
         let jump = 1_710_054_000_000; // 2024-03-10T07:00:00Z, 03:00 there.
         assert_eq!(clocks.reading(jump) - jump, -4 * hour);
         assert_eq!(clocks.reading(jump - 1) - (jump - 1), -5 * hour);
-        let missing = jump - 5 * hour + hour / 2; // 02:30
-        assert_eq!(clocks.instant(missing), jump + hour / 2);
-        let twice = 1_730_611_800_000 - 5 * hour + hour; // 01:30 of 2024-11-03, first at 05:30Z
-        assert_eq!(clocks.instant(twice), 1_730_611_800_000);
+        // Ends within the hour that is jumped over are the jump; the first behind it is as far behind the jump.
+        let shown = |at: i64| at - 4 * hour;
+        for minutes in [0, 1, 30, 60] {
+            assert_eq!(clocks.end(shown(jump) - hour + minutes * 60_000), jump, "{minutes}");
+        }
+        assert_eq!(clocks.end(shown(jump) + 600_000), jump + 600_000);
+        // Ends within the hour that comes twice are of the second time.
+        let repeat = 1_730_613_600_000; // 2024-11-03T06:00:00Z, 01:00 there for the second time.
+        assert_eq!(
+            (clocks.reading(repeat), clocks.reading(repeat - hour)),
+            (repeat - 5 * hour, repeat - 5 * hour)
+        );
+        assert_eq!(clocks.end(repeat - 5 * hour), repeat - hour);
+        assert_eq!(clocks.end(repeat - 5 * hour + hour / 2), repeat + hour / 2);
+        assert_eq!(clocks.end(repeat - 4 * hour), repeat + hour);
         let mut none = Clocks::new(None);
-        assert_eq!((none.reading(7), none.instant(7)), (7, 7));
+        assert_eq!((none.reading(7), none.end(7)), (7, 7));
     }
 }

@@ -114,6 +114,10 @@ impl JoinOperator for LookupJoin {
         Ok(())
     }
 
+    fn is_waiting(&self) -> bool {
+        self.table.is_none()
+    }
+
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         if watermark == EventTime::MAX && self.table.is_none() {
             self.build()?;

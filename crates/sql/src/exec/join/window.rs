@@ -79,7 +79,7 @@ impl WindowJoin {
     /// The next window to come out.
     fn fire(&mut self) -> Outcome<Option<Firing>> {
         let Some((&(end, _), _)) = self.windows.first_key_value() else { return Ok(None) };
-        if self.clocks.instant(end) > self.closing_ms {
+        if self.clocks.end(end) > self.closing_ms {
             return Ok(None);
         }
         let Some((_, rows)) = self.windows.pop_first() else { return Ok(None) };
@@ -144,7 +144,7 @@ impl JoinOperator for WindowJoin {
         let passed = passed_ms(late_by);
         for (window, part) in parts {
             let rows = if is_one { batch.len() } else { part.len() };
-            if self.clocks.instant(window.0) <= passed {
+            if self.clocks.end(window.0) <= passed {
                 self.counts.late += rows as u64;
                 continue;
             }

@@ -1,0 +1,136 @@
+//! Sessions of several readers, held to intervals that are put together when all is known.
+
+use proptest::prelude::*;
+use thalweg_model::EventTime;
+
+use super::super::bed::{Bed, In, K, TS, batch, columns};
+use super::*;
+use crate::plan::Role;
+
+const GAP_MS: i64 = 10;
+
+fn make(is_single: bool) -> Box<dyn BatchOperator> {
+    let mut output = columns();
+    for name in ["window_start", "window_end", "window_time"] {
+        let role = if name == "window_time" { Role::Rowtime } else { Role::Plain };
+        output.push(Column { name: name.into(), of: SqlType::Timestamp(3), is_nullable: false, role });
+    }
+    let sessions = AssignSessions::new(GAP_MS, vec![K], TS, None, &columns(), &output).unwrap();
+    Box::new(sessions.of_one_reader(is_single))
+}
+
+/// A row, and the watermark of its reader before it.
+type Step = (In, i64);
+
+/// The rows of a reader whose watermark is its greatest time so far, less a bound.
+fn steps(reader: i32, moves: &[(i64, bool)], bound_ms: i64) -> Vec<Step> {
+    let (mut greatest, mut watermark) = (0, i64::MIN);
+    let mut found = Vec::new();
+    for (id, (by, is_other)) in (0..).zip(moves) {
+        let ts = (greatest + by).max(0);
+        let k = Some(if *is_other { "b" } else { "a" });
+        found.push((In { id: 1_000 * reader + id, k, v: None, ts }, watermark));
+        greatest = greatest.max(ts);
+        watermark = watermark.max(greatest - bound_ms);
+    }
+    found
+}
+
+/// What comes out, and how many rows were late, if the readers take turns like this.
+fn run(readers: &[Vec<Step>; 2], turns: &[bool], reload_at: Option<usize>) -> (Vec<String>, u64) {
+    let mut bed = Bed::new(|_| make(false));
+    let (mut next, mut shown, mut late) = ([0, 0], Vec::new(), 0);
+    let all = readers[0].len() + readers[1].len();
+    for turn in 0..all {
+        let wanted = usize::from(turns[turn % turns.len()]);
+        let reader = if next[wanted] < readers[wanted].len() { wanted } else { 1 - wanted };
+        let (row, late_by) = readers[reader][next[reader]];
+        next[reader] += 1;
+        let late_by = EventTime::from_micros(late_by.saturating_mul(1_000));
+        bed.operator.take(batch(&[row], None), late_by).unwrap();
+        if reload_at == Some(turn) {
+            late += bed.operator.counts().late;
+            bed.reload(|_| make(false));
+        }
+        // What both promise: the watermark behind the last row of each.
+        let of =
+            |reader: usize| readers[reader].get(next[reader]).map_or(i64::MAX, |(_, watermark)| *watermark);
+        shown.extend(bed.advance(of(0).min(of(1))));
+    }
+    shown.extend(bed.advance(i64::MAX));
+    shown.sort();
+    (shown, late + bed.operator.counts().late)
+}
+
+/// The same, by putting spans together.
+fn expected(readers: &[Vec<Step>; 2]) -> (Vec<String>, u64) {
+    let (mut shown, mut late) = (Vec::new(), 0);
+    for key in ["a", "b"] {
+        // Spans in half milliseconds, each with its row.
+        let mut spans: Vec<(i64, i64, In)> = Vec::new();
+        for (row, late_by) in readers.iter().flatten().filter(|(row, _)| row.k == Some(key)) {
+            let low = if *late_by < row.ts { 2 * row.ts } else { 2 * late_by + 1 };
+            let high = 2 * (row.ts + GAP_MS);
+            if high < low { late += 1 } else { spans.push((low, high, *row)) }
+        }
+        spans.sort();
+        let mut rest = &spans[..];
+        while let Some(&(_, mut high, _)) = rest.first() {
+            let mut count = 0;
+            while let Some((_, to, _)) = rest.get(count).filter(|(low, _, _)| *low <= high) {
+                (high, count) = (high.max(*to), count + 1);
+            }
+            let start = rest[..count].iter().map(|(_, _, row)| row.ts).min().unwrap();
+            let end = high / 2;
+            shown.extend(
+                rest[..count].iter().map(|(_, _, row)| {
+                    format!("+I {} {key} NULL {} {start} {end} {}", row.id, row.ts, end - 1)
+                }),
+            );
+            rest = &rest[count..];
+        }
+    }
+    shown.sort();
+    (shown, late)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn sessions_of_two_readers_do_not_depend_on_their_turns(
+        moves in [prop::collection::vec((-25..15_i64, any::<bool>()), 1..25), prop::collection::vec((-25..15_i64, any::<bool>()), 1..25)],
+        bound_ms in 0..20_i64,
+        turns in prop::collection::vec(any::<bool>(), 1..50),
+        reload_at in prop::option::of(0..50_usize),
+    ) {
+        let readers = [steps(0, &moves[0], bound_ms), steps(1, &moves[1], bound_ms)];
+        prop_assert_eq!(run(&readers, &turns, reload_at), expected(&readers));
+    }
+}
+
+/// Behind one reader a row that is late alone joins the session that is open, as in Flink; behind several it is late.
+#[test]
+fn a_row_that_is_late_alone_joins_what_is_open_behind_one_reader() {
+    let row = |id, ts| In { id, k: Some("a"), v: None, ts };
+    for (is_single, late) in [(true, 0), (false, 1)] {
+        let mut bed = Bed::new(|_| make(is_single));
+        bed.take(&[row(1, 20)], None);
+        bed.advance(29);
+        // It would end at 25, which has passed, and the other session goes on to 30.
+        bed.take(&[row(2, 15)], None);
+        assert_eq!(bed.advance(30).len(), 2 - late);
+        assert_eq!(bed.operator.counts().late, late as u64);
+    }
+}
+
+/// Rows that are late leave nothing behind, and what is open is paid for.
+#[test]
+fn keys_of_late_rows_are_not_kept() {
+    let mut sessions = AssignSessions::new(GAP_MS, vec![K], TS, None, &columns(), &columns()).unwrap();
+    let late = EventTime::from_micros(1_000_000);
+    sessions.take(batch(&[In { id: 1, k: Some("a"), v: None, ts: 0 }], None), late).unwrap();
+    assert_eq!((sessions.open.len(), sessions.state_bytes(), sessions.counts.late), (0, 0, 1));
+    sessions.take(batch(&[In { id: 1, k: Some("a"), v: None, ts: 5_000 }], None), late).unwrap();
+    assert!(sessions.state_bytes() > KEY_BYTES + SESSION_BYTES + ROW_BYTES);
+}
