@@ -493,12 +493,13 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
         AstType::Decimal(info) | AstType::Dec(info) | AstType::Numeric(info) => decimal(info)?,
         AstType::Char(n) | AstType::Character(n) => SqlType::Char(length(n)?),
         AstType::Varchar(n) | AstType::CharacterVarying(n) | AstType::CharVarying(n) => {
-            SqlType::Varchar(length(n)?)
+            // As Flink has it, whose documentation says 1.
+            n.as_ref().map_or(Some(SqlType::STRING), |_| length(n).map(SqlType::Varchar))?
         }
         AstType::String(None) => SqlType::STRING,
         AstType::Binary(n) => SqlType::Binary(u32::try_from(n.unwrap_or(1)).ok()?),
         AstType::Varbinary(n) => match n {
-            None => SqlType::Varbinary(1),
+            None => SqlType::BYTES,
             Some(sqlparser::ast::BinaryLength::IntegerLength { length }) => {
                 SqlType::Varbinary(u32::try_from(*length).ok()?)
             }

@@ -339,10 +339,10 @@ pub(super) fn data_type(parser: &mut Parser) -> Result<SqlType, ParserError> {
             }
         },
         "CHAR" => SqlType::Char(number(parser, 1, LENGTH_MAX, 1)?),
-        "VARCHAR" => SqlType::Varchar(number(parser, 1, LENGTH_MAX, 1)?),
+        "VARCHAR" => SqlType::Varchar(number(parser, 1, LENGTH_MAX, LENGTH_MAX)?),
         "STRING" => SqlType::STRING,
         "BINARY" => SqlType::Binary(number(parser, 1, LENGTH_MAX, 1)?),
-        "VARBINARY" => SqlType::Varbinary(number(parser, 1, LENGTH_MAX, 1)?),
+        "VARBINARY" => SqlType::Varbinary(number(parser, 1, LENGTH_MAX, LENGTH_MAX)?),
         "BYTES" => SqlType::BYTES,
         "DATE" => SqlType::Date,
         "TIME" => {

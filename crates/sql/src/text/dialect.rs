@@ -12,7 +12,7 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart,
 };
-use sqlparser::dialect::Dialect;
+use sqlparser::dialect::{Dialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -69,6 +69,24 @@ impl Dialect for FlinkDialect {
 
     fn require_interval_qualifier(&self) -> bool {
         true
+    }
+
+    /// IS [NOT] DISTINCT FROM binds as the other forms of IS do, and not what AND and OR put behind it.
+    fn parse_infix(
+        &self,
+        parser: &mut Parser,
+        expr: &Expr,
+        _precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        let is_not = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
+        if !is_not && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
+            return None;
+        }
+        let left = Box::new(expr.clone());
+        Some(parser.parse_subexpr(self.prec_value(Precedence::Is)).map(|right| match is_not {
+            true => Expr::IsNotDistinctFrom(left, Box::new(right)),
+            false => Expr::IsDistinctFrom(left, Box::new(right)),
+        }))
     }
 
     fn parse_prefix(&self, parser: &mut Parser) -> Option<Result<Expr, ParserError>> {

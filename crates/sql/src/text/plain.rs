@@ -297,6 +297,14 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
                     let error = SqlError::new(Code::Syntax, "a join has no condition").at(at);
                     ControlFlow::Break(Box::new(error.help("write ON .. = .. behind it, or CROSS JOIN")))
                 }
+                JoinConstraint::Using(_) | JoinConstraint::Natural
+                    if matches!(operator, Right(_) | RightOuter(_) | FullOuter(_)) =>
+                {
+                    refuse(
+                        "USING of a RIGHT or FULL JOIN: write ON a.k = b.k, and COALESCE(a.k, b.k) for the column; it",
+                        at,
+                    )
+                }
                 _ => ControlFlow::Continue(()),
             }
         }
@@ -384,7 +392,13 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
                         written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
                     DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None)
                 }
-                DataType::Date | DataType::Time(None, TimezoneInfo::None) => data_type,
+                DataType::Time(None, TimezoneInfo::None) => {
+                    // Times of a day have milliseconds.
+                    let digits =
+                        written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
+                    DataType::Time(Some(digits.min(3)), TimezoneInfo::None)
+                }
+                DataType::Date => data_type,
                 _ => return Err(unsupported("a literal of this type: write CAST('..' AS type); it")),
             };
             cast(Expr::Value(value), data_type)
@@ -427,7 +441,25 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         }
         Expr::Array(array) => function("ARRAY", array.elem),
         Expr::CompoundFieldAccess { root, access_chain } => {
-            access_chain.into_iter().try_fold(*root, |inner, access| match access {
+            let mut accesses = access_chain.into_iter().peekable();
+            let mut root = *root;
+            // What stands before the first subscript is a column's name: `t.a[1]`.
+            while let (
+                Expr::Identifier(_) | Expr::CompoundIdentifier(_),
+                Some(AccessExpr::Dot(Expr::Identifier(_))),
+            ) = (&root, accesses.peek())
+                && let Some(AccessExpr::Dot(Expr::Identifier(part))) = accesses.next()
+            {
+                root = match root {
+                    Expr::Identifier(first) => Expr::CompoundIdentifier(vec![first, part]),
+                    Expr::CompoundIdentifier(mut parts) => {
+                        parts.push(part);
+                        Expr::CompoundIdentifier(parts)
+                    }
+                    other => other,
+                };
+            }
+            accesses.try_fold(root, |inner, access| match access {
                 AccessExpr::Subscript(Subscript::Index { index }) => Ok(function("ITEM", vec![inner, index])),
                 AccessExpr::Dot(Expr::Identifier(field)) => {
                     Ok(function("FIELD", vec![inner, text(field.value)]))
