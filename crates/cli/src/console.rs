@@ -33,6 +33,11 @@ pub fn error(text: &str) {
     let _ = writeln!(io::stderr(), "error: {text}");
 }
 
+/// Writes a line to standard error as it is.
+pub fn aside(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
 /// Writes what people should know, though nothing went wrong, to standard error.
 pub fn note(text: &str) {
     let _ = writeln!(io::stderr(), "note: {text}");

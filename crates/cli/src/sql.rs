@@ -5,7 +5,9 @@ mod check;
 mod explain;
 mod run;
 mod script;
+mod stdout;
 mod test;
+mod told;
 
 pub use check::{CheckArgs, run as check};
 pub use explain::{ExplainArgs, run as explain};

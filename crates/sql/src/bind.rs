@@ -13,18 +13,21 @@ pub mod changelog;
 mod expression;
 mod group;
 mod join;
+mod locate;
 mod names;
 mod over;
 mod query;
 mod relations;
+mod said;
 mod tables;
 
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DataFusionError, SchemaError, TableReference};
-use datafusion_expr::{LogicalPlan, LogicalPlanBuilder};
+use datafusion_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
 use datafusion_optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
 use datafusion_optimizer::{Optimizer, OptimizerContext};
 use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
@@ -50,7 +53,27 @@ pub struct Binder<'a> {
     /// How long state of operators without a window is kept since it was last written, in milliseconds; none if it is
     /// not set, and then such operators are refused.
     pub state_ttl_ms: Option<i64>,
+    /// Views that are resolved already.
+    pub views: &'a Views,
 }
+
+/// Views whose names are resolved, by their names. They hold as long as nothing is dropped and no setting changes: whoever does
+/// that forgets them.
+#[derive(Clone, Default, Debug)]
+pub struct Views(RefCell<BTreeMap<String, LogicalPlan>>);
+
+impl Views {
+    /// Resolves all of them anew.
+    pub fn forget(&mut self) {
+        self.0.get_mut().clear();
+    }
+}
+
+/// The most operators that a query may have when its views and sub-queries are put in.
+pub const PLAN_NODES_MAX: usize = 10_000;
+
+/// The most of them that may stand on top of each other.
+pub const PLAN_DEPTH_MAX: usize = 1_000;
 
 impl Binder<'_> {
     /// The plan of a query.
@@ -58,27 +81,30 @@ impl Binder<'_> {
     /// # Errors
     /// [`SqlError`] for the first thing that is wrong with it.
     pub fn query(&self, query: &ast::Query) -> Result<Plan, SqlError> {
-        let logical = self.resolve(query)?;
-        query::lower(self, &logical)
+        self.planned(query).map_err(|error| {
+            locate::located(with_known_place(error), query, &|changed| self.planned(changed).err())
+        })
+    }
+
+    fn planned(&self, query: &ast::Query) -> Result<Plan, SqlError> {
+        let logical = self.resolve_within(query, &RefCell::default())?;
+        let mut plan = query::lower(self, &logical)?;
+        let found: Vec<&str> = plan.columns.iter().map(|column| column.name.as_str()).collect();
+        let names = plain::column_names(query, &found);
+        plan.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
+        Ok(plan)
     }
 
     /// The planner's tree of a query, its names resolved.
-    fn resolve(&self, query: &ast::Query) -> Result<LogicalPlan, SqlError> {
-        let open: RefCell<Vec<String>> = RefCell::default();
-        let views: RefCell<BTreeMap<String, LogicalPlan>> = RefCell::default();
-        self.resolve_within(query, &open, &views)
-    }
-
     fn resolve_within(
         &self,
         query: &ast::Query,
         open: &RefCell<Vec<String>>,
-        views: &RefCell<BTreeMap<String, LogicalPlan>>,
     ) -> Result<LogicalPlan, SqlError> {
         let mut query = query.clone();
         plain::make_plain(&mut query)?;
         let view = |name: &str| -> Result<LogicalPlan, SqlError> {
-            if let Some(plan) = views.borrow().get(name) {
+            if let Some(plan) = self.views.0.borrow().get(name) {
                 return Ok(plan.clone());
             }
             if open.borrow().iter().any(|open| open == name) {
@@ -88,16 +114,30 @@ impl Binder<'_> {
                 return Err(SqlError::new(Code::Invalid, format!("`{name}` is no view")));
             };
             open.borrow_mut().push(name.to_owned());
-            let plan = self.resolve_within(&view.query, open, views);
+            let plan = self.resolve_within(&view.query, open);
             open.borrow_mut().pop();
-            let plan = renamed(plan?, name, &view.columns)?;
-            views.borrow_mut().insert(name.to_owned(), plan.clone());
+            let plan = renamed(plan?, name, &view.columns, &view.query)?;
+            self.views.0.borrow_mut().insert(name.to_owned(), plan.clone());
             Ok(plan)
         };
         let names = Names::new(self.catalog, self.context, &view);
         let planner = SqlToRel::new_with_options(&names, parser_options());
         let statement = ast::Statement::Query(Box::new(query));
         let logical = planner.sql_statement_to_plan(statement).map_err(sql_error)?;
+        let size = size(&logical, &mut HashMap::new());
+        if size.nodes > PLAN_NODES_MAX || size.depth > PLAN_DEPTH_MAX {
+            let message = format!(
+                "with its views and sub-queries put in, the query has more than {PLAN_NODES_MAX} operators, or more than \
+                 {PLAN_DEPTH_MAX} on top of each other"
+            );
+            return Err(
+                SqlError::new(Code::Unsupported, message).help("read fewer views, or each of them once")
+            );
+        }
+        // It would copy the whole tree, views and all.
+        if !size.has_subquery {
+            return Ok(logical);
+        }
         let optimizer = Optimizer::with_rules(vec![std::sync::Arc::new(DecorrelatePredicateSubquery::new())]);
         let mut options = ConfigOptions::default();
         options.optimizer.max_passes = 1;
@@ -105,6 +145,11 @@ impl Binder<'_> {
         let context = OptimizerContext::new_with_config_options(std::sync::Arc::new(options));
         optimizer.optimize(logical, &context, |_, _| {}).map_err(sql_error)
     }
+}
+
+/// The error without the mark that its expression has no place.
+fn with_known_place(error: SqlError) -> SqlError {
+    SqlError { place: error.place.filter(|place| *place != expression::NOWHERE), ..error }
 }
 
 /// A value as one of another type, which it is cast to without being asked when it is inserted.
@@ -126,9 +171,56 @@ fn parser_options() -> ParserOptions {
         .with_default_null_ordering(NullOrdering::NullsMin)
 }
 
-/// A view's columns under the names that it gives them.
-fn renamed(plan: LogicalPlan, name: &str, columns: &[String]) -> Result<LogicalPlan, SqlError> {
-    if columns.is_empty() {
+/// How large a planner's tree is.
+#[derive(Clone, Copy, Default)]
+struct Size {
+    nodes: usize,
+    depth: usize,
+    /// Whether a sub-query stands in an expression.
+    has_subquery: bool,
+}
+
+/// The size of a tree, whose parts may be shared: each is looked at once, and counted as often as it is there.
+fn size(logical: &LogicalPlan, known: &mut HashMap<*const LogicalPlan, Size>) -> Size {
+    let here: *const LogicalPlan = logical;
+    if let Some(size) = known.get(&here) {
+        return *size;
+    }
+    let mut size = Size { nodes: 1, ..Size::default() };
+    let mut below: Vec<&LogicalPlan> = logical.inputs();
+    // Looking fails for nothing.
+    let _ = logical.apply_expressions(|expression| {
+        expression.apply(|part| {
+            size.has_subquery |= matches!(
+                part,
+                Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) | Expr::SetComparison(_)
+            );
+            Ok(TreeNodeRecursion::Continue)
+        })
+    });
+    let mut depth = 0;
+    for input in below.drain(..) {
+        let inner = self::size(input, known);
+        size.nodes = size.nodes.saturating_add(inner.nodes);
+        size.has_subquery |= inner.has_subquery;
+        depth = depth.max(inner.depth);
+    }
+    size.depth = depth + 1;
+    known.insert(here, size);
+    size
+}
+
+/// A view's columns under the names that it gives them, or that its results have.
+fn renamed(
+    plan: LogicalPlan,
+    name: &str,
+    columns: &[String],
+    query: &ast::Query,
+) -> Result<LogicalPlan, SqlError> {
+    let own: Vec<&str> = plan.schema().fields().iter().map(|field| field.name().as_str()).collect();
+    let once = plain::column_names(query, &own);
+    let columns = if columns.is_empty() { &once[..] } else { columns };
+    if own == columns {
         return Ok(plan);
     }
     let found = plan.schema().fields().len();
@@ -141,7 +233,7 @@ fn renamed(plan: LogicalPlan, name: &str, columns: &[String]) -> Result<LogicalP
         .columns()
         .into_iter()
         .zip(columns)
-        .map(|(column, name)| datafusion_expr::Expr::Column(column).alias(name))
+        .map(|(column, name)| Expr::Column(column).alias(name))
         .collect();
     LogicalPlanBuilder::from(plan).project(outputs).and_then(LogicalPlanBuilder::build).map_err(sql_error)
 }
@@ -192,12 +284,15 @@ fn schema_error(error: &SchemaError) -> SqlError {
                 tables.dedup();
                 if !tables.contains(&table.table()) {
                     let message = format!("no table is called `{}` here", table.table());
-                    return SqlError::new(Code::UnknownTable, message)
-                        .help(format!("there are {}", tables.join(", ")));
+                    let help = match tables.is_empty() {
+                        true => "name a table in FROM".to_owned(),
+                        false => format!("there are {}", tables.join(", ")),
+                    };
+                    return SqlError::new(Code::UnknownTable, message).help(help);
                 }
             }
             let known: Vec<&str> = valid_fields.iter().map(|field| field.name.as_str()).collect();
-            let at = expression::place_of(&datafusion_expr::Expr::Column((**field).clone()));
+            let at = expression::place_of(&Expr::Column((**field).clone()));
             relations::unknown_column(&field.name, known.into_iter()).at(at)
         }
         SchemaError::AmbiguousReference { field } => {
@@ -220,10 +315,20 @@ fn plan_error(message: &str) -> SqlError {
             .map(|function| function.name)
             .chain(crate::aggregates::aggregates().iter().map(|function| function.name));
         let known: Vec<&str> = known.collect();
+        let group_window =
+            ["TUMBLE", "HOP", "SESSION", "CUMULATE"].into_iter().find(|window| name.starts_with(window));
+        if let Some(window) = group_window {
+            return error.help(format!(
+                "write FROM TABLE({window}(TABLE t, DESCRIPTOR(ts), ..)) and GROUP BY window_start, window_end"
+            ));
+        }
         return match crate::error::nearest(&name, known) {
             Some(near) => error.help(format!("did you mean {near}?")),
             None => error.help("the manual lists the functions that there are"),
         };
+    }
+    if let Some(error) = not_grouped(message) {
+        return error;
     }
     let known = [
         ("Unary operator '-' only", Code::TypeMismatch, "- takes numbers and intervals"),
@@ -245,6 +350,18 @@ fn plan_error(message: &str) -> SqlError {
     }
 }
 
+/// What the planner says of columns that are neither keys nor aggregated.
+fn not_grouped(message: &str) -> Option<SqlError> {
+    let at_grouping = message.find("must appear in the GROUP BY clause")?;
+    let column = message[..at_grouping].rsplit_once("column \"").map(|(_, rest)| rest.split('"').next());
+    let name = column.flatten().map(|name| name.rsplit('.').next().unwrap_or(name).to_owned());
+    let message = match name {
+        Some(name) => format!("`{name}` is no key of GROUP BY, and stands outside of aggregates"),
+        None => "HAVING stands where there are no groups".to_owned(),
+    };
+    Some(SqlError::new(Code::Invalid, message).help("add it to GROUP BY, or aggregate it: MAX(..), say"))
+}
+
 /// The first sentence of a message that is not ours, as ours begin.
 fn first_line(message: &str, unless: &str) -> String {
     let line = message.lines().next().unwrap_or(unless).trim_end_matches('.');
@@ -256,3 +373,6 @@ fn first_line(message: &str, unless: &str) -> String {
         _ => line.to_owned(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -114,7 +114,7 @@ impl Cases {
     /// Reads a file.
     ///
     /// # Errors
-    /// What is wrong with its form, with the line.
+    /// What is wrong with its form, with the line: a file that would test nothing, or less than it says, is wrong.
     pub fn parse(text: &str) -> Result<Cases, String> {
         let mut cases = Cases { setup: String::new(), inputs: BTreeMap::new(), cases: Vec::new() };
         let mut settings: Vec<String> = Vec::new();
@@ -137,6 +137,10 @@ impl Cases {
             let (kind, rest) = head.split_once(' ').unwrap_or((&head, ""));
             let rest = rest.trim();
             let rows = || rows_of(&lines);
+            let ends_query = matches!(kind, "rows" | "changelog" | "error");
+            if let Some((name, line, _)) = query.as_ref().filter(|_| !ends_query) {
+                return Err(unanswered(*line, name));
+            }
             let mut finish = |expected: Expected| match query.take() {
                 Some((name, line, query)) => {
                     cases.cases.push(Case { name, line, settings: settings.clone(), query, expected });
@@ -146,13 +150,21 @@ impl Cases {
             };
             match kind {
                 "input" => {
-                    cases.inputs.insert(rest.to_owned(), (line, rows()));
+                    if cases.inputs.insert(rest.to_owned(), (line, rows())).is_some() {
+                        return Err(format!("line {line}: there is an input `{rest}` already"));
+                    }
                 }
                 "set" => settings.push(format!("SET {rest};")),
                 "query" => query = Some((rest.to_owned(), line, lines.join("\n"))),
+                "rows" if !matches!(rest, "" | "ordered") => {
+                    return Err(format!("line {line}: rows are `ordered` or in any order, and not `{rest}`"));
+                }
                 "rows" => finish(Expected::Rows { rows: rows(), is_ordered: rest == "ordered" })?,
                 "changelog" => finish(Expected::Changelog(rows()))?,
                 "error" => {
+                    if !CODES.contains(&rest) {
+                        return Err(format!("line {line}: there is no error `{rest}`"));
+                    }
                     let words = lines
                         .iter()
                         .map(|line| line.trim())
@@ -162,6 +174,12 @@ impl Cases {
                 }
                 other => return Err(format!("line {line}: there is no section `{other}`")),
             }
+        }
+        if let Some((name, line, _)) = query {
+            return Err(unanswered(line, &name));
+        }
+        if cases.cases.is_empty() {
+            return Err("line 1: there is no `--- query` in this file, so it tests nothing".to_owned());
         }
         Ok(cases)
     }
@@ -215,6 +233,11 @@ impl Cases {
         session: &Session,
         manner: Manner,
     ) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, (String, String)> {
+        let is_table = |name: &str| matches!(session.catalog().get(name), Ok(Entry::Table(_)));
+        if let Some((name, (line, _))) = self.inputs.iter().find(|(name, _)| !is_table(name)) {
+            let message = format!("line {line}: input {name}: there is no such table");
+            return Err((Code::UnknownTable.name().to_owned(), message));
+        }
         let mut given = BTreeMap::new();
         for (name, entry) in session.catalog().entries() {
             let Entry::Table(table) = entry else { continue };
@@ -228,6 +251,63 @@ impl Cases {
         Ok(given)
     }
 }
+
+/// A query that nothing is expected of.
+fn unanswered(line: usize, name: &str) -> String {
+    format!("line {line}: the query `{name}` has no `--- rows`, `--- changelog` or `--- error` behind it")
+}
+
+/// The codes of errors that a query may have: those that the manual lists.
+const CODES: [&str; 48] = [
+    "SYNTAX",
+    "UNKNOWN_TABLE",
+    "UNKNOWN_COLUMN",
+    "UNKNOWN_FUNCTION",
+    "UNKNOWN_OPTION",
+    "TYPE_MISMATCH",
+    "UNSUPPORTED",
+    "UNBOUNDED_STATE",
+    "INVALID",
+    "DIVISION_BY_ZERO",
+    "BAD_CAST",
+    "OUT_OF_RANGE",
+    "RESULT_TOO_LONG",
+    "BAD_BASE64",
+    "BAD_PATH",
+    "BAD_PATTERN",
+    "UNSUPPORTED_PATTERN",
+    "BAD_BOUND",
+    "BAD_ARGUMENT",
+    "NOT_ONE_ELEMENT",
+    "NOT_ONE_ROW",
+    "UNKNOWN_CHARSET",
+    "TOO_LONG",
+    "RESULT_TOO_LARGE",
+    "EVALUATION",
+    "NO_EVENT_TIME",
+    "NULL_IN_NOT_NULL",
+    "BAD_RECORD",
+    "TOO_MANY_BAD",
+    "DIVERT_FAILED",
+    "SOURCE_UNREADABLE",
+    "SOURCE_CHANGED",
+    "SOURCE_CORRUPT",
+    "SOURCE_MISMATCH",
+    "UNWRITABLE",
+    "SINK_FAILED",
+    "SINK_CLOSED",
+    "ROWS_NOT_MADE",
+    "UNKNOWN_FORMAT",
+    "BAD_OPTION",
+    "BAD_COLUMN",
+    "STATE_LIMIT",
+    "BUDGET_TOO_SMALL",
+    "CANCELLED",
+    "NO_THREAD",
+    "OPERATOR_PANICKED",
+    "STUCK",
+    "WORKER_DIED",
+];
 
 /// The rows of a section: a line each, unless a quote is open at its end; up to a blank line.
 fn rows_of(lines: &[String]) -> Vec<String> {
@@ -435,4 +515,57 @@ fn run_job(
         }
     }
     Ok(Found { rows })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(text: &str, expected: &str) {
+        let found = match Cases::parse(text) {
+            Ok(cases) => {
+                let verdict = |case| match cases.run(case, Manner::default()) {
+                    Verdict::Passed => "passed".to_owned(),
+                    Verdict::Failed(why) => why,
+                };
+                cases.cases.iter().map(verdict).collect::<Vec<_>>().join("; ")
+            }
+            Err(error) => error,
+        };
+        assert_eq!(found, expected, "{text}");
+    }
+
+    #[test]
+    fn the_manual_has_all_codes() {
+        let manual = include_str!("../../../docs/sql/errors.md");
+        CODES.iter().for_each(|code| assert!(manual.contains(code), "{code}"));
+        assert!(CODES.contains(&Code::Syntax.name()) && CODES.contains(&"STATE_LIMIT"));
+    }
+
+    #[test]
+    fn what_tests_nothing_is_wrong() {
+        check("--- query a\nSELECT 1;\n\n--- rows\n1\n", "passed");
+        check("SELECT 1;\n", "line 1: there is no `--- query` in this file, so it tests nothing");
+        check("", "line 1: there is no `--- query` in this file, so it tests nothing");
+        let unanswered = "the query `a` has no `--- rows`, `--- changelog` or `--- error` behind it";
+        check("--- query a\nSELECT 1;\n", &format!("line 1: {unanswered}"));
+        check(
+            "\n--- query a\nSELECT 1;\n--- query b\nSELECT 2;\n--- rows\n2\n",
+            &format!("line 2: {unanswered}"),
+        );
+        check(
+            "--- query a\nSELECT 1;\n--- set 'pipeline.name' = 'x'\n--- rows\n1\n",
+            &format!("line 1: {unanswered}"),
+        );
+        check("--- query a\nSELECT b;\n\n--- error FOO\nb\n", "line 4: there is no error `FOO`");
+        check(
+            "--- query a\nSELECT 1;\n--- rows backwards\n1\n",
+            "line 3: rows are `ordered` or in any order, and not `backwards`",
+        );
+        check("--- input T\n1\n--- input T\n2\n", "line 3: there is an input `T` already");
+        check(
+            "--- input Foo\n1\n\n--- query a\nSELECT 1;\n--- rows\n1\n",
+            "UNKNOWN_TABLE: line 1: input Foo: there is no such table",
+        );
+    }
 }

@@ -48,6 +48,7 @@ pub mod options;
 mod print;
 mod socket;
 mod standard;
+pub mod together;
 mod ysb;
 
 #[cfg(test)]
@@ -55,13 +56,14 @@ mod bed;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
+use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
 use thalweg_model::{Clock, Entropy, EventTime, Fault, SeededEntropy, VirtualClock};
@@ -70,7 +72,7 @@ use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
 use crate::formats::RowKind;
 use crate::scan::rows::RowSource;
-use files::{Files, RealFiles};
+use files::{FileKey, Files, RealFiles, refusal_to_replace};
 use memory::Collected;
 use net::RealNet;
 use options::{Given, OWN_PREFIX};
@@ -137,16 +139,33 @@ pub struct World {
     pub stdout: Output,
     /// What `print` writes to if it is told so.
     pub stderr: Output,
-    /// What the tables of a job know of each other.
+    /// What the tables of a run know of each other: worlds of its jobs have [`Shared::for_job`] of the same.
     pub shared: Shared,
 }
 
-/// What tables of one world know of each other: files that several write bad records to, and names that are taken.
+/// What tables of one run know of each other: files that several write bad records to, and names that are taken.
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
     /// How many sinks were bound: no two are called alike.
     sinks: Arc<Mutex<u64>>,
+    /// Files that are written as one.
+    files: Arc<Mutex<BTreeSet<FileKey>>>,
+    /// Which job of the run it is.
+    job: u64,
+}
+
+impl Shared {
+    /// The same for the job with this number: what one job diverts is kept if another fails.
+    #[must_use]
+    pub fn for_job(&self, job: u64) -> Self {
+        Shared { job, ..self.clone() }
+    }
+
+    /// Takes a file that is written as one; `false` if another sink has it.
+    fn takes_file(&self, file: FileKey) -> bool {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file)
+    }
 }
 
 /// Real files and connections, no standard streams, and a clock that stands still at the epoch.
@@ -181,11 +200,30 @@ impl World {
     }
 
     /// What deals with the bad records of one split.
-    fn bad_records(&self, options: &bad::BadOptions) -> bad::BadRecords {
-        let diversion = options.diverts_to().map(|file| {
-            self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &self.path(file))
-        });
-        bad::BadRecords::new(options.clone(), diversion)
+    ///
+    /// # Errors
+    /// [`SqlError`] if they are diverted to what is no regular file.
+    fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
+        let Some(file) = options.diverts_to() else {
+            return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
+        };
+        let path = self.path(file);
+        for path in [path.clone(), in_progress_path(&path)] {
+            let refused = |reason: &str| {
+                let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
+                let place = table.options.get("thalweg.on-bad").map(|option| option.place);
+                SqlError::new(Code::Invalid, message)
+                    .at(place)
+                    .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
+            };
+            match refusal_to_replace(self.files.as_ref(), &path) {
+                Ok(None) => {}
+                Ok(Some(reason)) => return Err(refused(reason)),
+                Err(error) => return Err(refused(&error.to_string())),
+            }
+        }
+        let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
+        Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
     }
 
     /// A word that no other sink has: not of this run, and hardly of another.

@@ -102,13 +102,7 @@ impl SqlError {
             let margin = " ".repeat(place.line.to_string().len());
             shown += &format!("{margin}--> {name}:{}:{}\n", place.line, place.column);
             if let Some(line) = text.lines().nth(place.line - 1) {
-                let before: String = line
-                    .chars()
-                    .take(place.column - 1)
-                    .map(|character| if character == '\t' { '\t' } else { ' ' })
-                    .collect();
-                let rest = line.chars().count().saturating_sub(place.column - 1).max(1);
-                let marks = "^".repeat(place.width.clamp(1, rest));
+                let (line, before, marks) = excerpt(line, place);
                 shown += &format!("{margin} |\n{} | {line}\n{margin} | {before}{marks}\n", place.line);
             }
         }
@@ -117,6 +111,28 @@ impl SqlError {
         }
         shown
     }
+}
+
+/// How many characters of a line are shown at most.
+const EXCERPT_CHARACTERS: usize = 80;
+
+/// How many of them stand before the place, if the line goes on behind it.
+const EXCERPT_BEFORE: usize = 40;
+
+/// What is shown of a line: the part of it around the place, with `…` where something is left out, what stands below up to
+/// the place, and the marks.
+fn excerpt(line: &str, place: Place) -> (String, String, String) {
+    let count = line.chars().count();
+    let column = (place.column - 1).min(count);
+    // As far to the left as is needed to show what is behind the place.
+    let start = column.saturating_sub(EXCERPT_BEFORE).min(count.saturating_sub(EXCERPT_CHARACTERS));
+    let end = (start + EXCERPT_CHARACTERS).min(count);
+    let (first, last) = (if start > 0 { "…" } else { "" }, if end < count { "…" } else { "" });
+    let part: String = line.chars().skip(start).take(end - start).collect();
+    let below = part.chars().take(column - start).map(|character| if character == '\t' { '\t' } else { ' ' });
+    let before: String = first.chars().map(|_| ' ').chain(below).collect();
+    let marks = "^".repeat(place.width.clamp(1, (end - column).max(1)));
+    (format!("{first}{part}{last}"), before, marks)
 }
 
 /// On one line, with the place if it is known.
@@ -181,6 +197,31 @@ mod tests {
                         help: did you mean `price`?\n";
         assert_eq!(error.show("q.sql", "-- a\nSELECT prise FROM t\n"), expected);
         assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
+    }
+
+    /// A line of a megabyte is shown around the place.
+    #[test]
+    fn a_long_line_is_cut_around_its_place() {
+        let check = |column: usize, width: usize, expected: [&str; 2]| {
+            let line: String = (0..1_000).map(|place| char::from(b'0' + (place / 10 % 10) as u8)).collect();
+            let error = SqlError::new(Code::Syntax, "no").at(Place { line: 1, column, width });
+            let shown = error.show("q", &line);
+            let lines: Vec<&str> = shown.lines().skip(3).collect();
+            assert_eq!(lines, expected, "{column}");
+        };
+        let digits = |from: usize, to: usize| -> String {
+            (from..to).map(|place| char::from(b'0' + (place / 10 % 10) as u8)).collect()
+        };
+        check(1, 2, [&format!("1 | {}…", digits(0, 80)), "  | ^^"]);
+        check(41, 1, [&format!("1 | {}…", digits(0, 80)), &format!("  | {}^", " ".repeat(40))]);
+        check(
+            501,
+            900,
+            [&format!("1 | …{}…", digits(460, 540)), &format!("  | {}{}", " ".repeat(41), "^".repeat(40))],
+        );
+        check(1_000, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(80))]);
+        // Behind the end, as where something is missing.
+        check(1_001, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(81))]);
     }
 
     #[test]

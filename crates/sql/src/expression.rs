@@ -155,6 +155,21 @@ impl Typed {
         }
     }
 
+    /// How many levels of expressions it has: 1 for columns and literals.
+    pub fn depth(&self) -> usize {
+        let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
+        1 + match &self.expression {
+            Expression::Column(_) | Expression::Literal(_) => 0,
+            Expression::Call { arguments, .. } => deepest(arguments),
+            Expression::And(terms) | Expression::Or(terms) => deepest(terms),
+            Expression::Not(inner) | Expression::Is(inner, _) => inner.depth(),
+            Expression::Case { branches, otherwise } => {
+                let of = |(condition, value): &(Typed, Typed)| condition.depth().max(value.depth());
+                branches.iter().map(of).max().unwrap_or_default().max(otherwise.depth())
+            }
+        }
+    }
+
     /// The same expression over other columns: each column is replaced by what `by` gives for its place.
     #[must_use]
     pub fn replaced(&self, by: &impl Fn(usize) -> Typed) -> Typed {

@@ -1,5 +1,6 @@
 //! A job as a query of the engine: its plans put together, from their tables to where their rows go.
 
+use std::borrow::Cow;
 use std::io::ErrorKind;
 use std::sync::Arc;
 
@@ -128,10 +129,11 @@ enum Form {
 impl Shown {
     /// Rows of `columns` as text, in a zone, to a stream.
     pub fn text(columns: &[Column], zone: Tz, has_kinds: bool, output: Output) -> Self {
-        let names: Vec<&str> = has_kinds
+        let names: Vec<Cow<'_, str>> = has_kinds
             .then_some("op")
             .into_iter()
             .chain(columns.iter().map(|column| column.name.as_str()))
+            .map(between_commas)
             .collect();
         let writers = columns.iter().map(|column| Writer::new(&column.of, zone)).collect();
         let head = format!("{}\n", names.join(",")).into_bytes();
@@ -232,12 +234,13 @@ pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line
         } else {
             let mut text = String::new();
             writer.write(column, row, &mut text);
-            let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
-            if needs_quotes {
-                line.push_str(&format!("\"{}\"", text.replace('"', "\"\"")));
-            } else {
-                line.push_str(&text);
-            }
+            line.push_str(&between_commas(&text));
         }
     }
+}
+
+/// A text as it stands between commas: in quotes where it must be.
+fn between_commas(text: &str) -> Cow<'_, str> {
+    let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
+    if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
 }

@@ -14,6 +14,7 @@ use arrow::record_batch::RecordBatch;
 use crate::aggregates::{BoundAggregate, aggregate};
 use crate::catalog::Table;
 use crate::expression::Typed;
+use crate::text::plain::EXPRESSION_DEPTH_MAX;
 use crate::types::SqlType;
 
 mod join;
@@ -419,10 +420,17 @@ impl Plan {
 }
 
 /// Whether expressions over the results of others may be put in their place: each that computes something is used once at
-/// most, and gives the same whenever it is computed.
+/// most, and gives the same whenever it is computed, and what comes of it is no deeper than a query may say it: views upon views
+/// would be one expression otherwise, on which every walk recurses.
 fn can_merge(over: &[Typed], inner: &[Typed]) -> bool {
     let mut uses = vec![0; inner.len()];
     over.iter().for_each(|expression| expression.columns(&mut |place| uses[place] += 1));
+    let deepest = |terms: &[Typed]| terms.iter().map(Typed::depth).max().unwrap_or_default();
+    let of_inner = deepest(inner);
+    // Most steps compute nothing, and need no look at those over them.
+    if of_inner > 1 && of_inner + deepest(over) > EXPRESSION_DEPTH_MAX {
+        return false;
+    }
     inner.iter().zip(uses).all(|(inner, uses)| {
         inner.as_column().is_some() || inner.as_literal().is_some() || (uses <= 1 && inner.is_deterministic())
     })

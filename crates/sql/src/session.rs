@@ -12,12 +12,13 @@ use std::time::Duration;
 use chrono_tz::Tz;
 use thalweg_model::Clock;
 
-use crate::bind::{Binder, declare};
+use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, Table, View, check_parts};
 use crate::error::{Code, Place, SqlError, nearest};
 use crate::functions::Context;
 use crate::functions::cast;
 use crate::plan::{Column, Plan, Role, prune::prune};
+use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
 /// The stack of the thread that plans: far more than [`crate::text::plain::EXPRESSION_DEPTH_MAX`] operators need. It is
@@ -30,6 +31,7 @@ pub struct Session {
     catalog: Catalog,
     settings: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
+    views: Views,
 }
 
 /// What a statement asks to be done.
@@ -96,7 +98,7 @@ const KEYS: [&str; 6] = [
 impl Session {
     /// A session without tables, whose clock tells the processing time.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Session { catalog: Catalog::default(), settings: BTreeMap::new(), clock }
+        Session { catalog: Catalog::default(), settings: BTreeMap::new(), clock, views: Views::default() }
     }
 
     /// Tables and views.
@@ -145,15 +147,18 @@ impl Session {
 
     fn statement(&mut self, statement: Statement, place: Place) -> Result<Option<Action>, SqlError> {
         match statement {
-            Statement::Set { key, value } => {
-                self.set(key, value, place)?;
+            Statement::Set { key, value, places: [key_place, value_place] } => {
+                self.views.forget();
+                self.set(key, value, key_place).map_err(|error| error.at(value_place))?;
                 Ok(None)
             }
             Statement::Reset { key: Some(key) } => {
+                self.views.forget();
                 self.settings.remove(&key);
                 Ok(None)
             }
             Statement::Reset { key: None } => {
+                self.views.forget();
                 self.settings.clear();
                 Ok(None)
             }
@@ -189,6 +194,7 @@ impl Session {
                 Ok(None)
             }
             Statement::Drop { name, is_view, if_exists } => {
+                self.views.forget();
                 self.catalog.remove(&name, is_view, if_exists)?;
                 Ok(None)
             }
@@ -237,7 +243,7 @@ impl Session {
     fn binder<'a>(&'a self, context: &'a Context) -> Result<Binder<'a>, SqlError> {
         let ttl = self.known_settings()?.state_ttl;
         let state_ttl_ms = ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
-        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms })
+        Ok(Binder { catalog: &self.catalog, context, state_ttl_ms, views: &self.views })
     }
 
     fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
@@ -382,9 +388,9 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
             table.name,
             wanted.len()
         );
-        return Err(
-            SqlError::new(Code::TypeMismatch, message).help(format!("those are {}", names.join(", ")))
-        );
+        return Err(SqlError::new(Code::TypeMismatch, message)
+            .at(result_place(&insert.query, 0))
+            .help(format!("those are {}", names.join(", "))));
     }
     let mut outputs = Vec::new();
     let mut columns = Vec::new();
@@ -394,7 +400,8 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
             Some(from) => {
                 let given = &plan.columns[from];
                 let value = crate::expression::Typed::column(from, given.of.clone(), given.is_nullable);
-                widened(value, &given.name, column, context)?
+                widened(value, &given.name, column, context)
+                    .map_err(|error| error.at(result_place(&insert.query, from)))?
             }
             None if column.is_nullable => {
                 let null = datafusion_common::ScalarValue::try_from(&column.of.arrow())

@@ -5,6 +5,7 @@
 //!        -> the same trees without what we do not know, and with what has a plainer form in that form (plain)
 //! ```
 
+pub mod bounds;
 pub mod ddl;
 pub mod dialect;
 pub mod interval;

@@ -137,6 +137,16 @@ impl SqlType {
         Arc::new(field.with_metadata(HashMap::from([(TYPE_KEY.to_owned(), self.to_string())])))
     }
 
+    /// How many types stand within each other: 1 for those that hold no others.
+    pub fn depth(&self) -> usize {
+        1 + match self {
+            SqlType::Array(item) => item.depth(),
+            SqlType::Map(key, value) => key.depth().max(value.depth()),
+            SqlType::Row(fields) => fields.iter().map(|(_, of)| of.depth()).max().unwrap_or_default(),
+            _ => 0,
+        }
+    }
+
     /// The type of a field: what its metadata says, if that fits, or else what its Arrow type does. None if no type of SQL is
     /// held so.
     pub fn of_field(field: &Field) -> Option<SqlType> {

@@ -152,3 +152,64 @@ fn noise_is_refused() {
         }
     }
 }
+
+/// Trees as deep as their text is long would end the process where they are walked or dropped, on whatever thread.
+#[test]
+fn what_is_deep_is_refused_or_planned_and_ends_no_process() {
+    let times = |before: &str, open: &str, inner: &str, close: &str, times: usize| {
+        format!("{before}{}{inner}{}", open.repeat(times), close.repeat(times))
+    };
+    let table = "CREATE TABLE t (a INT, l ARRAY<INT>) WITH ('connector' = 'print', 'format' = 'json'); ";
+    let stacked = |view: &dyn Fn(usize) -> String, count: usize| {
+        let views: String =
+            (1..=count).map(|number| format!("CREATE VIEW v{number} AS {}; ", view(number - 1))).collect();
+        format!("CREATE VIEW v0 AS SELECT 1 AS a; {views}SELECT * FROM v{count}")
+    };
+    let named: String =
+        (1..2_000).map(|number| format!(", w{number} AS (SELECT * FROM w{})", number - 1)).collect();
+    let texts = [
+        format!("SELECT 0 AS a{}", " UNION ALL SELECT 1 AS a".repeat(1_900)),
+        format!("SELECT 0 AS a{}", " UNION ALL SELECT 1 AS a".repeat(500)),
+        format!("SELECT 0 AS a{}", " EXCEPT SELECT 1 AS a".repeat(400)),
+        times("SELECT ", "", "l", "[1]", 20_000),
+        times("SELECT ", "", "l", ".a", 40_000),
+        times("SELECT CAST(NULL AS ", "ARRAY<", "INT", ">", 30_000) + ")",
+        times("CREATE TABLE x (a ", "ARRAY<", "INT", ">", 5_000)
+            + ") WITH ('connector' = 'print', 'format' = 'json')",
+        times("CREATE TABLE x (a ", "ROW<b ", "INT", ">", 25_000)
+            + ") WITH ('connector' = 'print', 'format' = 'json')",
+        times("SELECT ", "NOT ", "TRUE", "", 30_000),
+        times("SELECT ", "CASE WHEN TRUE THEN ", "1", " END", 10_000),
+        times("SELECT ", "- ", "1", "", 30_000),
+        times("SELECT ", "(", "1", ")", 30_000),
+        times("SELECT ", "(SELECT ", "1", ")", 20_000),
+        times("SELECT ", "ABS(", "1", ")", 20_000),
+        times("", "EXPLAIN ", "SELECT 1", "", 20_000),
+        times("SELECT 1", "", "", "::INT", 30_000),
+        times("SELECT 1", "", "", " IS NULL", 30_000),
+        times("SELECT 1", "", "", " + 1", 1_900),
+        times("SELECT 1 FROM t", "", "", " CROSS JOIN t", 20_000),
+        times("SELECT 1 FROM t", "", "", ", t", 30_000),
+        format!("WITH w0 AS (SELECT 1 AS a){named} SELECT * FROM w1999"),
+        stacked(&|below| format!("SELECT ARRAY[a] AS a FROM v{below}"), 200),
+        stacked(&|below| format!("SELECT a{} AS a FROM v{below}", " + 1".repeat(500)), 8),
+        stacked(&|below| format!("SELECT * FROM v{below} LIMIT 5"), 300),
+        stacked(&|below| format!("SELECT * FROM v{below} WHERE a IN (SELECT a FROM v{below})"), 20),
+    ];
+    for text in texts {
+        let mut session = Session::new(Arc::new(VirtualClock::default()));
+        let begin = Instant::now();
+        let shown: String = text.chars().take(60).collect();
+        let found = match session.read(&format!("{table}{text}")) {
+            Ok(actions) => format!("{} actions", actions.len()),
+            Err(error) => {
+                assert!(!error.message.contains("for a reason of ours"), "{shown}: {error}");
+                error.code.name().to_owned()
+            }
+        };
+        drop(session);
+        let taken = begin.elapsed();
+        println!("{shown}: {found} {taken:?}");
+        assert!(taken < PLAN_MAX, "{shown}: {taken:?}");
+    }
+}

@@ -29,11 +29,12 @@ pub fn run(args: &CheckArgs) -> Result<bool> {
     }
     let jobs = actions.iter().filter(|action| matches!(action, Action::Run(_) | Action::Explain(_))).count();
     let tables = session.catalog().entries().count();
-    console::out(&format!("{}: fine; {tables} tables and views, {jobs} queries\n", script.name))?;
+    console::out(&format!("{}: fine; {tables} tables and views, {jobs} queries\n", script.name()))?;
     for (what, place) in &own {
+        let (name, place) = script.located(*place);
         console::out(&format!(
-            "{}:{}:{}: not portable: Flink has not {what}\n",
-            script.name, place.line, place.column
+            "{name}:{}:{}: not portable: Flink has not {what}\n",
+            place.line, place.column
         ))?;
     }
     if own.is_empty() {

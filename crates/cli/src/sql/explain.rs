@@ -35,9 +35,9 @@ pub fn run(args: &ExplainArgs) -> Result<bool> {
     let text = if args.dot {
         dot(&jobs)
     } else if args.json {
-        jobs.iter().map(|job| json(job)).collect()
+        jobs.iter().map(|job| json(job, script.line(job.place))).collect()
     } else {
-        jobs.iter().map(|job| text(job)).collect::<Vec<_>>().join("\n")
+        jobs.iter().map(|job| text(job, script.line(job.place))).collect::<Vec<_>>().join("\n")
     };
     console::out(&text)?;
     Ok(true)
@@ -50,10 +50,10 @@ fn parts(job: &Job) -> impl Iterator<Item = (&str, Shown)> {
         .map(|part| (part.into.as_ref().map_or("result", |table| table.name.as_str()), shown(&part.plan)))
 }
 
-/// A job's plans as text.
-pub fn text(job: &Job) -> String {
+/// The plans of the job on a line as text.
+pub fn text(job: &Job, line: usize) -> String {
     let part = |(into, plan): (&str, Shown)| format!("-> {into}\n{}", plan.text());
-    format!("{} (line {})\n{}", job.name, job.place.line, parts(job).map(part).collect::<String>())
+    format!("{} (line {line})\n{}", job.name, parts(job).map(part).collect::<String>())
 }
 
 fn dot(jobs: &[&Job]) -> String {
@@ -69,9 +69,10 @@ fn dot(jobs: &[&Job]) -> String {
     text + "}\n"
 }
 
-fn json(job: &Job) -> String {
+/// The same as an object.
+pub fn json(job: &Job, line: usize) -> String {
     let part =
         |(into, plan): (&str, Shown)| format!("{{\"into\":{},\"plan\":{}}}", quoted(into), plan.json());
     let parts: Vec<String> = parts(job).map(part).collect();
-    format!("{{\"job\":{},\"line\":{},\"parts\":[{}]}}\n", quoted(&job.name), job.place.line, parts.join(","))
+    format!("{{\"job\":{},\"line\":{line},\"parts\":[{}]}}\n", quoted(&job.name), parts.join(","))
 }

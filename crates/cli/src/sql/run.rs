@@ -1,30 +1,33 @@
 //! `thalweg run`: a file of SQL, run until its streams end, its time is up or somebody presses Ctrl-C.
 //!
 //! Rows of queries that name no table go to standard output; how it goes, and a summary, to standard error. Whatever is wrong
-//! in the file is told before anything of it runs.
+//! in the file is told before anything of it runs: all jobs are put together before the first of them is submitted. What
+//! there is only once is shared by them: the standard streams, and files that several divert bad records to.
 
+use std::collections::BTreeSet;
 use std::io::IsTerminal;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use clap::{Args, ValueEnum};
+use clap::Args;
+use serde::{Serialize, Serializer};
 use thalweg::{Chaining, Clock, Engine, Layout, Parallel, QueryHandle, QueryState, SystemClock};
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
-use thalweg_sql::connect::{Output, RowSink, World};
+use thalweg_sql::connect::{RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::job::{self, Assembled, BATCH_EDGES};
-use thalweg_sql::plan::Column;
-use thalweg_sql::plan::explain::quoted;
+use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
 
-use super::explain;
-use super::script::{Script, ScriptArgs};
+use super::script::{Script, ScriptArgs, for_each_table};
+use super::stdout::{Gone, shows_rows_on_terminal};
+use super::told::{Shape, Told};
 use crate::failure::{self, WrongOption};
 use crate::interrupt::Interrupt;
-use crate::{console, options};
+use crate::options;
 
 /// How often it is looked whether all has ended.
 const LOOK: Duration = Duration::from_millis(5);
@@ -55,15 +58,6 @@ pub struct RunArgs {
     memory_budget: Option<u64>,
 }
 
-/// How rows are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
-enum Shape {
-    /// Comma-separated values behind a line of names.
-    Text,
-    /// An object a line.
-    Json,
-}
-
 fn time(text: &str) -> Result<Duration, String> {
     thalweg_sql::session::duration(text)
         .filter(|length| !length.is_zero())
@@ -71,14 +65,19 @@ fn time(text: &str) -> Result<Duration, String> {
 }
 
 /// A job that runs.
-struct Running {
+struct Running<'a> {
     handle: QueryHandle,
-    name: String,
+    job: &'a Job,
     tally: Tally,
 }
 
 /// Runs it; `false` if a job failed.
 pub fn run(args: &RunArgs) -> Result<bool> {
+    let told = Told::new(args.output);
+    run_and_tell(args, &told).or_else(|error| told.end(error))
+}
+
+fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
     let interrupt = Interrupt::listen()?;
     let script = args.script.read()?;
     let (_, actions) = script.plan()?;
@@ -86,45 +85,48 @@ pub fn run(args: &RunArgs) -> Result<bool> {
     for action in actions {
         match action {
             Action::Run(job) => jobs.push(job),
-            Action::Explain(job) => console::out(&explain::text(&job))?,
-            Action::Show(text) => console::out(&format!("{text}\n"))?,
+            Action::Explain(job) => told.explained(&script, &job)?,
+            Action::Show(text) => told.shown(&text)?,
         }
     }
     if jobs.is_empty() {
-        console::note("nothing to run: the file has no INSERT and no query");
+        told.note("nothing to run: the file has no INSERT and no query");
         return Ok(true);
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(args, &jobs, &clock)?;
+    let gone = Gone::default();
+    // All of them first: what cannot be opened is told before anything runs.
+    let assembled = assemble(args, &script, &jobs, &clock, &gone)?;
     let started = Instant::now();
     let mut running = Vec::new();
-    for job in &jobs {
-        running.push(submit(args, &script, job, &engine, &clock)?);
+    for (job, assembled) in jobs.iter().zip(assembled) {
+        running.push(submit(job, assembled, &engine)?);
     }
-    watch(args, &running, started, &interrupt);
+    watch(args, told, &running, started, &interrupt);
     let mut is_fine = true;
-    for Running { handle, name, tally } in running {
+    for Running { handle, job, tally } in running {
         match handle.wait() {
             Ok(report) => {
                 let seconds = started.elapsed().as_secs_f64();
                 let count = |of: &dyn Fn(&thalweg::Counts) -> u64| report.total(of);
                 let ended = Ended {
-                    name: &name,
+                    name: &job.name,
                     rows_in: tally.rows_in(),
                     rows_out: tally.rows_out(),
                     late: count(&|counts| counts.late),
                     filtered: count(&|counts| counts.filtered),
                     bad: report.bad,
+                    diverted_to: if report.bad > 0 { diverted_to(job) } else { Vec::new() },
                     seconds,
                 };
-                console::note(&match args.output {
-                    Shape::Text => ended.text(),
-                    Shape::Json => ended.json(),
-                });
+                told.ended(&ended.text(), &ended);
             }
+            // Whoever took the first rows and left has what it wanted.
+            Err(error) if gone.is_all(job, error.code()) => {}
             Err(error) => {
                 is_fine = false;
-                console::error(&format!("{name}: {:#}", failure::of_query(&error)));
+                told.failed(&job.name, &error);
             }
         }
     }
@@ -148,36 +150,73 @@ fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
-fn submit(
+/// Puts all jobs together; they share what there is only once.
+fn assemble(
     args: &RunArgs,
     script: &Script,
-    job: &Job,
-    engine: &Engine,
+    jobs: &[Job],
     clock: &Arc<dyn Clock>,
-) -> Result<Running> {
-    let stdout: Output = Arc::new(Mutex::new(Box::new(std::io::stdout())));
-    let world = World {
+    gone: &Gone,
+) -> Result<Vec<Assembled>> {
+    let mut world = World {
         seed: 1,
         base: script.base.clone(),
         clock: Arc::clone(clock),
-        zone: job.settings.zone,
-        stdin: Arc::new(Mutex::new(Some(Box::new(std::io::stdin())))),
-        stdout: Arc::clone(&stdout),
+        stdout: Arc::new(Mutex::new(Box::new(gone.stdout()))),
         stderr: Arc::new(Mutex::new(Box::new(std::io::stderr()))),
         ..World::default()
     };
+    if !script.is_from_stdin {
+        *world.stdin.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(std::io::stdin()));
+    }
+    let stdout = Arc::clone(&world.stdout);
     let shape = args.output;
-    let zone = job.settings.zone;
-    let mut shown = |columns: &[Column], changes: Changes| {
-        let has_kinds = !changes.is_none();
-        let shown = match shape {
-            Shape::Text => job::Shown::text(columns, zone, has_kinds, Arc::clone(&stdout)),
-            Shape::Json => job::Shown::json(columns, has_kinds, Arc::clone(&stdout))?,
+    let mut assembled = Vec::new();
+    for (job, number) in jobs.iter().zip(0..) {
+        let zone = job.settings.zone;
+        (world.zone, world.shared) = (zone, world.shared.for_job(number));
+        let mut shown = |columns: &[Column], changes: Changes| {
+            let has_kinds = !changes.is_none();
+            let shown = match shape {
+                Shape::Text => job::Shown::text(columns, zone, has_kinds, Arc::clone(&stdout)),
+                Shape::Json => {
+                    job::Shown::json(&named_apart(columns, has_kinds), has_kinds, Arc::clone(&stdout))?
+                }
+            };
+            Ok(Box::new(shown) as Box<dyn RowSink>)
         };
-        Ok(Box::new(shown) as Box<dyn RowSink>)
+        let job = job::assemble(job, clock, &world, &mut shown)
+            .map_err(|error| script.wrong(&error.at(job.place)))?;
+        assembled.push(job);
+    }
+    Ok(assembled)
+}
+
+/// Columns whose names are keys of an object: `a`, `a0`, `a1`, as Flink names them.
+///
+/// Source: Flink's planner, by Calcite's `SqlValidatorUtil.uniquify`.
+fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
+    let mut taken: BTreeSet<String> = has_kinds.then(|| "op".to_owned()).into_iter().collect();
+    let all: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
+    let apart = |column: &Column| {
+        let mut name = column.name.clone();
+        let mut count = 0;
+        while !taken.insert(name.clone()) {
+            // A name that another column has of its own is left to that.
+            loop {
+                name = format!("{}{count}", column.name);
+                count += 1;
+                if !all.contains(name.as_str()) {
+                    break;
+                }
+            }
+        }
+        Column { name, ..column.clone() }
     };
-    let assembled =
-        job::assemble(job, clock, &world, &mut shown).map_err(|error| script.wrong(&error.at(job.place)))?;
+    columns.iter().map(apart).collect()
+}
+
+fn submit<'a>(job: &'a Job, assembled: Assembled, engine: &Engine) -> Result<Running<'a>> {
     let Assembled { query, tally } = assembled;
     let workers = engine.workers();
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
@@ -185,12 +224,14 @@ fn submit(
         .plan(Layout { chaining: Chaining::Default, parallel })
         .map_err(|error| failure::of_plan(&error))?;
     let handle = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
-    Ok(Running { handle, name: job.name.clone(), tally })
+    Ok(Running { handle, job, tally })
 }
 
 /// Waits until all have ended, and tells how they are doing; asks them to end when the time is up or Ctrl-C is pressed.
-fn watch(args: &RunArgs, running: &[Running], started: Instant, interrupt: &Interrupt) {
-    let is_shown = std::io::stderr().is_terminal();
+fn watch(args: &RunArgs, told: &Told, running: &[Running<'_>], started: Instant, interrupt: &Interrupt) {
+    // Among rows on the same terminal the line would stand in their way.
+    let is_drawn =
+        std::io::stderr().is_terminal() && !running.iter().any(|running| shows_rows_on_terminal(running.job));
     let mut is_ending = false;
     let mut next_draw = DRAW;
     while running.iter().any(|job| matches!(job.handle.state(), QueryState::Running | QueryState::Paused)) {
@@ -198,54 +239,137 @@ fn watch(args: &RunArgs, running: &[Running], started: Instant, interrupt: &Inte
         let is_up = args.length.is_some_and(|length| length <= elapsed);
         if !is_ending && (is_up || interrupt.is_pressed()) {
             is_ending = true;
+            let has_windows =
+                |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
+            let windows = match running.iter().any(has_windows) {
+                true => ", and windows that are open are closed early",
+                false => "",
+            };
             running.iter().for_each(|job| job.handle.stop());
             if !is_up {
-                console::note("Ctrl-C: what was read is finished; once more ends it at once");
+                told.note(&format!("Ctrl-C: what was read is finished{windows}; once more ends it at once"));
+            } else if !windows.is_empty() {
+                told.note(&format!("the time is up: what was read is finished{windows}"));
             }
         }
-        if is_shown && next_draw <= elapsed {
+        if is_drawn && next_draw <= elapsed {
             next_draw += DRAW;
-            let rows: u64 = running.iter().map(|job| job.tally.rows_out()).sum();
-            let bad: u64 = running.iter().map(|job| job.handle.progress().bad).sum();
-            eprint!("\r{:.1} s  {rows} rows out  {bad} bad ", elapsed.as_secs_f64());
+            told.draw(&progress(running, elapsed));
         }
         sleep(LOOK);
     }
-    if is_shown && next_draw > DRAW {
-        eprintln!();
+    told.clear();
+}
+
+/// How all jobs together are doing.
+fn progress(running: &[Running<'_>], elapsed: Duration) -> String {
+    let sum = |of: &dyn Fn(&Running<'_>) -> u64| running.iter().map(of).sum::<u64>();
+    let late = |job: &Running<'_>| {
+        let tasks = job.handle.metrics().tasks;
+        tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts.late).sum()
+    };
+    format!(
+        "{:.1} s  {} rows in  {} out  {} late  {} bad",
+        elapsed.as_secs_f64(),
+        sum(&|job| job.tally.rows_in()),
+        sum(&|job| job.tally.rows_out()),
+        sum(&late),
+        sum(&|job| job.handle.progress().bad)
+    )
+}
+
+/// Whether a plan has windows of time.
+fn has_windows(plan: &Plan) -> bool {
+    let is_window = match &plan.node {
+        Node::AssignWindows { .. } | Node::WindowAggregate { .. } | Node::WindowTopN { .. } => true,
+        Node::Join { join, .. } => matches!(join.method, JoinMethod::Window { .. }),
+        _ => false,
+    };
+    is_window || plan.inputs().into_iter().any(has_windows)
+}
+
+/// The files that the tables of a job divert bad records to.
+fn diverted_to(job: &Job) -> Vec<String> {
+    let mut files = BTreeSet::new();
+    for part in &job.parts {
+        let done: Result<(), ()> = for_each_table(&part.plan, &mut |table| {
+            let option = table.options.get("thalweg.on-bad");
+            files.extend(
+                option
+                    .and_then(|option| option.value.strip_prefix("divert:"))
+                    .map(|file| file.trim().to_owned()),
+            );
+            Ok(())
+        });
+        debug_assert!(done.is_ok(), "nothing refuses a table");
     }
+    files.into_iter().collect()
 }
 
 /// What a job did.
+#[derive(Serialize)]
 struct Ended<'a> {
+    #[serde(rename = "job")]
     name: &'a str,
     rows_in: u64,
     rows_out: u64,
     late: u64,
     filtered: u64,
     bad: u64,
+    /// Where bad records are, if they were diverted.
+    diverted_to: Vec<String>,
+    #[serde(serialize_with = "to_millis")]
     seconds: f64,
+}
+
+/// Seconds with three digits.
+fn to_millis<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64((seconds * 1e3).round() / 1e3)
 }
 
 impl Ended<'_> {
     fn text(&self) -> String {
-        let Ended { name, rows_in, rows_out, late, filtered, bad, seconds } = self;
+        let Ended { name, rows_in, rows_out, late, filtered, bad, diverted_to, seconds } = self;
         let rate = *rows_in as f64 / seconds.max(1e-9);
         let mut text =
             format!("{name}: {rows_in} rows in, {rows_out} out in {seconds:.3} s ({rate:.0} rows/s)");
-        for (count, what) in [(late, "late"), (bad, "bad"), (filtered, "filtered")] {
+        let bad_in =
+            if diverted_to.is_empty() { String::new() } else { format!(" (in {})", diverted_to.join(", ")) };
+        for (count, what, place) in [(late, "late", ""), (bad, "bad", &*bad_in), (filtered, "filtered", "")] {
             if *count > 0 {
-                text += &format!(", {count} {what}");
+                text += &format!(", {count} {what}{place}");
             }
         }
         text
     }
+}
 
-    fn json(&self) -> String {
-        let Ended { name, rows_in, rows_out, late, filtered, bad, seconds } = self;
-        format!(
-            "{{\"job\":{},\"rows_in\":{rows_in},\"rows_out\":{rows_out},\"late\":{late},\"filtered\":{filtered},\"bad\":{bad},\"seconds\":{seconds:.3}}}",
-            quoted(name)
-        )
+#[cfg(test)]
+mod tests {
+    use thalweg_sql::plan::Role;
+    use thalweg_sql::types::SqlType;
+
+    use super::*;
+
+    #[test]
+    fn columns_of_an_object_are_named_apart() {
+        let check = |names: &str, has_kinds: bool, expected: &str| {
+            let column = |name: &str| Column {
+                name: name.to_owned(),
+                of: SqlType::Int,
+                is_nullable: true,
+                role: Role::Plain,
+            };
+            let columns: Vec<Column> = names.split(' ').map(column).collect();
+            let named: Vec<String> =
+                named_apart(&columns, has_kinds).into_iter().map(|column| column.name).collect();
+            assert_eq!(named.join(" "), expected);
+        };
+        check("a b", false, "a b");
+        check("a a a", false, "a a0 a1");
+        check("a a a0 a", false, "a a1 a0 a2");
+        check("a0 a0 a", false, "a0 a00 a");
+        check("op a", true, "op0 a");
+        check("op a", false, "op a");
     }
 }

@@ -1,5 +1,10 @@
 //! A SQL file, or SQL on the command line, as it is given to each of the commands.
+//!
+//! A file and what stands behind each `-e` are pieces of one text, so that each knows the tables of those before it. What is
+//! wrong in one is told by its name and its own lines.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -8,10 +13,13 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow};
 use clap::Args;
 use thalweg::SystemClock;
+use thalweg_sql::catalog::Table;
 use thalweg_sql::connect::World;
-use thalweg_sql::error::SqlError;
+use thalweg_sql::connect::together::Together;
+use thalweg_sql::error::{Place, SqlError};
 use thalweg_sql::job;
-use thalweg_sql::session::{Action, Session};
+use thalweg_sql::plan::{Node, Plan};
+use thalweg_sql::session::{Action, Job, Session};
 
 use crate::failure::WrongOption;
 
@@ -28,63 +36,185 @@ pub struct ScriptArgs {
 
 /// SQL and what it is called.
 pub struct Script {
-    /// What errors call it.
-    pub name: String,
-    /// The text.
-    pub text: String,
+    /// All of it.
+    text: String,
+    /// What it consists of: at least one piece.
+    pieces: Vec<Piece>,
     /// Where relative paths begin.
     pub base: PathBuf,
+    /// It was read from standard input, from which no table can be read then.
+    pub is_from_stdin: bool,
+}
+
+/// A file, or what stands behind one `-e`.
+struct Piece {
+    /// What errors call it.
+    name: String,
+    text: String,
+    /// Lines of the whole text before it.
+    lines_before: usize,
 }
 
 impl ScriptArgs {
     /// Reads it.
     pub fn read(&self) -> Result<Script> {
-        let mut name = "-e".to_owned();
-        let mut text = String::new();
+        let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
+        // As for a shell, paths begin where the command does.
+        let mut script =
+            Script { text: String::new(), pieces: Vec::new(), base: PathBuf::new(), is_from_stdin };
         if let Some(file) = &self.file {
-            name = file.display().to_string();
-            text = if file == Path::new("-") {
-                "standard input".clone_into(&mut name);
-                let mut text = String::new();
-                std::io::stdin().read_to_string(&mut text).map_err(|error| anyhow!("{name}: {error}"))?;
-                text
+            let (name, bytes) = if is_from_stdin {
+                let mut bytes = Vec::new();
+                let name = "standard input".to_owned();
+                std::io::stdin().read_to_end(&mut bytes).map_err(|error| anyhow!("{name}: {error}"))?;
+                (name, bytes)
             } else {
+                let name = file.display().to_string();
                 let bytes = fs::read(file).map_err(|error| anyhow!("{name}: {error}"))?;
-                String::from_utf8(bytes).map_err(|error| {
-                    anyhow!("{name}: the bytes from {} on are no UTF-8", error.utf8_error().valid_up_to())
-                })?
+                (name, bytes)
             };
+            let text = String::from_utf8(bytes).map_err(|error| {
+                anyhow!("{name}: the bytes from {} on are no UTF-8", error.utf8_error().valid_up_to())
+            })?;
+            script.push(name, without_mark(&text));
         }
-        for more in &self.text {
-            if !text.is_empty() {
-                text.push_str("\n;\n");
-            }
-            text.push_str(more);
+        for (place, text) in self.text.iter().enumerate() {
+            let name = if place == 0 { "-e".to_owned() } else { format!("-e#{}", place + 1) };
+            script.push(name, text);
         }
-        if self.file.is_none() && self.text.is_empty() {
+        if script.pieces.is_empty() {
             return Err(WrongOption("there is no SQL: name a file, or write it behind -e".to_owned()).into());
         }
-        // As for a shell, paths begin where the command does.
-        Ok(Script { name, text, base: PathBuf::new() })
+        Ok(script)
     }
 }
 
+/// A text without the byte order mark that some editors put in front.
+pub fn without_mark(text: &str) -> &str {
+    text.strip_prefix('\u{feff}').unwrap_or(text)
+}
+
 impl Script {
+    fn push(&mut self, name: String, text: &str) {
+        // The last statement of a piece may have no end.
+        if !self.pieces.is_empty() {
+            self.text.push_str("\n;\n");
+        }
+        let lines_before = self.text.matches('\n').count();
+        self.text.push_str(text);
+        self.pieces.push(Piece { name, text: text.to_owned(), lines_before });
+    }
+
+    /// What it is called as a whole.
+    pub fn name(&self) -> String {
+        self.pieces.iter().map(|piece| piece.name.as_str()).collect::<Vec<_>>().join(", ")
+    }
+
     /// What is to be done, with the session that says so. The tables that are read and written have been checked; nothing is open.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
-        let actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
-        let world = World::default();
-        for action in &actions {
-            if let Action::Run(job) | Action::Explain(job) = action {
-                job::check(job, &world).map_err(|error| self.wrong(&error.at(job.place)))?;
-            }
+        let mut actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
+        let world = World { base: self.base.clone(), ..World::default() };
+        let mut together = Together::new(&world, self.is_from_stdin);
+        let mut names = BTreeSet::new();
+        for (number, action) in actions.iter_mut().enumerate() {
+            let is_run = matches!(action, Action::Run(_));
+            let (Action::Run(job) | Action::Explain(job)) = action else { continue };
+            self.name_job(job, &mut names);
+            job::check(job, &world)
+                .and_then(|()| if is_run { tell(&mut together, number, job) } else { Ok(()) })
+                .map_err(|error| self.wrong(&error.at(job.place)))?;
         }
         Ok((session, actions))
     }
 
+    /// Names a job by the line of its piece, and apart from those before it.
+    fn name_job(&self, job: &mut Job, names: &mut BTreeSet<String>) {
+        if let Some(kind) = job.name.strip_suffix(&format!("-{}", job.place.line))
+            && matches!(kind, "query" | "insert")
+        {
+            job.name = format!("{kind}-{}", self.line(job.place));
+        }
+        let mut count = 1;
+        let mut name = job.name.clone();
+        while !names.insert(name.clone()) {
+            count += 1;
+            name = format!("{}-{count}", job.name);
+        }
+        job.name = name;
+    }
+
+    /// The line of a place in its piece.
+    pub fn line(&self, place: Place) -> usize {
+        self.located(place).1.line
+    }
+
+    /// The piece that a place is in, by its name, and where it is there.
+    pub fn located(&self, place: Place) -> (&str, Place) {
+        let (piece, place) = self.piece(place);
+        (&piece.name, place)
+    }
+
+    fn piece(&self, place: Place) -> (&Piece, Place) {
+        let is_before = |piece: &&Piece| piece.lines_before < place.line;
+        let piece = self.pieces.iter().rev().find(is_before).unwrap_or(&self.pieces[0]);
+        let line = place.line - piece.lines_before;
+        let last = piece.text.lines().count().max(1);
+        let place = if last < line {
+            // Where a piece ends, of which more was expected.
+            let column = piece.text.lines().last().map_or(0, |line| line.chars().count()) + 1;
+            Place { line: last, column, width: 1 }
+        } else {
+            Place { line, ..place }
+        };
+        (piece, place)
+    }
+
     /// An error in the text.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
-        anyhow!("{}", error.show(&self.name, &self.text).trim_end())
+        let mut error = error.clone();
+        let mut of = &self.pieces[0];
+        if let Some(place) = error.place {
+            let (piece, place) = self.piece(place);
+            (of, error.place) = (piece, Some(place));
+        }
+        let shown = error.show(&of.name, &of.text);
+        Wrong { shown, name: of.name.clone(), error }.into()
     }
+}
+
+/// What is wrong in a text.
+#[derive(Debug)]
+pub struct Wrong {
+    /// As people read it.
+    shown: String,
+    /// What the text is called that the place is in.
+    pub name: String,
+    /// The error, with the place in that text.
+    pub error: SqlError,
+}
+
+impl fmt::Display for Wrong {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.shown.trim_end())
+    }
+}
+
+impl std::error::Error for Wrong {}
+
+/// Tells of all tables of a job that runs with others.
+fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), SqlError> {
+    for part in &job.parts {
+        for_each_table(&part.plan, &mut |table| together.reads(number, table))?;
+        part.into.as_ref().map_or(Ok(()), |table| together.writes(table))?;
+    }
+    Ok(())
+}
+
+/// All tables that a plan reads, each as often as it stands there.
+pub fn for_each_table<E>(plan: &Plan, of: &mut dyn FnMut(&Table) -> Result<(), E>) -> Result<(), E> {
+    if let Node::Scan { table, .. } = &plan.node {
+        of(table)?;
+    }
+    plan.inputs().into_iter().try_for_each(|input| for_each_table(input, of))
 }

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
+use super::script;
 use crate::console;
 
 /// Which files.
@@ -38,7 +39,7 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     for file in files {
         let name = file.display();
         let text = fs::read_to_string(&file).with_context(|| format!("{name}"))?;
-        let cases = Cases::parse(&text).map_err(|error| anyhow!("{name}: {error}"))?;
+        let cases = Cases::parse(script::without_mark(&text)).map_err(|error| anyhow!("{name}: {error}"))?;
         for case in cases.cases.iter().filter(|case| case.name.contains(&args.only)) {
             match cases.run(case, manner) {
                 Verdict::Passed => passed += 1,
@@ -48,6 +49,9 @@ pub fn run(args: &TestArgs) -> Result<bool> {
                 }
             }
         }
+    }
+    if passed + failed == 0 {
+        return Err(anyhow!("no query is called `{}`, so nothing was tested", args.only));
     }
     console::out(&format!("{passed} passed, {failed} failed\n"))?;
     Ok(failed == 0)

@@ -21,5 +21,6 @@ mod netmon;
 mod parallel;
 mod recorded;
 mod replay;
+mod sql;
 mod support;
 mod tenants;

@@ -229,7 +229,8 @@ pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
         }
         Node::Group { input, keys, calls, .. } => {
             let input = settled(input)?;
-            if ttl_ms.is_none() {
+            // Without keys it is one row, whose state ends with its input.
+            if ttl_ms.is_none() && !(keys.is_empty() && ends(&input)) {
                 return Err(unbounded(
                     "GROUP BY without a window",
                     "group by window_start and window_end of a window function",
@@ -275,6 +276,16 @@ pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
         }
     };
     Ok(Plan { columns, node })
+}
+
+/// Whether all that a plan reads has an end.
+fn ends(plan: &Plan) -> bool {
+    match &plan.node {
+        Node::Scan { table, .. } => {
+            crate::connect::check_source(table).is_ok_and(|abilities| abilities.is_bounded)
+        }
+        _ => plan.inputs().into_iter().all(ends),
+    }
 }
 
 /// What would remember rows forever.

@@ -13,8 +13,10 @@ use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, ScalarValue};
 use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, TryCast};
 use datafusion_expr::{ColumnarValue, Expr, Operator};
+use std::cell::Cell;
 use std::sync::Arc;
 
+use super::said::said;
 use crate::error::{Code, Place, SqlError};
 use crate::expression::{Expression, State, Typed};
 use crate::functions::arithmetic::{self, ArithmeticOp};
@@ -22,6 +24,7 @@ use crate::functions::compare::{self, ComparisonOp};
 use crate::functions::{self, Argument, BindError, Bound, Context, cast};
 use crate::plan::Column;
 use crate::text::interval::{MILLIS, MONTHS};
+use crate::text::plain::CELL;
 use crate::types::{SqlType, common_type};
 
 /// Operators that are read as calls.
@@ -39,7 +42,29 @@ pub(super) struct Scope<'a> {
     pub(super) schema: &'a DFSchema,
     /// The columns.
     pub(super) columns: &'a [Column],
+    /// Behind the column that was asked for last, where the next one often is: looking through all of them for each takes long.
+    next: Cell<usize>,
 }
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(schema: &'a DFSchema, columns: &'a [Column]) -> Self {
+        Scope { schema, columns, next: Cell::new(0) }
+    }
+
+    /// The place of a column.
+    fn place(&self, column: &datafusion_common::Column) -> Option<usize> {
+        let next = self.next.get();
+        let is_next = next < self.schema.fields().len()
+            && self.schema.field(next).name() == &column.name
+            && self.schema.qualified_field(next).0 == column.relation.as_ref();
+        let place = if is_next { next } else { self.schema.index_of_column(column).ok()? };
+        self.next.set(place + 1);
+        Some(place)
+    }
+}
+
+/// The place of an expression without columns: no place, but what it stands in is none either.
+pub(super) const NOWHERE: Place = Place { line: 0, column: 0, width: 0 };
 
 /// Where an expression stands: the first column in it that has a place.
 pub(super) fn place_of(expression: &Expr) -> Option<Place> {
@@ -80,7 +105,7 @@ impl Expressions<'_> {
     /// # Errors
     /// [`Code::TypeMismatch`] and others, at the place of the first column in it.
     pub(super) fn bind(&self, expression: &Expr, scope: &Scope<'_>) -> Result<Typed> {
-        self.bind_inner(expression, scope).map_err(|error| error.at(place_of(expression)))
+        self.bind_inner(expression, scope).map_err(|error| error.at(place_of(expression).unwrap_or(NOWHERE)))
     }
 
     /// A condition: a boolean.
@@ -93,7 +118,8 @@ impl Expressions<'_> {
             SqlType::Boolean | SqlType::Null => Ok(bound),
             other => {
                 let message = format!("a condition is a BOOLEAN, and this is {other}");
-                Err(SqlError::new(Code::TypeMismatch, message).at(place_of(expression)))
+                let place = place_of(expression).unwrap_or(NOWHERE);
+                Err(SqlError::new(Code::TypeMismatch, message).at(place))
             }
         }
     }
@@ -102,7 +128,7 @@ impl Expressions<'_> {
         match expression {
             Expr::Alias(alias) => self.bind(&alias.expr, scope),
             Expr::Column(column) => {
-                let place = scope.schema.index_of_column(column).map_err(|_| {
+                let place = scope.place(column).ok_or_else(|| {
                     SqlError::new(Code::UnknownColumn, format!("there is no column `{}`", column.name))
                 })?;
                 let found = &scope.columns[place];
@@ -141,7 +167,7 @@ impl Expressions<'_> {
                     let item = self.bind(item, scope)?;
                     let equal = self.compare(ComparisonOp::Eq, value.clone(), item);
                     equal.map_err(|error| SqlError {
-                        message: format!("{}: {}", expr.human_display(), error.message),
+                        message: format!("{} IN (..): {}", said(expr), error.message),
                         ..error
                     })
                 };
@@ -171,7 +197,7 @@ impl Expressions<'_> {
                 let message = format!("`{column}` belongs to an outer query, which is not supported here");
                 Err(SqlError::new(Code::Unsupported, message).help("write a join"))
             }
-            other => Err(SqlError::new(Code::Unsupported, format!("{other} is not supported"))),
+            other => Err(SqlError::new(Code::Unsupported, format!("{} is not supported", said(other)))),
         }
     }
 
@@ -203,13 +229,7 @@ impl Expressions<'_> {
         };
         let (left_value, right_value) = (self.bind(left, scope)?, self.bind(right, scope)?);
         self.compare(comparison, left_value, right_value).map_err(|error| SqlError {
-            message: format!(
-                "{} {} {}: {}",
-                left.human_display(),
-                symbol(comparison),
-                right.human_display(),
-                error.message
-            ),
+            message: format!("{} {} {}: {}", said(left), symbol(comparison), said(right), error.message),
             ..error
         })
     }
@@ -220,7 +240,7 @@ impl Expressions<'_> {
     /// [`Code::TypeMismatch`] if they cannot be compared.
     pub(super) fn compare(&self, op: ComparisonOp, left: Typed, right: Typed) -> Result<Typed> {
         let bound = compare::bind_comparison(op, &argument(&left), &argument(&right), self.context)
-            .map_err(|error| refused(symbol(op), error))?;
+            .map_err(|BindError(reason)| SqlError::new(Code::TypeMismatch, reason))?;
         self.call(symbol(op), bound, vec![left, right], true, true)
     }
 
@@ -339,6 +359,11 @@ impl Expressions<'_> {
                 return Ok(Typed::literal(ScalarValue::IntervalYearMonth(Some(months)), SqlType::YearMonth));
             }
             _ => {}
+        }
+        if name == CELL
+            && let Some(cell) = arguments.first()
+        {
+            return Ok(cell.clone());
         }
         if matches!(name, "grouping" | "grouping_id") {
             return grouping(&arguments, scope);

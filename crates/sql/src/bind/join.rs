@@ -72,7 +72,7 @@ impl Lowering<'_> {
 
     /// Only rows for which conditions hold.
     fn kept(&self, schema: &DFSchema, plan: Plan, conditions: &[Expr]) -> Result<Plan> {
-        let scope = Scope { schema, columns: &plan.columns };
+        let scope = Scope::new(schema, &plan.columns);
         let bound = conditions.iter().map(|condition| self.expressions.bind_condition(condition, &scope));
         let bound: Vec<Typed> = bound.collect::<Result<_>>()?;
         Ok(bound.into_iter().fold(plan, ranked))
@@ -142,7 +142,7 @@ impl Lowering<'_> {
         };
         let schema = left.schema().join(right.schema()).map_err(super::sql_error)?;
         let columns: Vec<Column> = left_plan.columns.iter().chain(&right_plan.columns).cloned().collect();
-        let scope = Scope { schema: &schema, columns: &columns };
+        let scope = Scope::new(&schema, &columns);
         let mut terms = Terms::new(&columns, left_plan.columns.len());
         for condition in &of_both {
             terms.add(self.expressions.bind_condition(condition, &scope)?);
@@ -157,7 +157,13 @@ impl Lowering<'_> {
             Some(versions) => versions.join(kind, terms)?,
             None => {
                 let inputs = [&left_plan, &right_plan];
-                let method = self.method(kind, &mut terms, inputs).map_err(|error| error.at(place))?;
+                let what = match (kind, join.null_equality) {
+                    (JoinKind::Semi, NullEquality::NullEqualsNull) => "INTERSECT",
+                    (JoinKind::Anti, NullEquality::NullEqualsNull) => "EXCEPT",
+                    (kind, _) if kind.is_half() => "IN or EXISTS",
+                    _ => "a join",
+                };
+                let method = self.method(what, &mut terms, inputs).map_err(|error| error.at(place))?;
                 let (keys, condition) = terms.finish();
                 (method, keys, condition)
             }
@@ -176,8 +182,8 @@ impl Lowering<'_> {
         self.kept(if kind.is_half() { left_schema } else { &schema }, plan, &behind)
     }
 
-    /// By what the rows that wait are bounded; what says so is taken out of the terms.
-    fn method(&self, kind: JoinKind, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> Result<JoinMethod> {
+    /// By what the rows that wait of `what` are bounded; what says so is taken out of the terms.
+    fn method(&self, what: &str, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> Result<JoinMethod> {
         if let Some([left, right]) = terms.take_windows() {
             for input in inputs {
                 only_comes(input, "a join of windows")?;
@@ -194,7 +200,6 @@ impl Lowering<'_> {
         match self.binder.state_ttl_ms {
             Some(ttl_ms) => Ok(JoinMethod::Regular { ttl_ms }),
             None => {
-                let what = if kind.is_half() { "IN or EXISTS" } else { "a join" };
                 let message = format!("{what} without a bound in time remembers rows without bound");
                 let error = SqlError::new(Code::UnboundedState, message);
                 Err(error.help(

@@ -35,6 +35,7 @@ use crate::error::SqlError;
 use crate::functions::{self, Context};
 use crate::text::dialect::TABLE_ARGUMENT;
 use crate::text::interval::{MILLIS, MONTHS};
+use crate::text::plain::CELL;
 use crate::types::{LENGTH_MAX, SqlType};
 
 /// Functions of OVER windows that are no aggregates, and two that the planner does not look for among those.
@@ -77,7 +78,7 @@ impl<'a> Names<'a> {
         };
         let known = functions::all().map(|function| function.name.to_lowercase());
         let others = ARITHMETIC.iter().map(|(name, _)| (*name).to_owned());
-        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, "descriptor", "grouping", "grouping_id", "||"]
+        let inner = [MILLIS, MONTHS, TABLE_ARGUMENT, CELL, "descriptor", "grouping", "grouping_id", "||"]
             .map(str::to_owned);
         let scalars: HashMap<_, _> = known.chain(others).chain(inner).map(|name| stand_in(&name)).collect();
         let stand_in_aggregate = |name: String| {
@@ -293,6 +294,10 @@ impl ScalarUDFImpl for StandIn {
     fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
         let literals: Vec<Option<ScalarValue>> =
             args.scalar_arguments.iter().map(|value| value.cloned()).collect();
+        if self.name == CELL {
+            let of = args.arg_fields.first().map_or(DataType::Null, |field| field.data_type().clone());
+            return Ok(Arc::new(Field::new(CELL, of, true)));
+        }
         let guess = guess_function(&self.name, args.arg_fields, &literals, &self.context);
         Ok(guess.map_or_else(
             || Arc::new(Field::new(&self.name, DataType::Null, true)),
@@ -453,7 +458,11 @@ impl TypePlanner for Types {
             Some(of) => Ok(Some(of.field("cast", true))),
             None => {
                 let message = format!("there is no type {sql_type}");
-                Err(external(SqlError::new(crate::error::Code::Unsupported, message)))
+                let place = match sql_type {
+                    AstType::Custom(name, _) => super::relations::place(name),
+                    _ => None,
+                };
+                Err(external(SqlError::new(crate::error::Code::Unsupported, message).at(place)))
             }
         }
     }

@@ -24,11 +24,14 @@ use super::changelog::{settle, unbounded};
 use super::expression::{Expressions, Scope, argument, place_of};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
+use super::said::said;
 use crate::aggregates::aggregates;
 use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, Typed};
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
+use crate::text::plain::CELL;
+use crate::text::script::NESTING_MAX;
 use crate::types::{SqlType, common_type};
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -80,7 +83,18 @@ impl Lowering<'_> {
                 let columns = input.schema().columns().into_iter().map(Expr::Column).collect();
                 let groups =
                     Aggregate::try_new(Arc::clone(input), columns, Vec::new()).map_err(super::sql_error)?;
-                self.aggregate(&groups)?
+                let plan = self.aggregate(&groups)?;
+                // An aggregate with the columns of a window is none of these.
+                if matches!(plan.node, Node::Group { .. }) && self.binder.state_ttl_ms.is_none() {
+                    let is_union = matches!(&**input, LogicalPlan::Union(_));
+                    let what = if is_union { "UNION without ALL" } else { "DISTINCT without a window" };
+                    let help = match is_union {
+                        true => "write UNION ALL, or select window_start and window_end of a window function",
+                        false => "select window_start and window_end of a window function",
+                    };
+                    return Err(unbounded(what, help));
+                }
+                plan
             }
             LogicalPlan::Join(_) => self.under(logical, Vec::new())?,
             LogicalPlan::Extension(Extension { node }) => {
@@ -106,7 +120,7 @@ impl Lowering<'_> {
     }
 
     pub(super) fn scope<'a>(&self, logical: &'a LogicalPlan, plan: &'a Plan) -> Scope<'a> {
-        Scope { schema: logical.schema(), columns: &plan.columns }
+        Scope::new(logical.schema(), &plan.columns)
     }
 
     fn projection(&self, projection: &Projection) -> Result<Plan> {
@@ -116,6 +130,11 @@ impl Lowering<'_> {
         let mut columns = Vec::new();
         for (expression, field) in projection.expr.iter().zip(projection.schema.fields()) {
             let bound = self.expressions.bind(expression, &scope)?;
+            // Views put types into types, beyond what one statement can say.
+            if bound.of.depth() > NESTING_MAX + 1 {
+                let message = format!("types stand within each other deeper than {NESTING_MAX}");
+                return Err(SqlError::new(Code::Unsupported, message).at(place_of(expression)));
+            }
             // A name for a column is the column.
             let role = bound.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
             let role = if is_proctime(expression) { Role::Proctime } else { role };
@@ -164,8 +183,16 @@ impl Lowering<'_> {
             }
             columns.push(Column { name: column.name.clone(), of, is_nullable, role });
         }
-        let inputs = inputs.into_iter().map(|input| self.widened(input, &columns)).collect::<Result<_>>()?;
-        Ok(Plan { columns, node: Node::Union(inputs) })
+        let mut flat = Vec::new();
+        for input in inputs {
+            let widened = self.widened(input, &columns)?;
+            // A union of unions is one: a chain of them is no deep tree.
+            match widened.node {
+                Node::Union(inner) => flat.extend(inner),
+                node => flat.push(Plan { columns: widened.columns, node }),
+            }
+        }
+        Ok(Plan { columns, node: Node::Union(flat) })
     }
 
     /// A plan whose columns have the types of others.
@@ -186,11 +213,13 @@ impl Lowering<'_> {
     fn values(&self, values: &Values) -> Result<Plan> {
         let no_columns = Plan { columns: Vec::new(), node: Node::Union(Vec::new()) };
         let empty = datafusion_common::DFSchema::empty();
-        let scope = Scope { schema: &empty, columns: &no_columns.columns };
+        let scope = Scope::new(&empty, &no_columns.columns);
         let rows: Vec<Vec<Typed>> = values
             .values
             .iter()
-            .map(|row| row.iter().map(|value| self.expressions.bind(value, &scope)).collect::<Result<_>>())
+            .map(|row| {
+                row.iter().map(|value| self.expressions.bind(cell_of(value), &scope)).collect::<Result<_>>()
+            })
             .collect::<Result<_>>()?;
         let mut columns = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
@@ -237,7 +266,8 @@ impl Lowering<'_> {
                 Ok(Some(*number as u64))
             }
             Some(other) => {
-                let message = format!("LIMIT and OFFSET take numbers, and this is {other}");
+                let message =
+                    format!("LIMIT and OFFSET take whole numbers from 0 on, and this is {}", said(other));
                 Err(SqlError::new(Code::Unsupported, message))
             }
         };
@@ -289,7 +319,7 @@ impl Lowering<'_> {
             let place = bound.as_column().ok_or_else(|| {
                 let error = SqlError::new(
                     Code::Unsupported,
-                    format!("ORDER BY takes columns, and {} is an expression", key.expr),
+                    format!("ORDER BY takes columns, and {} is an expression", said(&key.expr)),
                 );
                 error.at(place_of(&key.expr)).help("compute it in a sub-query")
             })?;
@@ -348,6 +378,16 @@ impl Lowering<'_> {
     }
 
     fn aggregate(&self, aggregate: &Aggregate) -> Result<Plan> {
+        let mut plan = self.aggregate_as_named(aggregate)?;
+        // The planner's names of aggregates are long, and have its types in them.
+        let first = plan.columns.len().saturating_sub(aggregate.aggr_expr.len());
+        for (column, call) in plan.columns.iter_mut().skip(first).zip(&aggregate.aggr_expr) {
+            column.name = said(call);
+        }
+        Ok(plan)
+    }
+
+    fn aggregate_as_named(&self, aggregate: &Aggregate) -> Result<Plan> {
         let input = self.plan(&aggregate.input)?;
         let scope = self.scope(&aggregate.input, &input);
         // All that is grouped by, once each, and the sets of them.
@@ -457,7 +497,7 @@ impl Lowering<'_> {
             call => call,
         };
         let Expr::AggregateFunction(AggregateFunction { func, params }) = call else {
-            return Err(SqlError::new(Code::Unsupported, format!("{call} is not supported here")));
+            return Err(SqlError::new(Code::Unsupported, format!("{} is not supported here", said(call))));
         };
         let name = func.name().to_uppercase();
         if !params.order_by.is_empty() {
@@ -536,6 +576,18 @@ pub(super) fn is_proctime(expression: &Expr) -> bool {
         Expr::Alias(alias) => is_proctime(&alias.expr),
         Expr::ScalarFunction(function) => function.func.name() == "proctime",
         _ => false,
+    }
+}
+
+/// A cell of VALUES as it is written: without the cast that the planner puts around what [`CELL`] stands around.
+fn cell_of(value: &Expr) -> &Expr {
+    let inner = match value {
+        Expr::Cast(cast) => &*cast.expr,
+        value => value,
+    };
+    match inner {
+        Expr::ScalarFunction(function) if function.func.name() == CELL => inner,
+        _ => value,
     }
 }
 

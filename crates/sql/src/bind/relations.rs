@@ -137,7 +137,7 @@ fn external(error: SqlError) -> DataFusionError {
     DataFusionError::External(Box::new(error))
 }
 
-fn place(part: &impl Spanned) -> Option<Place> {
+pub(super) fn place(part: &impl Spanned) -> Option<Place> {
     let span = part.span();
     (span.start.line > 0).then(|| crate::text::ddl::place_of(&span))
 }
@@ -261,6 +261,14 @@ fn window_node(
     let mut given: Vec<Option<ast::Expr>> = vec![None; names.len()];
     for (position, argument) in arguments.into_iter().enumerate() {
         let (index, value) = match argument {
+            FunctionArg::Named { name, .. }
+                if !names.iter().any(|known| known.eq_ignore_ascii_case(&name.value)) =>
+            {
+                let message = format!("{function} has no argument {}", name.value);
+                let error = SqlError::new(Code::Invalid, message).at(crate::text::ddl::place_of(&name.span));
+                let near = crate::error::nearest(&name.value, names.iter().copied());
+                return Err(error.help(near.map_or(usage, |near| format!("did you mean {near}?"))).into());
+            }
             FunctionArg::Unnamed(FunctionArgExpr::Expr(value)) => (Some(position), value),
             FunctionArg::Named {
                 name,
@@ -279,7 +287,7 @@ fn window_node(
         match index.and_then(|index| given.get_mut(index)) {
             Some(slot @ None) => *slot = Some(value),
             _ => {
-                let message = format!("{function} has an argument too many, or twice: {value}");
+                let message = format!("{function} has an argument too many, or twice");
                 return Err(SqlError::new(Code::Invalid, message).at(place(&value)).help(usage).into());
             }
         }
@@ -428,6 +436,7 @@ pub(super) fn unknown_column<'a>(name: &str, known: impl Iterator<Item = &'a str
     let error = SqlError::new(Code::UnknownColumn, format!("there is no column `{name}`"));
     match crate::error::nearest(name, known.iter().copied()) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if known.is_empty() => error.help("there are no columns here: name a table in FROM"),
         None => error.help(format!("there are {}", known.join(", "))),
     }
 }

@@ -23,6 +23,15 @@ use crate::types::SqlType;
 /// # Errors
 /// [`SqlError`] if a column, the watermark or a key is wrong.
 pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlError> {
+    if create.columns.len() > plain::RESULTS_MAX {
+        let message = format!(
+            "`{}` has {} columns, and tables have at most {}",
+            create.name.name,
+            create.columns.len(),
+            plain::RESULTS_MAX
+        );
+        return Err(SqlError::new(Code::Unsupported, message).at(create.name.place));
+    }
     let mut columns: Vec<Option<TableColumn>> = Vec::new();
     // Computed columns see those of the records and of the connector, and no other computed ones.
     for column in &create.columns {
@@ -142,5 +151,6 @@ fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) 
         .iter()
         .map(|column| Column::plain(column.name.clone(), column.of.clone(), column.is_nullable))
         .collect();
-    Expressions { context: binder.context }.bind(&resolved, &Scope { schema: &schema, columns: &columns })
+    let bound = Expressions { context: binder.context }.bind(&resolved, &Scope::new(&schema, &columns));
+    bound.map_err(super::with_known_place)
 }

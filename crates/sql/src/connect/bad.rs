@@ -9,13 +9,15 @@
 //! over as long as it holds no more bad records than that.
 //!
 //! A diverted record is a line of JSON: `{"file":..,"offset":..,"line":..,"column":..,"reason":..,"raw":..}`, where bytes that
-//! are no UTF-8 stand in Base64 under `raw_base64` instead. The file is created at the first bad record and published when
-//! all splits that divert to it have ended, and also when one of them fails, for then people want to see what was wrong. A
-//! query that is cancelled takes it away.
+//! are no UTF-8 stand in Base64 under `raw_base64` instead. Of a record that is too long only the beginning stands there, and
+//! `"truncated":true,"length":..` behind it: the bytes of all of it up to its line end. The file is created at the first bad
+//! record and published when all splits that divert to it have ended, and also when one of them fails, for then people want
+//! to see what was wrong. A query that is cancelled takes it away, unless another job that diverts to it has ended: what that
+//! one diverted is kept.
 //!
 //! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -25,9 +27,10 @@ use thalweg_model::disk::Disk;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::error::{ConnectError, RecordPlace};
+use super::files::FileKey;
 use super::options::Given;
 use crate::error::SqlError;
-use crate::formats::BadRecord;
+use crate::formats::{BadRecord, RECORD_BYTES_MAX};
 
 /// The window in which bad records are counted.
 pub const BAD_WINDOW_RECORDS: u64 = 10_000;
@@ -94,6 +97,10 @@ impl BadOptions {
 pub(super) struct BadRecords {
     options: BadOptions,
     diversion: Option<Arc<Diversion>>,
+    /// The job that it belongs to.
+    job: u64,
+    /// The last record, while it is not known how long it is.
+    cut: Option<Cut>,
     recent: RecentBad,
     count: u64,
     /// So many of those to come were counted already, before the position that reading goes on from.
@@ -104,13 +111,23 @@ pub(super) struct BadRecords {
 }
 
 impl BadRecords {
-    /// For one of the splits that share `diversion`.
-    pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>) -> Self {
+    /// For one of the splits, of this job, that share `diversion`.
+    pub(super) fn new(options: BadOptions, diversion: Option<Arc<Diversion>>, job: u64) -> Self {
         if let Some(diversion) = &diversion {
-            diversion.state().writers += 1;
+            *diversion.state().writers.entry(job).or_default() += 1;
         }
         let recent = RecentBad { lines: Vec::new(), next: 0 };
-        BadRecords { options, diversion, recent, count: 0, known: 0, lines_before: 0, is_over: false }
+        BadRecords {
+            options,
+            diversion,
+            job,
+            cut: None,
+            recent,
+            count: 0,
+            known: 0,
+            lines_before: 0,
+            is_over: false,
+        }
     }
 
     /// Counts a bad record of `input` and does with it what the table says.
@@ -128,10 +145,16 @@ impl BadRecords {
         if self.options.on_bad == OnBad::Fail {
             return Err(ConnectError::BadRecord { place: place(), reason: record.reason.clone() });
         }
-        if let Some(diversion) = &self.diversion {
-            diversion
-                .write(&diverted(input, record))
-                .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source })?;
+        if self.diversion.is_some() {
+            let mut line = diverted(input, record);
+            if RECORD_BYTES_MAX <= record.raw.len() {
+                // How long it is shows at its end.
+                line.truncate(line.len() - END.len());
+                self.end_cut(None)?;
+                self.cut = Some(Cut { line, offset: record.offset });
+            } else {
+                self.divert(&line)?;
+            }
         }
         if let Some(bad_max) = self.options.bad_max
             && self.recent.is_one_too_many(self.lines_before + record.line, bad_max)
@@ -146,6 +169,54 @@ impl BadRecords {
         Ok(())
     }
 
+    /// A file was replaced or written to after it was read, and is not read again.
+    ///
+    /// # Errors
+    /// [`ConnectError`] if the query is to fail.
+    #[cold]
+    pub(super) fn take_change(&mut self, path: &Path) -> Result<(), ConnectError> {
+        const CHANGE: &str = "it was replaced or written to after it was read, and a path is read once";
+        self.count += 1;
+        if self.options.on_bad == OnBad::Fail {
+            return Err(ConnectError::ChangedLater { path: path.to_owned(), change: CHANGE });
+        }
+        if self.diversion.is_some() {
+            let reason = CHANGE.to_owned();
+            let record = BadRecord { raw: b"", offset: 0, line: 0, column: None, reason };
+            self.divert(&diverted(&path.display().to_string(), &record))?;
+        }
+        Ok(())
+    }
+
+    fn divert(&self, line: &[u8]) -> Result<(), ConnectError> {
+        match &self.diversion {
+            None => Ok(()),
+            Some(diversion) => diversion
+                .write(self.job, line)
+                .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source }),
+        }
+    }
+
+    /// Where the record begins whose end is not known yet, if there is one.
+    pub(super) fn cut_offset(&self) -> Option<u64> {
+        self.cut.as_ref().map(|cut| cut.offset)
+    }
+
+    /// The record that is too long has so many bytes; none if that does not come out.
+    ///
+    /// # Errors
+    /// [`ConnectError::DivertFailed`].
+    pub(super) fn end_cut(&mut self, length: Option<u64>) -> Result<(), ConnectError> {
+        let Some(Cut { mut line, .. }) = self.cut.take() else { return Ok(()) };
+        // One of just the greatest length is whole.
+        if length.is_none_or(|length| RECORD_BYTES_MAX as u64 != length) {
+            let length = length.map_or("null".to_owned(), |length| length.to_string());
+            let _ = write!(line, ",\"truncated\":true,\"length\":{length}");
+        }
+        line.extend_from_slice(END);
+        self.divert(&line)
+    }
+
     /// An input of so many lines is over.
     pub(super) fn pass_input(&mut self, lines: u64) {
         self.lines_before += lines;
@@ -154,8 +225,10 @@ impl BadRecords {
     /// Publishes what was diverted up to a failure, as well as can be: the failure is what is told.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: ConnectError) -> ConnectError {
+        // A failure is told already.
+        let _ = self.end_cut(None);
         if let Some(diversion) = &self.diversion {
-            let is_kept = diversion.give_up();
+            let is_kept = diversion.give_up(self.job);
             if let ConnectError::TooManyBad { diverted, .. } = &mut failure {
                 *diverted = is_kept.then(|| diversion.path.clone());
             }
@@ -168,13 +241,14 @@ impl BadRecords {
     /// # Errors
     /// [`ConnectError::DivertFailed`].
     pub(super) fn finish(&mut self) -> Result<(), ConnectError> {
+        self.end_cut(None)?;
         if std::mem::replace(&mut self.is_over, true) {
             return Ok(());
         }
         match &self.diversion {
             None => Ok(()),
             Some(diversion) => diversion
-                .leave()
+                .leave(self.job)
                 .map_err(|source| ConnectError::DivertFailed { path: diversion.path.clone(), source }),
         }
     }
@@ -227,6 +301,21 @@ impl BadRecords {
     }
 }
 
+/// A split that goes away before its end takes away what its job diverted, unless others have written there, too.
+impl Drop for BadRecords {
+    fn drop(&mut self) {
+        if let Some(diversion) = self.diversion.as_ref().filter(|_| !self.is_over) {
+            diversion.drop_out(self.job);
+        }
+    }
+}
+
+/// The beginning of a record that is too long, as a line of JSON without its end.
+struct Cut {
+    line: Vec<u8>,
+    offset: u64,
+}
+
 /// How many records were bad, and which were the last.
 pub(super) struct SavedBad {
     pub(super) count: u64,
@@ -256,20 +345,21 @@ impl RecentBad {
 
 /// The files that bad records are diverted to at present, so that tables and splits that name the same file share it.
 #[derive(Clone, Default)]
-pub(super) struct Diversions(Arc<Mutex<HashMap<PathBuf, Weak<Diversion>>>>);
+pub(super) struct Diversions(Arc<Mutex<HashMap<FileKey, Weak<Diversion>>>>);
 
 impl Diversions {
     /// The one that leads to `path`.
     pub(super) fn to(&self, disk: Arc<dyn Disk>, path: &Path) -> Arc<Diversion> {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.retain(|_, diversion| diversion.strong_count() > 0);
-        if let Some(diversion) = known.get(path).and_then(Weak::upgrade)
+        let key = FileKey::of(disk.as_ref(), path);
+        if let Some(diversion) = known.get(&key).and_then(Weak::upgrade)
             && !diversion.state().is_closed
         {
             return diversion;
         }
         let diversion = Arc::new(Diversion { path: path.to_owned(), disk, state: Mutex::default() });
-        known.insert(path.to_owned(), Arc::downgrade(&diversion));
+        known.insert(key, Arc::downgrade(&diversion));
         diversion
     }
 }
@@ -285,8 +375,12 @@ pub(super) struct Diversion {
 struct DiversionState {
     file: Option<InProgressFile>,
     text: Vec<u8>,
-    /// Splits that have not ended.
-    writers: usize,
+    /// How many splits have not ended, of each job that has some.
+    writers: BTreeMap<u64, usize>,
+    /// Jobs that have failed, of which nothing more is taken.
+    given_up: BTreeSet<u64>,
+    /// What is written is to be published: a job has ended or failed by what it read.
+    is_kept: bool,
     /// It was published, or a write failed: nothing more is taken.
     is_closed: bool,
 }
@@ -297,9 +391,9 @@ impl Diversion {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, line: &[u8]) -> io::Result<()> {
+    fn write(&self, job: u64, line: &[u8]) -> io::Result<()> {
         let mut state = self.state();
-        if state.is_closed {
+        if state.is_closed || state.given_up.contains(&job) {
             // Another split has failed, and what was diverted up to then is published.
             return Ok(());
         }
@@ -317,21 +411,51 @@ impl Diversion {
         written
     }
 
-    fn leave(&self) -> io::Result<()> {
+    /// A split of a job has ended.
+    fn leave(&self, job: u64) -> io::Result<()> {
         let mut state = self.state();
-        state.writers = state.writers.saturating_sub(1);
-        if state.writers == 0 { state.publish() } else { Ok(()) }
+        state.is_kept |= state.is_last(job);
+        if state.writers.is_empty() { state.publish() } else { Ok(()) }
     }
 
-    /// Publishes what there is, and takes nothing more; whether there was something, and it stands there now.
-    fn give_up(&self) -> bool {
+    /// A job fails: takes nothing more of it, and publishes what there is if no other job writes here. Whether there is
+    /// something, and it stands there now or will.
+    fn give_up(&self, job: u64) -> bool {
         let mut state = self.state();
         let has_any = state.file.is_some();
-        has_any && state.publish().is_ok()
+        state.writers.remove(&job);
+        state.given_up.insert(job);
+        state.is_kept = true;
+        has_any && (!state.writers.is_empty() || state.publish().is_ok())
+    }
+
+    /// A split of a job is dropped before its end.
+    fn drop_out(&self, job: u64) {
+        let mut state = self.state();
+        state.is_last(job);
+        if state.writers.is_empty() && !state.is_closed {
+            if state.is_kept {
+                // Nobody is left to be told if it fails.
+                let _ = state.publish();
+            } else {
+                (state.file, state.is_closed) = (None, true);
+            }
+        }
     }
 }
 
 impl DiversionState {
+    /// Counts a split of a job off; whether it was the last one of it.
+    fn is_last(&mut self, job: u64) -> bool {
+        let Some(left) = self.writers.get_mut(&job) else { return false };
+        *left -= 1;
+        let is_last = *left == 0;
+        if is_last {
+            self.writers.remove(&job);
+        }
+        is_last
+    }
+
     fn write_out(&mut self) -> io::Result<()> {
         if let Some(file) = &mut self.file {
             file.write_all(&self.text)?;
@@ -346,6 +470,9 @@ impl DiversionState {
         self.file.take().map_or(Ok(()), InProgressFile::publish)
     }
 }
+
+/// What ends a line of JSON.
+const END: &[u8] = b"}\n";
 
 /// A bad record as a line of JSON.
 fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
@@ -371,7 +498,7 @@ fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
             line.push(b'"');
         }
     }
-    line.extend_from_slice(b"}\n");
+    line.extend_from_slice(END);
     line
 }
 

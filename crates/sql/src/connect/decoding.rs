@@ -114,6 +114,7 @@ impl Decoding {
             }
             let mut failure = None;
             let mut bad_count = 0;
+            let base = self.decoder.position().offset;
             let taken = self.decoder.take(
                 &self.buffer[self.start..self.end],
                 more == More::Never,
@@ -126,6 +127,12 @@ impl Decoding {
                 },
             );
             self.bad_since += bad_count;
+            if let Some(offset) = bad.cut_offset() {
+                let length = end_of_cut(&self.buffer[self.start..self.end], base, offset, more);
+                if let Some(length) = length {
+                    bad.end_cut(Some(length))?;
+                }
+            }
             self.start = (self.start + taken.bytes).min(self.end);
             if let Some(failure) = failure {
                 return Err(failure);
@@ -199,6 +206,19 @@ impl Decoding {
         self.skips = resume.rows;
         bad.expect_known(resume.bad);
     }
+}
+
+/// How long the record is that begins at `offset` and is longer than records may be, if its end is among `bytes`, which begin
+/// at `base`: it ends with the first line end behind what was kept of it.
+fn end_of_cut(bytes: &[u8], base: u64, offset: u64, more: More) -> Option<u64> {
+    let kept = (offset + RECORD_BYTES_MAX as u64).saturating_sub(base);
+    let behind = bytes.get(usize::try_from(kept).ok()?..)?;
+    let end = match behind.iter().position(|byte| *byte == b'\n') {
+        None if more == More::Never => bytes.len() as u64,
+        None => return None,
+        Some(end) => kept + (end - usize::from(behind[..end].ends_with(b"\r"))) as u64,
+    };
+    Some(base + end - offset)
 }
 
 /// Where reading goes on.

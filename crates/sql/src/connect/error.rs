@@ -81,6 +81,13 @@ pub enum ConnectError {
         /// What is different.
         change: String,
     },
+    /// `SOURCE_CHANGED`: a file of a directory that is watched was replaced or written to after it was read.
+    ChangedLater {
+        /// The file.
+        path: PathBuf,
+        /// What is different.
+        change: &'static str,
+    },
     /// `SOURCE_CORRUPT`: a file is not what its format says.
     Corrupt {
         /// The file.
@@ -146,6 +153,12 @@ impl fmt::Display for ConnectError {
                 "{}: the file changed after it was found: {change}; run the query again when it is complete",
                 path.display()
             ),
+            ConnectError::ChangedLater { path, change } => write!(
+                f,
+                "{}: {change}; move new files in under names of their own, or have such files counted and passed over: \
+                 'thalweg.on-bad' = 'skip'",
+                path.display()
+            ),
             ConnectError::Corrupt { path, reason } => {
                 write!(f, "{}: {reason}; is it complete, and of this format?", path.display())
             }
@@ -178,7 +191,7 @@ impl Coded for ConnectError {
             ConnectError::TooManyBad { .. } => "TOO_MANY_BAD",
             ConnectError::DivertFailed { .. } => "DIVERT_FAILED",
             ConnectError::File(error) => error.code(),
-            ConnectError::Changed { .. } => "SOURCE_CHANGED",
+            ConnectError::Changed { .. } | ConnectError::ChangedLater { .. } => "SOURCE_CHANGED",
             ConnectError::Corrupt { .. } => "SOURCE_CORRUPT",
             ConnectError::Mismatch { .. } => "SOURCE_MISMATCH",
             ConnectError::Unreadable { .. } => "SOURCE_UNREADABLE",

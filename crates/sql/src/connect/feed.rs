@@ -182,7 +182,7 @@ impl Stream<'_> {
             name,
             schema: schema_of(self.table, wanted),
             decoding: Decoding::new(self.format.decoder(&places)),
-            bad: world.bad_records(&self.bad),
+            bad: world.bad_records(self.table, &self.bad)?,
         }))
     }
 }

@@ -302,10 +302,11 @@ impl Connection for FileSystem<'_> {
             dealt[place % count].push(file);
         }
         let reading = Arc::new(reading);
-        let split = |files| -> Box<dyn RowSource> {
-            Box::new(split::FileSplit::new(Arc::clone(&reading), files, world.bad_records(&self.bad)))
+        let split = |files| -> Result<Box<dyn RowSource>, SqlError> {
+            let bad = world.bad_records(self.table, &self.bad)?;
+            Ok(Box::new(split::FileSplit::new(Arc::clone(&reading), files, bad)))
         };
-        Ok(dealt.into_iter().map(split).collect())
+        dealt.into_iter().map(split).collect()
     }
 
     fn sink(&self, columns: &[usize], world: &World) -> Result<Box<dyn RowSink>, SqlError> {

@@ -5,7 +5,7 @@
 //! | `format` | required | `csv`, `json`, `raw`, `debezium-json`, with its options |
 //! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | for `stdin`: see `connect/bad.rs` |
 //!
-//! The standard input is read by one table of a process only. What is written goes out with every batch of rows, so that
+//! The standard input is read by one table of one job of a run only. What is written goes out with every batch of rows, so that
 //! whoever reads it sees it at once; what went out cannot be taken back when the query fails later.
 
 use std::io::{self, Write};

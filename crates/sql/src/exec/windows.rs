@@ -72,9 +72,9 @@ impl Clocks {
                 while low < high {
                     let middle = low + (high - low) / 2;
                     if middle.saturating_add(offset_ms(zone, middle)) <= last_ms {
-                        low = middle + 1
+                        low = middle + 1;
                     } else {
-                        high = middle
+                        high = middle;
                     }
                 }
                 low

@@ -9,6 +9,7 @@
 
 mod access;
 mod arrays;
+mod constructors;
 mod maps;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,9 @@ use crate::types::SqlType;
 
 /// All of them.
 pub static COLLECTIONS: &[Function] = &[
+    function("ARRAY", "ARRAY[element, ...]", constructors::array),
+    function("MAP", "MAP[key, value, ...]", constructors::map),
+    function("ROW", "ROW(value, ...)", constructors::row),
     function("CARDINALITY", "CARDINALITY(array or map)", access::cardinality),
     function("ELEMENT", "ELEMENT(array)", access::element),
     function("ITEM", "array[index] or map[key]", access::item),

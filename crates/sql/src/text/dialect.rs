@@ -107,9 +107,23 @@ impl Dialect for FlinkDialect {
                 );
                 begins.then(|| interval::parse(parser))
             }
+            Keyword::MAP => {
+                let follows = &parser.peek_nth_token_ref(1).token;
+                matches!(follows, Token::LBracket).then(|| map(parser))
+            }
             _ => None,
         }
     }
+}
+
+/// `MAP[key, value, ..]`: a call.
+fn map(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let begin = parser.peek_token_ref().span;
+    parser.expect_keyword(Keyword::MAP)?;
+    parser.expect_token(&Token::LBracket)?;
+    let arguments = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RBracket)?;
+    Ok(call(Ident::with_span(begin, "MAP"), arguments))
 }
 
 /// `TABLE t [PARTITION BY k, .. | PARTITION BY (k, ..)]`.

@@ -1,8 +1,8 @@
 //! A text as statements: those of Flink that a standard parser does not have, and queries.
 //!
 //! Statements end with `;`. Each keeps the place where it begins, so that whatever is wrong with it can be shown. How long a
-//! text may be, and how deep and how long an expression, is bounded here: planning recurses, and what is deeper than its
-//! stack would end the process.
+//! text may be is bounded here, and how deep and how long an expression in [`super::bounds`]: planning recurses, and what is
+//! deeper than its stack would end the process.
 //!
 //! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is no SQL.
 
@@ -11,6 +11,7 @@ use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
+use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
 use crate::error::{Code, Place, SqlError};
@@ -42,6 +43,8 @@ pub enum Statement {
         key: String,
         /// The value.
         value: String,
+        /// Where the key and the value stand.
+        places: [Place; 2],
     },
     /// `RESET ['key']`: all of them without a key.
     Reset {
@@ -180,12 +183,12 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     Ok(split)
 }
 
-fn is_blank(token: &Token) -> bool {
+pub(super) fn is_blank(token: &Token) -> bool {
     matches!(token, Token::Whitespace(_))
 }
 
 /// A word without quotes, in upper case.
-fn word(token: &Token) -> Option<String> {
+pub(super) fn word(token: &Token) -> Option<String> {
     match token {
         Token::Word(word) if word.quote_style.is_none() => Some(word.value.to_uppercase()),
         _ => None,
@@ -207,6 +210,7 @@ fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
 }
 
 fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
+    let depth = bounds::check(tokens)?;
     let mut parser = Parser::new(&FlinkDialect)
         .with_options(ParserOptions::new().with_unescape(true))
         .with_recursion_limit(NESTING_MAX)
@@ -237,6 +241,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
             };
             Err(error.at(place))
         }
+        Err(ParserError::RecursionLimitExceeded) => Err(bounds::too_deep(depth.deepest.unwrap_or(place))),
         Err(error) => Err(syntax_error(error, tokens, place)),
     }
 }
@@ -245,10 +250,7 @@ fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
 fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> SqlError {
     let text = match error {
         ParserError::TokenizerError(text) | ParserError::ParserError(text) => text,
-        ParserError::RecursionLimitExceeded => {
-            let message = format!("brackets or sub-queries are nested deeper than {NESTING_MAX}");
-            return SqlError::new(Code::Syntax, message).at(place).help("name parts of the query by WITH");
-        }
+        ParserError::RecursionLimitExceeded => return bounds::too_deep(place),
     };
     let Some((message, numbers)) = text.rsplit_once(" at Line: ") else {
         let end = tokens.iter().rev().find(|token| !is_blank(&token.token));
@@ -296,10 +298,12 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
         "SELECT" | "WITH" | "VALUES" => Statement::Query(parser.parse_query()?),
         "SET" => {
             parser.next_token();
+            let key_place = place_of(&parser.peek_token_ref().span);
             let key = parser.parse_literal_string()?;
             parser.expect_token(&Token::Eq)?;
+            let value_place = place_of(&parser.peek_token_ref().span);
             let value = parser.parse_literal_string()?;
-            Statement::Set { key, value }
+            Statement::Set { key, value, places: [key_place, value_place] }
         }
         "RESET" => {
             parser.next_token();

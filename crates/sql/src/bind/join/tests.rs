@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono_tz::Tz;
 use thalweg_model::VirtualClock;
 
-use crate::bind::{Binder, declare};
+use crate::bind::{Binder, Views, declare};
 use crate::catalog::{Catalog, Entry, View};
 use crate::error::SqlError;
 use crate::expression::Named;
@@ -34,8 +34,9 @@ const TABLES: &str = "
 fn planned(query: &str, state_ttl_ms: Option<i64>) -> Result<Plan, SqlError> {
     let context = Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) };
     let mut catalog = Catalog::default();
+    let views = Views::default();
     for placed in parse(&format!("{TABLES}{query}")).unwrap() {
-        let binder = Binder { catalog: &catalog, context: &context, state_ttl_ms };
+        let binder = Binder { catalog: &catalog, context: &context, state_ttl_ms, views: &views };
         match placed.statement {
             Statement::CreateTable(create) => {
                 let table = declare(&binder, &create).unwrap();

@@ -134,7 +134,7 @@ impl Lowering<'_> {
             LogicalPlan::Window(window) => self.ranked_rows(window),
             LogicalPlan::Projection(projection) => {
                 let Some(last) = self.last_of_each(&projection.input)? else { return Ok(None) };
-                let scope = Scope { schema: projection.input.schema(), columns: &last.plan.columns };
+                let scope = Scope::new(projection.input.schema(), &last.plan.columns);
                 let outputs = projection.expr.iter().map(|output| self.expressions.bind(output, &scope));
                 let outputs: Vec<Typed> = outputs.collect::<Result<_>>()?;
                 let find = |place: usize| outputs.iter().position(|output| output.as_column() == Some(place));
@@ -157,7 +157,7 @@ impl Lowering<'_> {
             }
             LogicalPlan::Filter(filter) => {
                 let Some(last) = self.last_of_each(&filter.input)? else { return Ok(None) };
-                let scope = Scope { schema: filter.input.schema(), columns: &last.plan.columns };
+                let scope = Scope::new(filter.input.schema(), &last.plan.columns);
                 let condition = self.expressions.bind_condition(&filter.predicate, &scope)?;
                 // Any other condition would end versions, which only a change can say.
                 let is_first = last.rank.is_some_and(|rank| asks_for_first(&condition, rank));

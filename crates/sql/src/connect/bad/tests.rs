@@ -14,7 +14,7 @@ fn options(on_bad: OnBad, bad_max: Option<usize>) -> BadOptions {
 
 /// The line whose bad record is one too many, of bad records at these lines.
 fn refused(bad_max: Option<usize>, lines: impl IntoIterator<Item = u64>) -> Option<u64> {
-    let mut records = BadRecords::new(options(OnBad::Skip, bad_max), None);
+    let mut records = BadRecords::new(options(OnBad::Skip, bad_max), None, 0);
     lines.into_iter().find(|line| records.take("f", &bad(*line)).is_err())
 }
 
@@ -37,11 +37,11 @@ fn one_too_many_within_a_window() {
 /// Lines of the inputs before count.
 #[test]
 fn inputs_follow_each_other() {
-    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None);
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None, 0);
     records.take("f", &bad(9_999)).unwrap();
     records.pass_input(10_000);
     assert!(records.take("g", &bad(9_998)).is_err());
-    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None);
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(1)), None, 0);
     records.take("f", &bad(9_999)).unwrap();
     records.pass_input(10_000);
     records.take("g", &bad(9_999)).unwrap();
@@ -51,18 +51,18 @@ fn inputs_follow_each_other() {
 /// What was saved is gone on from: the next bad record is weighed with those before.
 #[test]
 fn counts_are_saved() {
-    let mut records = BadRecords::new(options(OnBad::Skip, Some(2)), None);
+    let mut records = BadRecords::new(options(OnBad::Skip, Some(2)), None, 0);
     records.take("f", &bad(1)).unwrap();
     records.take("f", &bad(2)).unwrap();
     let mut state = StateWriter::default();
     records.save(&mut state).unwrap();
     let bytes = state.into_bytes();
-    let mut again = BadRecords::new(options(OnBad::Skip, Some(2)), None);
+    let mut again = BadRecords::new(options(OnBad::Skip, Some(2)), None, 0);
     let saved = again.load(&mut StateReader::new(&bytes)).unwrap();
     again.restore(saved);
     assert_eq!(again.count(), 2);
     assert!(matches!(again.take("f", &bad(3)), Err(ConnectError::TooManyBad { .. })));
-    let other = BadRecords::new(options(OnBad::Skip, Some(0)), None);
+    let other = BadRecords::new(options(OnBad::Skip, Some(0)), None, 0);
     assert!(other.load(&mut StateReader::new(&bytes)).is_err());
 }
 
@@ -111,9 +111,13 @@ fn base64() {
 }
 
 fn diverting(folder: &Folder, diversions: &Diversions) -> BadRecords {
+    diverting_of(folder, diversions, 0)
+}
+
+fn diverting_of(folder: &Folder, diversions: &Diversions, job: u64) -> BadRecords {
     let path = folder.0.join("bad.jsonl");
     let diversion = diversions.to(Arc::new(RealFiles), &path);
-    BadRecords::new(options(OnBad::Divert(path.display().to_string()), Some(100)), Some(diversion))
+    BadRecords::new(options(OnBad::Divert(path.display().to_string()), Some(100)), Some(diversion), job)
 }
 
 /// Several splits share the file; the last one to end publishes it.
@@ -168,7 +172,63 @@ fn a_diversion_that_cannot_be_written() {
     let folder = Folder::new();
     let path = folder.0.join("missing/bad.jsonl");
     let diversion = Diversions::default().to(Arc::new(RealFiles), &path);
-    let mut records = BadRecords::new(options(OnBad::Divert(String::new()), None), Some(diversion));
+    let mut records = BadRecords::new(options(OnBad::Divert(String::new()), None), Some(diversion), 0);
     let error = records.take("f", &bad(1)).unwrap_err();
     assert!(error.to_string().contains("missing/bad.jsonl"), "{error}");
+}
+
+/// Jobs that divert to the same file share it, by any of its paths: what one has diverted stays when another fails or is cancelled,
+/// and the one that goes on loses nothing.
+#[test]
+fn jobs_share_a_file() {
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let (mut failing, mut other) =
+        (diverting_of(&folder, &diversions, 0), diverting_of(&folder, &diversions, 1));
+    failing.take("one", &bad(1)).unwrap();
+    other.take("two", &bad(1)).unwrap();
+    let failure = ConnectError::ChangedLater { path: PathBuf::new(), change: "as asked for" };
+    failing.publish_up_to(failure);
+    failing.take("one", &bad(2)).unwrap();
+    drop(failing);
+    other.take("two", &bad(2)).unwrap();
+    assert_eq!(folder.names(), ["bad.jsonl.inprogress"]);
+    other.finish().unwrap();
+    assert_eq!(folder.names(), ["bad.jsonl"]);
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 3);
+
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let path = folder.0.join("in/../bad.jsonl");
+    std::fs::create_dir(folder.0.join("in")).unwrap();
+    let same = diversions.to(Arc::new(RealFiles), &path);
+    let mut ended = BadRecords::new(options(OnBad::Divert("bad.jsonl".to_owned()), None), Some(same), 0);
+    let mut cancelled = diverting_of(&folder, &diversions, 1);
+    ended.take("one", &bad(1)).unwrap();
+    cancelled.take("two", &bad(1)).unwrap();
+    ended.finish().unwrap();
+    drop(cancelled);
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 2);
+}
+
+/// A record that is too long says so, and how long it is.
+#[test]
+fn a_record_that_is_too_long_is_kept_in_part() {
+    let check = |length: Option<u64>, expected: &str| {
+        let (folder, diversions) = (Folder::new(), Diversions::default());
+        let mut records = diverting(&folder, &diversions);
+        let raw = vec![b'x'; RECORD_BYTES_MAX];
+        let record = BadRecord { raw: &raw, offset: 7, line: 2, column: None, reason: "long".to_owned() };
+        records.take("f", &record).unwrap();
+        assert_eq!(records.cut_offset(), Some(7));
+        if length.is_some() {
+            records.end_cut(length).unwrap();
+            assert_eq!(records.cut_offset(), None);
+        }
+        records.finish().unwrap();
+        let text = folder.get("bad.jsonl");
+        assert!(text.ends_with(&format!("xxx\"{expected}}}\n")), "{}", &text[text.len() - 60..]);
+        serde_json::from_str::<serde_json::Value>(&text).unwrap();
+    };
+    check(Some(3 << 20), ",\"truncated\":true,\"length\":3145728");
+    check(None, ",\"truncated\":true,\"length\":null");
+    check(Some(RECORD_BYTES_MAX as u64), "");
 }

@@ -8,7 +8,8 @@
 //! A file is taken as whole when it is found, with the identity that it has then.
 //!
 //! Source: Flink, `NonSplittingRecursiveEnumerator`, `NonSplittingRecursiveAllDirEnumerator`, `DefaultFileFilter`.
-//! Differs from Flink: a file that `path` names is read whatever its name; directories are followed 64 deep.
+//! Differs from Flink: a file that `path` names is read whatever its name; directories are followed 64 deep, and a link
+//! that leads back to a directory above it is refused by its name.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +17,9 @@ use std::path::{Path, PathBuf};
 use thalweg_model::disk::FileIdentity;
 
 use super::partition;
-use crate::connect::files::{Entry, Files};
+use crate::connect::files::{Entry, Files, of_path};
 
-/// How deep directories are followed: a link may lead back to where it stands.
+/// How deep directories are followed.
 const DEPTH_MAX: usize = 64;
 
 /// Where files are looked for, and which of them count.
@@ -42,7 +43,7 @@ impl Listing {
     pub(super) fn files(&self, disk: &dyn Files) -> io::Result<Vec<Found>> {
         let mut paths = Vec::new();
         if disk.is_directory(&self.root)? {
-            collect(disk, &self.root, 0, &mut paths)?;
+            collect(disk, &self.root, &mut Vec::new(), &mut paths)?;
         } else {
             paths.push(self.root.clone());
         }
@@ -72,12 +73,25 @@ impl Listing {
     }
 }
 
-fn collect(disk: &dyn Files, directory: &Path, depth: usize, into: &mut Vec<PathBuf>) -> io::Result<()> {
-    let entries = match disk.list(directory) {
+/// The files below a directory; `above` are the directories that it lies in, from the root on.
+fn collect(
+    disk: &dyn Files,
+    directory: &Path,
+    above: &mut Vec<(u64, u64)>,
+    into: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    let found = disk.identity(directory).and_then(|identity| Ok((identity.file, disk.list(directory)?)));
+    let (file, entries) = match found {
         // It went after its name was read.
-        Err(error) if error.kind() == io::ErrorKind::NotFound && depth > 0 => return Ok(()),
-        entries => entries?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !above.is_empty() => return Ok(()),
+        found => found?,
     };
+    // Its files would be read once for every turn, up to where the operating system gives up.
+    if above.contains(&file) {
+        let error = io::Error::other("this link leads back to a directory above it");
+        return Err(of_path(directory, &error));
+    }
+    above.push(file);
     for Entry { path, is_directory } in entries {
         let Some(name) = path.file_name() else { continue };
         let name = name.as_encoded_bytes();
@@ -86,9 +100,10 @@ fn collect(disk: &dyn Files, directory: &Path, depth: usize, into: &mut Vec<Path
         }
         if !is_directory {
             into.push(path);
-        } else if depth < DEPTH_MAX {
-            collect(disk, &path, depth + 1, into)?;
+        } else if above.len() <= DEPTH_MAX {
+            collect(disk, &path, above, into)?;
         }
     }
+    above.pop();
     Ok(())
 }

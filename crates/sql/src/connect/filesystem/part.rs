@@ -131,7 +131,7 @@ pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path) -> Result<(), Faul
 }
 
 /// The name of a file until it is whole, which readers of its directory pass over.
-fn hidden(path: &Path) -> std::path::PathBuf {
+pub(super) fn hidden(path: &Path) -> std::path::PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
     name.push(".inprogress");

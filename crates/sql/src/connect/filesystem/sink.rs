@@ -9,7 +9,8 @@
 //! come. At most [`OPEN_PARTS_MAX`] partitions are written at a time: then the one that was written to longest ago is published.
 //!
 //! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
-//! there then even if it is empty, and replaces what was there.
+//! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
+//! of a run do not write to one.
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
 //! Differs from Flink: files are published when they are closed, and not with the next checkpoint; partitions are committed as
@@ -27,9 +28,9 @@ use thalweg_connectors::SinkError;
 use thalweg_model::disk::Disk;
 use thalweg_model::{Clock, EventTime, Fault, ProcessingTime};
 
-use super::part::{Part, Writing, publish_empty};
+use super::part::{Part, Writing, hidden, publish_empty};
 use super::{FileFormat, FileSystem, Rolling, partition};
-use crate::connect::files::Files;
+use crate::connect::files::{FileKey, Files, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
 use crate::connect::layout::{places_among, record_columns, record_places, schema_of};
 use crate::connect::standard::{encoder, failed};
@@ -109,22 +110,34 @@ impl FileSink {
         // A path that cannot be written is told before anything runs.
         let refused = |error: String| {
             let place = table.options.get("path").map(|option| option.place);
-            SqlError::new(Code::Invalid, error).at(place).help("check the path and its permissions")
+            SqlError::new(Code::Invalid, error).at(place)
         };
         let shown = sink.root.display().to_string();
         let directory = if sink.is_single { sink.root.parent() } else { Some(sink.root.as_path()) };
         if let Some(directory) = directory.filter(|directory| !directory.as_os_str().is_empty()) {
-            sink.files
-                .make_directories(directory)
-                .map_err(|error| refused(format!("{} cannot be made: {error}", directory.display())))?;
+            sink.files.make_directories(directory).map_err(|error| {
+                refused(format!("{} cannot be made: {error}", directory.display())).help(CHECK)
+            })?;
         }
         if sink.is_single {
-            if sink.files.is_directory(&sink.root).unwrap_or(false) {
+            for path in [sink.root.clone(), hidden(&sink.root)] {
+                let reason = refusal_to_replace(sink.files.as_ref(), &path)
+                    .map_err(|error| refused(format!("{}: {error}", path.display())))?;
+                if let Some(reason) = reason {
+                    let message = format!(
+                        "{} cannot be written as one file, 'thalweg.single-file': {reason}",
+                        path.display()
+                    );
+                    return Err(refused(message)
+                        .help("name a regular file; the connectors 'stdout' and 'blackhole' write to none"));
+                }
+            }
+            if !world.shared.takes_file(FileKey::of(sink.files.as_ref(), &sink.root)) {
                 return Err(refused(format!(
-                    "{shown} is a directory, and 'thalweg.single-file' writes a file"
+                    "{shown} is written by two INSERTs, and 'thalweg.single-file' holds the rows of one"
                 )));
             }
-            sink.begin("", sink.clock.now()).map_err(|fault| refused(fault.to_string()))?;
+            sink.begin("", sink.clock.now()).map_err(|fault| refused(fault.to_string()).help(CHECK))?;
         }
         Ok(sink)
     }
@@ -239,6 +252,9 @@ impl FileSink {
         due.iter().try_for_each(|directory| self.publish(directory))
     }
 }
+
+/// What to do about a path that is refused by the operating system.
+const CHECK: &str = "check the path and its permissions";
 
 /// How many directories are remembered as made; others are made again, which does nothing.
 const MADE_MAX: usize = 10_000;

@@ -8,11 +8,16 @@
 //! up to there again (a gzip stream has no other way), and nothing of the files before it, unless bad records are diverted:
 //! then all files are read again and their rows dropped, so that the diverted file holds what it held.
 //!
-//! A directory that is watched is listed again when all of its files are read and the interval has passed. Which files were
-//! read is remembered as long as they are there: one that is removed and comes back under its name is read again (Flink
-//! remembers the names of files for ever).
+//! A directory that is watched is listed again when all of its files are read and the interval has passed. A path is read
+//! once. A file that is replaced, rewritten or appended to after it was read is not read again, as in Flink, where nothing is said
+//! of it; here each such version is a bad record of the table: it fails the query with SOURCE_CHANGED unless the table has bad
+//! records skipped or diverted, and is counted then. Which files were read is remembered as long as they are there: one that
+//! is gone when the directory is looked at, and comes back under its name, is read again (Flink remembers the names of files
+//! for ever).
+//!
+//! Source: Flink, `ContinuousFileSplitEnumerator`, whose `pathsAlreadyProcessed` are compared by path alone.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -358,11 +363,21 @@ impl FileSplit {
         let found = listing
             .files(files.as_ref())
             .map_err(|source| ConnectError::unreadable(&listing.root, source))?;
-        let there: HashSet<&Path> = found.iter().map(|file| file.path.as_path()).collect();
-        self.files.retain(|file| there.contains(file.path.as_path()));
+        let mut there: HashMap<PathBuf, FileIdentity> =
+            found.iter().map(|file| (file.path.clone(), file.identity)).collect();
+        self.files.retain(|file| there.contains_key(&file.path));
         self.next = self.files.len();
-        let known: HashSet<PathBuf> = self.files.iter().map(|file| file.path.clone()).collect();
-        self.files.extend(found.into_iter().filter(|file| !known.contains(&file.path)));
+        for file in &mut self.files {
+            if let Some(identity) = there.remove(&file.path)
+                && identity != file.identity
+            {
+                // Each version is told once.
+                file.identity = identity;
+                self.bad.take_change(&file.path)?;
+            }
+        }
+        // Those that are left are not known.
+        self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
         Ok(())
     }
 

@@ -159,7 +159,7 @@ fn wanted_columns_come_in_their_order() {
 fn new_files_are_found() {
     let folder = Folder::new();
     folder.put("in/a.csv", "1,a\n");
-    let of = of("", &format!("{CSV}, 'source.monitor-interval' = '10 s'"));
+    let of = of("", &format!("{CSV}, 'source.monitor-interval' = '10 s', 'thalweg.on-bad' = 'skip'"));
     let mut found = sources(&of, &folder.world()).unwrap();
     assert_eq!(found.len(), 1);
     let source = found[0].as_mut();
@@ -180,10 +180,11 @@ fn new_files_are_found() {
     folder.put("in/b.csv", "2,b\n");
     assert_eq!(poll(source, 109), (vec![], 110));
     assert_eq!(poll(source, 111), (vec!["2,b".to_owned(), "3,c".to_owned()], 121));
-    // A file that was read and is written to is not read again, nor does it matter.
+    // A file that was read and is written to is not read again, and is counted.
     folder.put("in/a.csv", "9,z\n");
     std::fs::remove_file(folder.0.join("in/b.csv")).unwrap();
     assert_eq!(poll(source, 125), (vec![], 135));
+    assert_eq!(source.bad_count(), 1);
     // What was read is remembered across a restore.
     let bytes = saved(source);
     let mut again = sources(&of, &folder.world()).unwrap();

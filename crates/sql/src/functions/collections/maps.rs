@@ -109,7 +109,7 @@ pub(super) fn union(given: &[Argument], _: &Context) -> Result<Bound, BindError>
 }
 
 /// A column of maps, made row by row out of places of keys and values; the last of equal keys counts.
-fn maps(
+pub(super) fn maps(
     arguments: &[datafusion_expr::ColumnarValue],
     rows: usize,
     of: &SqlType,

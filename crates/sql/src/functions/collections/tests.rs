@@ -186,3 +186,10 @@ fn sliced_columns_are_read_where_they_begin() {
         [Some(4), None, Some(5)]
     );
 }
+
+#[test]
+fn collections_of_values_have_types() {
+    refused("ARRAY(1, 'a')", "which have no common type");
+    refused("MAP('a')", "a value for every key");
+    refused("ROW(1, NULL)", "CAST(NULL AS ..)");
+}

@@ -8,7 +8,7 @@ fn check(text: &str, expected: &str) {
     let shown = match parse(text) {
         Ok(statements) => {
             let kind = |placed: &Placed| match &placed.statement {
-                Statement::Set { key, value } => format!("set {key}={value}"),
+                Statement::Set { key, value, .. } => format!("set {key}={value}"),
                 Statement::Reset { key } => format!("reset {}", key.as_deref().unwrap_or("all")),
                 Statement::CreateTable(table) => format!("table {}", table.name.name),
                 Statement::CreateView { name, columns, .. } => format!("view {} {columns:?}", name.name),
@@ -87,7 +87,7 @@ fn errors_have_places() {
         "SYNTAX 1:19 DECIMAL(precision, scale) has at most 38 digits, and a scale within",
     );
     let deep = format!("SELECT {}1{}", "(".repeat(100), ")".repeat(100));
-    check(&deep, "SYNTAX 1:1 brackets or sub-queries are nested deeper than 64");
+    check(&deep, "SYNTAX 1:72 brackets, types or sub-queries are nested deeper than 64");
 }
 
 #[test]

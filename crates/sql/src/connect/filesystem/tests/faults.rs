@@ -5,7 +5,7 @@ use std::fs;
 use thalweg_model::ProcessingTime;
 
 use super::of;
-use crate::connect::bed::{Folder, drain, restore, rows_of, saved, sources};
+use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, write};
 
 /// What becomes of a query whose second file is changed so after the first one was read.
 fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
@@ -152,4 +152,140 @@ fn positions_that_cannot_be_reached() {
         fs::remove_file(folder.0.join("in/y.csv")).unwrap();
         folder.put("in/x.csv", "1,a\nx\n2,b\n3,c\n");
     }
+}
+
+/// The beginning of a record that is too long is kept, with the length of all of it, however its bytes are read.
+#[test]
+fn a_record_that_is_too_long_is_diverted() {
+    let check = |before: usize, length: usize, end: &str| {
+        let folder = Folder::new();
+        let text = format!("{}{}{end}", "1,a\n".repeat(before), "x".repeat(length));
+        folder.put("in/x.csv", text + if end.is_empty() { "" } else { "2,b\n" });
+        let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'");
+        let rows = rows_of(&of, &folder.world(), 4_096).unwrap();
+        assert_eq!(rows.len(), before + usize::from(!end.is_empty()));
+        let line: serde_json::Value = serde_json::from_str(&folder.get("bad.jsonl")).unwrap();
+        assert_eq!(line["raw"].as_str().unwrap().len(), length.min(1 << 20));
+        let expected = if 1 << 20 < length { (true.into(), length.into()) } else { Default::default() };
+        assert_eq!(
+            (line["truncated"].clone(), line["length"].clone()),
+            expected,
+            "{before} {length} {end:?}"
+        );
+    };
+    check(0, 3 << 20, "\n");
+    check(1_000, 3 << 20, "\r\n");
+    check(70_000, (1 << 20) + 1, "\n");
+    check(3, 2 << 20, "");
+    // Bad, but whole.
+    check(3, 1 << 20, "\n");
+    check(3, 10, "\n");
+}
+
+/// What lies at a target and is no regular file stays there.
+#[test]
+fn only_regular_files_are_replaced() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\n");
+    folder.put("kept", "kept");
+    let made = std::process::Command::new("mkfifo").arg(folder.0.join("pipe")).status().unwrap();
+    assert!(made.success());
+    std::os::unix::fs::symlink("kept", folder.0.join("link")).unwrap();
+    std::os::unix::fs::symlink("kept", folder.0.join("half.inprogress")).unwrap();
+    std::os::unix::fs::symlink("kept", folder.0.join(".half.inprogress")).unwrap();
+    fs::create_dir(folder.0.join("directory")).unwrap();
+    let before = folder.names();
+    for (target, expected) in [
+        ("pipe", "pipe: it is a device, a pipe or a socket"),
+        ("link", "link: it is a symbolic link"),
+        ("directory", "directory: it is a directory"),
+        ("half", "half.inprogress: it is a symbolic link"),
+    ] {
+        let options = format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:{target}'");
+        let error = rows_of(&of("", &options), &folder.world(), 10).unwrap_err();
+        assert!(error.contains("bad records cannot be diverted to ") && error.contains(expected), "{error}");
+        let options = format!("'path' = '{target}', 'format' = 'csv', 'thalweg.single-file' = 'true'");
+        let error = write(&of("", &options), &folder.world(), "", None).unwrap_err();
+        let expected = expected.replace(": ", " cannot be written as one file, 'thalweg.single-file': ");
+        assert!(error.contains(&expected), "{error}");
+    }
+    assert_eq!(folder.names(), before);
+    assert_eq!(folder.get("kept"), "kept");
+    assert!(fs::symlink_metadata(folder.0.join("link")).unwrap().is_symlink());
+}
+
+/// A link that leads nowhere but to itself, or back to where it lies, is told by its name.
+#[test]
+fn links_that_lead_back_are_named() {
+    let check = |target: &str, expected: &str| {
+        let folder = Folder::new();
+        folder.put("in/deep/x.csv", "1,a\n");
+        std::os::unix::fs::symlink(target, folder.0.join("in/deep/loop")).unwrap();
+        let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
+        assert!(error.contains(&format!("in/deep/loop: {expected}")), "{error}");
+    };
+    check("../../in", "this link leads back to a directory above it");
+    check(".", "this link leads back to a directory above it");
+    check("loop", "");
+    // One that leads to a directory beside it is followed.
+    let folder = Folder::new();
+    folder.put("in/a/x.csv", "1,a\n");
+    std::os::unix::fs::symlink("a", folder.0.join("in/b")).unwrap();
+    assert_eq!(
+        rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap(),
+        ["1,a", "1,a"]
+    );
+}
+
+/// A file of a watched directory that changes after it was read is not read again, and that is told: by an error, or as a bad record.
+#[test]
+fn a_watched_file_that_changes_is_told() {
+    let watch = |policy: &str, change: &dyn Fn(&Folder)| {
+        let folder = Folder::new();
+        folder.put("in/x.csv", "1,a\n");
+        let options = format!(
+            "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 s', 'thalweg.on-bad' = '{policy}'"
+        );
+        let mut found = sources(&of("", &options), &folder.world()).unwrap();
+        let mut rows = Vec::new();
+        let mut told = String::new();
+        for second in 0..6 {
+            for _ in 0..3 {
+                match found[0].poll(ProcessingTime::from_nanos(second * 1_000_000_000), 10) {
+                    Ok(polled) => rows.extend(polled.rows.iter().flat_map(shown)),
+                    Err(fault) => told = format!("{} {fault}", fault.code()),
+                }
+            }
+            if second == 1 {
+                change(&folder);
+                folder.put("in/y.csv", "2,b\n");
+            }
+        }
+        if !told.is_empty() {
+            return told;
+        }
+        found[0].finish().unwrap();
+        let diverted = folder.names().contains(&"bad.jsonl".to_owned()).then(|| folder.get("bad.jsonl"));
+        format!("{} {} {}", rows.join(" "), found[0].bad_count(), diverted.unwrap_or_default())
+    };
+    let changes: [&dyn Fn(&Folder); 3] = [
+        &|folder| folder.put("in/x.csv", "3,c\n"),
+        &|folder| fs::write(folder.0.join("in/x.csv"), "4,d\n5,e\n").unwrap(),
+        &|folder| {
+            let mut file = fs::OpenOptions::new().append(true).open(folder.0.join("in/x.csv")).unwrap();
+            std::io::Write::write_all(&mut file, b"6,f\n").unwrap();
+        },
+    ];
+    for change in changes {
+        let failed = watch("fail", change);
+        assert!(
+            failed.starts_with("SOURCE_CHANGED ") && failed.contains("in/x.csv: it was replaced"),
+            "{failed}"
+        );
+        // Once, however often the directory is looked at.
+        assert_eq!(watch("skip", change), "1,a 2,b 1 ");
+        let diverted = watch("divert:bad.jsonl", change);
+        assert!(diverted.starts_with("1,a 2,b 1 {\"file\":") && diverted.contains("x.csv"), "{diverted}");
+    }
+    assert_eq!(watch("fail", &|_| {}), "1,a 2,b 0 ");
 }

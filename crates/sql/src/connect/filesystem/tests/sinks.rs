@@ -153,12 +153,21 @@ fn one_file_alone() {
     assert_eq!(folder.get("out/rows.csv"), "old");
     to.finish().unwrap();
     assert_eq!(folder.get("out/rows.csv"), "1,x\n2,y\n");
-    write(&of, &world, "", None).unwrap();
+    write(&of, &folder.world(), "", None).unwrap();
     assert_eq!(folder.get("out/rows.csv"), "");
     assert_eq!(folder.names(), ["out/rows.csv"]);
     let directory = self::of("", "'path' = 'out', 'format' = 'csv', 'thalweg.single-file' = 'true'");
-    let error = write(&directory, &world, "", None).unwrap_err();
-    assert!(error.contains("out is a directory"), "{error}");
+    let error = write(&directory, &folder.world(), "", None).unwrap_err();
+    assert!(error.contains("'thalweg.single-file': it is a directory"), "{error}");
+    // Another run may, but not another sink of the same.
+    let world = folder.world();
+    let first = sink(&of, &world);
+    folder.put("out/deep/x", "");
+    let same =
+        self::of("", "'path' = 'out/deep/../rows.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'");
+    let error = write(&same, &world, "", None).unwrap_err();
+    assert!(error.contains("is written by two INSERTs"), "{error}");
+    drop(first);
 }
 
 #[test]

@@ -1,0 +1,92 @@
+//! Where rows on standard output come from, and what becomes of a job whose reader leaves early.
+//!
+//! `thalweg run q.sql | head -1` ends in silence, as the other commands do: whoever took the first rows has what it wanted.
+//! That holds for a job all of whose rows go there. One that writes elsewhere, too, has failed there, and says so.
+
+use std::io::{self, ErrorKind, IsTerminal, Write};
+
+use thalweg_memory::sync::{Arc, AtomicBool, Ordering};
+use thalweg_sql::catalog::Table;
+use thalweg_sql::session::Job;
+
+/// Standard output, for sinks.
+pub struct Stdout(Gone);
+
+/// Whether the reader of standard output has gone. Relaxed: the sink that finds it out fails, and it is asked when the
+/// job of that sink has ended.
+#[derive(Clone, Default)]
+pub struct Gone(Arc<AtomicBool>);
+
+impl Gone {
+    /// What writes, and notices.
+    pub fn stdout(&self) -> Stdout {
+        Stdout(self.clone())
+    }
+
+    /// Whether this error of a job only says so.
+    pub fn is_all(&self, job: &Job, code: &str) -> bool {
+        let is_there = |table: &Option<Arc<Table>>| Stream::of(table.as_deref()) == Stream::Stdout;
+        code == "SINK_CLOSED"
+            && self.0.load(Ordering::Relaxed)
+            && job.parts.iter().all(|part| is_there(&part.into))
+    }
+
+    fn note<T>(&self, written: io::Result<T>) -> io::Result<T> {
+        if written.as_ref().is_err_and(|error| error.kind() == ErrorKind::BrokenPipe) {
+            self.0.store(true, Ordering::Relaxed);
+        }
+        written
+    }
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.note(io::stdout().write(bytes))
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.0.note(io::stdout().write_all(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.note(io::stdout().flush())
+    }
+}
+
+/// Which standard stream rows go to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stream {
+    Stdout,
+    Stderr,
+    Neither,
+}
+
+impl Stream {
+    /// Of what is written to a table; to none: of rows that are shown.
+    fn of(table: Option<&Table>) -> Stream {
+        let option =
+            |key: &str| table.and_then(|table| table.options.get(key)).map(|option| option.value.as_str());
+        match option("connector") {
+            _ if table.is_none() => Stream::Stdout,
+            Some("stdout") => Stream::Stdout,
+            Some("print") => match option("standard-error") {
+                Some(is) if is.trim().eq_ignore_ascii_case("true") => Stream::Stderr,
+                _ => Stream::Stdout,
+            },
+            _ => Stream::Neither,
+        }
+    }
+
+    fn is_terminal(self) -> bool {
+        match self {
+            Stream::Stdout => io::stdout().is_terminal(),
+            Stream::Stderr => io::stderr().is_terminal(),
+            Stream::Neither => false,
+        }
+    }
+}
+
+/// Whether rows of a job come to a terminal, where a line of progress would stand among them.
+pub fn shows_rows_on_terminal(job: &Job) -> bool {
+    job.parts.iter().any(|part| Stream::of(part.into.as_deref()).is_terminal())
+}

@@ -1,0 +1,180 @@
+//! How a run speaks: answers on standard output, notes and errors on standard error; with `--output json` all of it as objects, one
+//! a line.
+//!
+//! | object | what |
+//! |---|---|
+//! | `{"show":[..]}` | lines that SHOW and DESCRIBE answer; EXPLAIN answers what `thalweg explain --json` does |
+//! | `{"job":..,"rows_in":..}` | what a job did |
+//! | `{"note":..}` | what people should know |
+//! | `{"error":{"job":..,"code":..,"message":..,"place":..,"help":..}}` | what went wrong; what is not known is null |
+//!
+//! A wrong command line is told as text, for the shape of what is to come is part of it.
+
+use std::cell::Cell;
+use std::io::{self, Write};
+
+use anyhow::Result;
+use clap::ValueEnum;
+use serde::Serialize;
+use serde_json::json;
+use thalweg::QueryError;
+use thalweg_sql::session::Job;
+
+use super::explain;
+use super::script::{Script, Wrong};
+use crate::console::{self, ReaderGone};
+use crate::failure::{self, WrongOption};
+
+/// How rows are shown.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Shape {
+    /// Comma-separated values behind a line of names.
+    Text,
+    /// An object a line.
+    Json,
+}
+
+/// The two streams of a run.
+pub struct Told {
+    pub(super) shape: Shape,
+    /// A line of progress stands on the terminal.
+    is_drawn: Cell<bool>,
+}
+
+/// The width of a line of progress: the narrowest terminal that there is, without its last column.
+const PROGRESS_CHARACTERS: usize = 79;
+
+impl Told {
+    pub fn new(shape: Shape) -> Self {
+        Told { shape, is_drawn: Cell::new(false) }
+    }
+
+    /// What SHOW and DESCRIBE answer.
+    pub fn shown(&self, text: &str) -> Result<()> {
+        match self.shape {
+            Shape::Text => console::out(&format!("{text}\n")),
+            Shape::Json => {
+                console::out(&format!("{}\n", json!({ "show": text.lines().collect::<Vec<_>>() })))
+            }
+        }
+    }
+
+    /// What EXPLAIN answers.
+    pub fn explained(&self, script: &Script, job: &Job) -> Result<()> {
+        let line = script.line(job.place);
+        console::out(&match self.shape {
+            Shape::Text => explain::text(job, line),
+            Shape::Json => explain::json(job, line),
+        })
+    }
+
+    /// What people should know.
+    pub fn note(&self, text: &str) {
+        self.clear();
+        match self.shape {
+            Shape::Text => console::note(text),
+            Shape::Json => aside(&json!({ "note": text })),
+        }
+    }
+
+    /// What a job did, in both shapes.
+    pub fn ended(&self, text: &str, object: &impl Serialize) {
+        self.clear();
+        match self.shape {
+            Shape::Text => console::note(text),
+            Shape::Json => aside(object),
+        }
+    }
+
+    /// What ended a job.
+    pub fn failed(&self, job: &str, error: &QueryError) {
+        self.clear();
+        match self.shape {
+            Shape::Text => console::error(&format!("{job}: {:#}", failure::of_query(error))),
+            Shape::Json => {
+                WrongObject { job: Some(job), code: Some(error.code()), ..WrongObject::new(error) }.tell();
+            }
+        }
+    }
+
+    /// An error that ends the command: told here if the shape is not that of text.
+    ///
+    /// # Errors
+    /// The same, if it is to be told as text.
+    pub fn end(&self, error: anyhow::Error) -> Result<bool> {
+        self.clear();
+        if self.shape == Shape::Text || error.is::<ReaderGone>() || error.is::<WrongOption>() {
+            return Err(error);
+        }
+        match error.downcast_ref::<Wrong>() {
+            Some(Wrong { error, name, .. }) => WrongObject {
+                code: Some(error.code.name()),
+                place: error.place.map(|place| PlaceObject {
+                    file: name,
+                    line: place.line,
+                    column: place.column,
+                }),
+                help: error.help.as_deref(),
+                ..WrongObject::new(&error.message)
+            },
+            None => WrongObject::new(&format!("{error:#}")),
+        }
+        .tell();
+        Ok(false)
+    }
+
+    /// Draws the line of progress anew.
+    pub fn draw(&self, line: &str) {
+        let line: String = line.chars().take(PROGRESS_CHARACTERS).collect();
+        let mut stderr = io::stderr();
+        let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
+        self.is_drawn.set(true);
+    }
+
+    /// Takes the line of progress away, so that another can stand there.
+    pub fn clear(&self) {
+        if self.is_drawn.replace(false) {
+            let mut stderr = io::stderr();
+            let _ = write!(stderr, "\r\x1b[2K").and_then(|()| stderr.flush());
+        }
+    }
+}
+
+/// Writes an object to standard error.
+fn aside(object: &impl Serialize) {
+    // What is told has no form that JSON lacks.
+    if let Ok(line) = serde_json::to_string(object) {
+        console::aside(&line);
+    }
+}
+
+/// What went wrong, as an object that has all of its keys.
+#[derive(Serialize)]
+struct WrongObject<'a> {
+    job: Option<&'a str>,
+    code: Option<&'a str>,
+    message: String,
+    place: Option<PlaceObject<'a>>,
+    help: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct PlaceObject<'a> {
+    file: &'a str,
+    line: usize,
+    column: usize,
+}
+
+impl WrongObject<'_> {
+    fn new(message: &(impl ToString + ?Sized)) -> Self {
+        WrongObject { job: None, code: None, message: message.to_string(), place: None, help: None }
+    }
+
+    fn tell(&self) {
+        #[derive(Serialize)]
+        struct Told<'a> {
+            error: &'a WrongObject<'a>,
+        }
+        aside(&Told { error: self });
+    }
+}

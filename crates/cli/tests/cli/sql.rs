@@ -1,0 +1,279 @@
+//! `run` and `check` as people use them: what jobs of one run share, what is told where, and in which shape.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::{Output, Stdio};
+
+use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
+use serde_json::Value;
+
+use crate::support::{Folder, Ran};
+
+const STDIN: &str = "WITH ('connector' = 'stdin', 'format' = 'csv');\n";
+
+/// Runs `thalweg LINE` with arguments behind it and bytes on standard input.
+fn run(folder: &Folder, line: &str, more: &[&str], input: &str) -> Ran {
+    let mut command = folder.command(line);
+    command.args(more).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // A command that does not read it has closed it.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    Ran::of(line, child.wait_with_output().unwrap())
+}
+
+/// The objects of a stream, one a line; whatever is none fails.
+fn objects(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("no JSON: {line}")))
+        .collect()
+}
+
+/// Two jobs that read the standard input would each get a share of it.
+#[test]
+fn the_standard_input_is_one_tables() {
+    let folder = Folder::new("sql_stdin");
+    let tables = format!("CREATE TABLE T (a INT) {STDIN}CREATE TABLE U (a INT) {STDIN}");
+    let check = |queries: &str, expected: &str| {
+        folder.write("q.sql", format!("{tables}{queries}"));
+        for command in ["run", "check"] {
+            let ran = run(&folder, &format!("{command} q.sql"), &[], "1\n2\n");
+            assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+            assert!(
+                ran.stderr.contains("INVALID: the standard input is not `") && ran.stderr.contains(expected),
+                "{ran:?}"
+            );
+        }
+    };
+    check("SELECT a FROM T; SELECT a FROM T;", "`T` of another query reads it already");
+    check("SELECT a FROM T; SELECT a FROM U;", "`T` of another query reads it already");
+    check("SELECT a FROM T UNION ALL SELECT a FROM U;", "`T` reads it already");
+    // A job reads a table once, for whoever wants it.
+    folder.write("q.sql", format!("{tables}SELECT a FROM T UNION ALL SELECT a FROM T;"));
+    let ran = run(&folder, "run q.sql", &[], "1\n2\n");
+    assert_eq!((ran.code, ran.stdout.lines().count()), (0, 5), "{ran:?}");
+    let ran = run(&folder, "run -", &[], &format!("{tables}SELECT a FROM T;"));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains("the SQL itself comes from there"), "{ran:?}");
+    let ran = run(&folder, "run -", &[], "SELECT 1 AS a;");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "a\n1\n"), "{ran:?}");
+}
+
+/// Bad records of two jobs stand in one file, and the note says where.
+#[test]
+fn jobs_divert_to_one_file() {
+    let folder = Folder::new("sql_divert");
+    let lines = |bad: &str| {
+        (0..500)
+            .map(|row| if row % 10 == 0 { format!("{bad}\n") } else { format!("{row}\n") })
+            .collect::<String>()
+    };
+    folder.write("t.csv", lines("x"));
+    folder.write("u.csv", lines("y"));
+    let table = |name: &str, file: &str, divert: &str| {
+        format!(
+            "CREATE TABLE {name} (a INT) WITH ('connector' = 'filesystem', 'path' = '{file}', 'format' = 'csv', \
+             'thalweg.on-bad' = 'divert:{divert}');\n"
+        )
+    };
+    let sql = table("T", "t.csv", "bad.json")
+        + &table("U", "u.csv", "./bad.json")
+        + "SELECT a FROM T;\nSELECT a FROM U;\n";
+    folder.write("q.sql", sql);
+    let ran = folder.run("run q.sql");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains(", 50 bad (in bad.json)") && ran.stderr.contains(", 50 bad (in ./bad.json)"),
+        "{ran:?}"
+    );
+    let bad = folder.text("bad.json").unwrap();
+    assert_eq!((bad.matches("\"raw\":\"x\"").count(), bad.matches("\"raw\":\"y\"").count()), (50, 50));
+    let ran = folder.run("run q.sql --output json");
+    let notes = objects(&ran.stderr);
+    assert_eq!(notes[0]["diverted_to"], serde_json::json!(["bad.json"]), "{ran:?}");
+}
+
+#[test]
+fn two_jobs_do_not_write_one_file() {
+    let folder = Folder::new("sql_single_file");
+    let table = |name: &str, file: &str| {
+        format!(
+            "CREATE TABLE {name} (a INT) WITH ('connector' = 'filesystem', 'path' = '{file}', 'format' = 'csv', \
+             'thalweg.single-file' = 'true');\n"
+        )
+    };
+    let tables = table("T", "out/a.csv") + &table("U", "./out/a.csv");
+    fs::create_dir(folder.path("out")).unwrap();
+    std::os::unix::fs::symlink("out", folder.path("also")).unwrap();
+    for (queries, commands) in [
+        ("INSERT INTO T SELECT 1; INSERT INTO T SELECT 2;".to_owned(), &["run", "check"][..]),
+        ("INSERT INTO T SELECT 1; INSERT INTO U SELECT 2;".to_owned(), &["run", "check"]),
+        // Only the disk shows that it is the same file.
+        (format!("{}INSERT INTO T SELECT 1; INSERT INTO V SELECT 2;", table("V", "also/a.csv")), &["run"]),
+    ] {
+        folder.write("q.sql", format!("{tables}{queries}"));
+        for command in commands {
+            let ran = folder.run(&format!("{command} q.sql"));
+            assert_eq!(ran.code, 1, "{ran:?}");
+            assert!(ran.stderr.contains("a.csv is written by two INSERTs"), "{ran:?}");
+            assert_eq!(fs::read_dir(folder.path("out")).unwrap().count(), 0, "{queries}");
+        }
+    }
+}
+
+/// With `--output json` there is nothing else on either stream.
+#[test]
+fn all_output_is_json() {
+    let folder = Folder::new("sql_json");
+    let sql = "CREATE TABLE T (a INT, `b c` STRING) WITH ('connector' = 'datagen', 'number-of-rows' = '1');
+        SET 'table.exec.state.ttl' = '1 h'; SHOW TABLES; DESCRIBE T; EXPLAIN SELECT a FROM T;
+        SELECT t.a, u.a FROM (VALUES (1)) AS t (a) JOIN (VALUES (1)) AS u (a) ON t.a = u.a;\n";
+    folder.write("q.sql", sql);
+    let ran = folder.run("run q.sql --output json");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = objects(&ran.stdout);
+    assert_eq!(shown[0], serde_json::json!({ "show": ["T"] }));
+    assert_eq!(shown[1], serde_json::json!({ "show": ["`a` INT", "`b c` STRING"] }));
+    assert_eq!((&shown[2]["job"], &shown[2]["line"]), (&"query-2".into(), &2.into()));
+    assert_eq!(ran.stdout.lines().last(), Some("{\"a\":1,\"a0\":1}"));
+    let notes = objects(&ran.stderr);
+    assert_eq!((&notes[0]["job"], &notes[0]["rows_out"]), (&"query-3".into(), &1.into()), "{ran:?}");
+
+    let error = |sql: &str| -> Value {
+        folder.write("q.sql", sql);
+        let ran = folder.run("run q.sql --output json");
+        assert_eq!((ran.code, ran.stdout.as_str()), (1, ""), "{ran:?}");
+        objects(&ran.stderr).pop().unwrap()["error"].clone()
+    };
+    let wrong = error("SELECT 1;\nSELECT prise FROM (VALUES (1)) AS t (price);");
+    assert_eq!(wrong["code"], "UNKNOWN_COLUMN");
+    assert_eq!(wrong["place"], serde_json::json!({ "file": "q.sql", "line": 2, "column": 8 }));
+    assert_eq!((&wrong["help"], &wrong["job"]), (&"did you mean `price`?".into(), &Value::Null));
+    let failed = error("SELECT 1 / x FROM (VALUES (0)) AS t (x);");
+    assert_eq!((&failed["code"], &failed["job"]), (&"DIVISION_BY_ZERO".into(), &"query-1".into()));
+    let missing = folder.run("run none.sql --output json");
+    assert!(
+        objects(&missing.stderr)[0]["error"]["message"].as_str().unwrap().contains("none.sql"),
+        "{missing:?}"
+    );
+    let nothing = folder.run("run q.sql --output json --help");
+    assert_eq!(nothing.code, 0);
+    folder.write("q.sql", "SHOW TABLES;");
+    let nothing = folder.run("run q.sql --output json");
+    assert!(objects(&nothing.stderr)[0]["note"].is_string(), "{nothing:?}");
+}
+
+/// Each piece of SQL has its own name and lines, jobs are named apart, and a byte order mark is none of it.
+#[test]
+fn pieces_of_sql_are_told_apart() {
+    let folder = Folder::new("sql_pieces");
+    let check = |line: &str, pieces: &[&str], expected: &[&str]| {
+        let ran = run(&folder, line, pieces, "");
+        for expected in expected {
+            assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
+        }
+    };
+    check("run -e", &["SELECT 1", "-e", "SELECT\nx"], &["--> -e#2:2:1\n", "\n2 | x\n"]);
+    check("run -e", &["SELECT x", "-e", "SELECT 1"], &["--> -e:1:8\n"]);
+    folder.write("q.sql", "\u{feff}CREATE VIEW V AS SELECT 1 AS a;\n\nSELECT a FROM V -- no end");
+    check("run q.sql -e", &["SELECT a FROM V", "-e", "SELECT a AS FROM V"], &["SYNTAX", "--> -e#2:1:"]);
+    check("run q.sql -e", &["SELECT a FROM V"], &["query-3: ", "query-1: "]);
+    check("run q.sql -e", &["SELECT b FROM V"], &["--> -e:1:8\n"]);
+    check("run -e", &["SELECT 1; SELECT 2; SELECT 3"], &["query-1: ", "query-1-2: ", "query-1-3: "]);
+    check("run -e", &["SELECT 1", "-e", "SELECT 2"], &["query-1: ", "query-1-2: "]);
+    // What a statement lacks is told where its piece ends.
+    check("run -e", &["SELECT 1 +", "-e", "SELECT 2"], &["--> -e:1:"]);
+    let ran = run(&folder, "explain --json -e", &["SELECT 1", "-e", "\nSELECT 2"], "");
+    let jobs: Vec<(Value, Value)> =
+        objects(&ran.stdout).iter().map(|job| (job["job"].clone(), job["line"].clone())).collect();
+    assert_eq!(jobs, [("query-1".into(), 1.into()), ("query-2".into(), 2.into())]);
+}
+
+#[test]
+fn names_of_columns_stand_in_quotes_where_they_must() {
+    let folder = Folder::new("sql_names");
+    let ran = run(&folder, "run -e", &["SELECT 1 AS `a,b`, 2 AS `c\"d`, 3 AS e"], "");
+    assert_eq!(ran.stdout, "\"a,b\",\"c\"\"d\",e\n1,2,3\n", "{ran:?}");
+}
+
+/// Whoever reads the first rows and leaves has what it wanted; a job that writes elsewhere, too, says that it failed.
+#[test]
+fn a_reader_that_leaves_ends_the_run_in_silence() {
+    let folder = Folder::new("sql_reader");
+    let source = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'fields.a.kind' = 'sequence', \
+                  'fields.a.start' = '1', 'fields.a.end' = '10000000');\n";
+    let to = |connector: &str| format!("CREATE TABLE U (a BIGINT) WITH ('connector' = {connector});\n");
+    let run = |sql: String| -> Output {
+        folder.write("q.sql", sql);
+        let mut command = folder.command("run q.sql");
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        child.stdout.take().unwrap().read_exact(&mut [0]).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    for sql in [
+        "SELECT a FROM T;".to_owned(),
+        to("'stdout', 'format' = 'csv'") + "INSERT INTO U SELECT a FROM T;",
+        to("'print'") + "INSERT INTO U SELECT a FROM T;",
+    ] {
+        let ran = Ran::of(&sql.clone(), run(format!("{source}{sql}")));
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    }
+    let both = to("'stdout', 'format' = 'csv'")
+        + "CREATE TABLE F (a BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv');
+           EXECUTE STATEMENT SET BEGIN INSERT INTO U SELECT a FROM T; INSERT INTO F SELECT a FROM T; END;";
+    let ran = Ran::of("both", run(format!("{source}{both}")));
+    assert!(ran.code == 1 && ran.stderr.contains("SINK_CLOSED"), "{ran:?}");
+}
+
+/// What a terminal shows while it runs: no progress among rows, and no line of it left over; never more than 80 columns.
+#[test]
+fn progress_on_a_terminal() {
+    let folder = Folder::new("sql_progress");
+    let source = "CREATE TABLE T (a BIGINT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) \
+                  WITH ('connector' = 'datagen', 'rows-per-second' = '20');\n";
+    folder.write("rows.sql", format!("{source}SELECT a FROM T;"));
+    folder.write(
+        "none.sql",
+        format!(
+            "{source}CREATE TABLE U (n BIGINT) WITH ('connector' = 'blackhole');
+             INSERT INTO U SELECT COUNT(*) FROM TUMBLE(TABLE T, DESCRIPTOR(ts), INTERVAL '1' HOUR)
+             GROUP BY window_start, window_end;"
+        ),
+    );
+    let rows = on_terminal(&folder, "run rows.sql --for 1300ms", true);
+    assert!(rows.starts_with("a\r\n") && !rows.contains("rows in  ") && !rows.contains('\x1b'), "{rows:?}");
+    // Rows that go elsewhere do not mind.
+    let aside = on_terminal(&folder, "run rows.sql --for 1300ms", false);
+    let none = on_terminal(&folder, "run none.sql --for 1300ms", true);
+    for text in [&aside, &none] {
+        let drawn: Vec<&str> = text.split("\r\x1b[2K").collect();
+        assert!(drawn.len() > 2 && drawn[0].is_empty(), "{text:?}");
+        assert!(drawn[1].contains(" rows in  ") && drawn[1].contains(" out  0 late  0 bad"), "{text:?}");
+        assert!(drawn.iter().all(|line| {
+            line.lines().next().is_none_or(|line| line.starts_with("note: ") || line.len() < 80)
+        }));
+        assert!(drawn.last().unwrap().starts_with("note: "), "{text:?}");
+    }
+    assert!(
+        none.contains(
+            "the time is up: what was read is finished, and windows that are open are closed early"
+        ),
+        "{none:?}"
+    );
+    assert!(!aside.contains("the time is up"), "{aside:?}");
+}
+
+/// All that a command writes to a terminal: its errors, and its rows if they go there, too.
+fn on_terminal(folder: &Folder, line: &str, has_rows: bool) -> String {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    unlockpt(&master).unwrap();
+    let terminal = || ioctl_tiocgptpeer(&master, OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    let mut command = folder.command(line);
+    command.stderr(terminal()).stdout(if has_rows { Stdio::from(terminal()) } else { Stdio::null() });
+    let mut child = command.spawn().unwrap();
+    // The command is the only one left that holds the terminal: when it ends, reading fails.
+    drop(command);
+    let mut written = Vec::new();
+    let _ = File::from(master).read_to_end(&mut written);
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    String::from_utf8(written).unwrap()
+}

@@ -1,0 +1,159 @@
+//! What the jobs of one run must not do to each other: read the standard input twice, or write one file as two.
+//!
+//! It is looked at before anything runs or is opened. [`super::bind_source`] and [`super::bind_sink`] refuse the same once
+//! more, for paths that lead to one file only when one looks at the disk.
+
+use std::collections::BTreeMap;
+use std::path::{Component, Path, PathBuf};
+
+use super::World;
+use crate::catalog::Table;
+use crate::error::{Code, SqlError};
+
+/// The tables of a run, told one after the other.
+pub struct Together<'a> {
+    world: &'a World,
+    stdin: Stdin,
+    /// Who writes which file.
+    files: BTreeMap<PathBuf, String>,
+}
+
+/// Whose the standard input is.
+enum Stdin {
+    Free,
+    /// The SQL itself comes from there.
+    Sql,
+    /// A table of a job.
+    Read {
+        job: usize,
+        table: String,
+    },
+}
+
+impl<'a> Together<'a> {
+    /// No tables yet. `is_sql_from_stdin`: no table can read the standard input.
+    pub fn new(world: &'a World, is_sql_from_stdin: bool) -> Self {
+        let stdin = if is_sql_from_stdin { Stdin::Sql } else { Stdin::Free };
+        Together { world, stdin, files: BTreeMap::new() }
+    }
+
+    /// A job reads a table; it may say so several times, since a job reads each of its tables once.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if the table reads the standard input, and that is somebody else's.
+    pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
+        let Some(connector) = table.options.get("connector").filter(|connector| connector.value == "stdin")
+        else {
+            return Ok(());
+        };
+        let refused = |why: String, help: &str| {
+            let message = format!("the standard input is not `{}`'s to read: {why}", table.name);
+            Err(SqlError::new(Code::Invalid, message).at(connector.place).help(help))
+        };
+        match &self.stdin {
+            Stdin::Free => {
+                self.stdin = Stdin::Read { job, table: table.name.clone() };
+                Ok(())
+            }
+            Stdin::Sql => refused(
+                "the SQL itself comes from there".to_owned(),
+                "put the SQL into a file, or write it behind -e",
+            ),
+            Stdin::Read { job: other, table: by } if *other == job && *by == table.name => Ok(()),
+            Stdin::Read { job: other, table: by } => {
+                let of = if *other == job { "" } else { " of another query" };
+                refused(
+                    format!("`{by}`{of} reads it already"),
+                    "one table of one query can read it: put what comes into a file to read it twice, or put the INSERTs into \
+                     one EXECUTE STATEMENT SET",
+                )
+            }
+        }
+    }
+
+    /// A part of a job writes to a table.
+    ///
+    /// # Errors
+    /// [`Code::Invalid`] if both it and another write to the same file.
+    pub fn writes(&mut self, table: &Table) -> Result<(), SqlError> {
+        let is = |key: &str, value: &str| {
+            table.options.get(key).is_some_and(|option| option.value.trim().eq_ignore_ascii_case(value))
+        };
+        let path = table.options.get("path");
+        let Some(path) = path.filter(|_| is("connector", "filesystem") && is("thalweg.single-file", "true"))
+        else {
+            return Ok(());
+        };
+        let file = plain(&self.world.path(&path.value));
+        match self.files.get(&file) {
+            None => {
+                self.files.insert(file, table.name.clone());
+                Ok(())
+            }
+            Some(by) => {
+                let message = format!(
+                    "{} is written by two INSERTs, into `{by}` and into `{}`, and 'thalweg.single-file' holds the rows of one",
+                    file.display(),
+                    table.name
+                );
+                let error = SqlError::new(Code::Invalid, message).at(path.place);
+                Err(error.help("write both with one INSERT, by UNION ALL, or to two files"))
+            }
+        }
+    }
+}
+
+/// A path without what stands for nothing in it.
+fn plain(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.components().filter(|component| *component != Component::CurDir).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connect::bed::table;
+
+    /// A word a table: what reads or writes, of the job behind `@`; the first refusal.
+    fn check(tables: &[(&str, usize, &str)], is_sql_from_stdin: bool, expected: &str) {
+        let world = World::default();
+        let mut together = Together::new(&world, is_sql_from_stdin);
+        let mut told = String::new();
+        for (way, job, options) in tables {
+            let of = table(&format!("CREATE TABLE t (a INT) WITH ({options})"));
+            let outcome = if *way == "<" { together.reads(*job, &of) } else { together.writes(&of) };
+            told = outcome.map_or_else(|error| error.to_string(), |()| told);
+        }
+        let is_right = if expected.is_empty() { told.is_empty() } else { told.contains(expected) };
+        assert!(is_right, "{tables:?}: {told}");
+    }
+
+    #[test]
+    fn the_standard_input_is_read_by_one_table() {
+        const STDIN: &str = "'connector' = 'stdin', 'format' = 'csv'";
+        const OTHER: &str = "'connector' = 'datagen'";
+        check(&[("<", 0, STDIN), ("<", 0, OTHER), ("<", 1, OTHER)], false, "");
+        // A job reads a table once, wherever it stands in it.
+        check(&[("<", 0, STDIN), ("<", 0, STDIN)], false, "");
+        check(&[("<", 0, STDIN), ("<", 1, STDIN)], false, "`t` of another query reads it already");
+        check(&[("<", 0, STDIN)], true, "the SQL itself comes from there");
+        check(&[("<", 0, OTHER)], true, "");
+    }
+
+    #[test]
+    fn one_file_is_written_once() {
+        let single = |path: &str, is: &str| {
+            format!(
+                "'connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv', 'thalweg.single-file' = '{is}'"
+            )
+        };
+        let pair = |left: &str, right: &str, is: &str, expected: &str| {
+            check(&[(">", 0, &single(left, is)), (">", 0, &single(right, is))], false, expected);
+        };
+        pair("out/a.csv", "out/b.csv", "true", "");
+        pair("out/a.csv", "out/a.csv", "true", "out/a.csv is written by two INSERTs");
+        pair("out/a.csv", "./out//./a.csv", "true", "out/a.csv is written by two INSERTs");
+        pair("/out/a.csv", "file:///out/a.csv", "TRUE", "/out/a.csv is written by two INSERTs");
+        pair("out", "out", "false", "");
+    }
+}
