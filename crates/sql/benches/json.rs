@@ -1,16 +1,24 @@
 //! Question: at what speed does one core turn JSON lines into columns, and what would a parser alone do?
-//! Workload: lines from memory as the Yahoo! streaming benchmark has them, 7 short strings each; 3 of them wanted, and all 7,
-//! in batches of 4,096 rows. Ceiling: serde_json, each line into a struct of borrowed strings, which are dropped at once.
+//! Workload: lines as the Yahoo! streaming benchmark has them, 7 short strings each; 3 of them wanted, and all 7, in batches of
+//! 4,096 rows: from memory, and by a query of SQL from a file on one worker. Ceiling: serde_json, each line into a struct of
+//! borrowed strings, which are dropped at once; for the query, of the file as a whole, which is read before.
 //! Unit: MB/s of JSON, median of interleaved rounds, least and greatest. For regressions, not for claims.
 //!
 //! `cargo bench -p thalweg-sql --bench json`; under `cargo test` it runs once, small.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Instant;
 
 use serde::Deserialize;
+use thalweg::{Engine, SystemClock};
+use thalweg_model::Clock;
+use thalweg_sql::connect::World;
 use thalweg_sql::formats::{Format, FormatColumn};
+use thalweg_sql::job::{BATCH_EDGES, assemble};
+use thalweg_sql::session::{Action, Session};
 use thalweg_sql::types::SqlType;
 
 const COLUMNS: [&str; 7] =
@@ -48,26 +56,26 @@ fn main() {
         .map(|name| FormatColumn { name: (*name).to_owned(), of: SqlType::STRING, is_nullable: true })
         .collect();
     let json = Format::bind("json", &BTreeMap::new(), &columns).expect("json reads strings");
-    let measured: [(&str, &dyn Fn() -> usize); 4] = [
+    let path = std::env::temp_dir().join(format!("thalweg-bench-{}.json", std::process::id()));
+    std::fs::write(&path, &lines).expect("the file is written");
+    let of_three = |line: Three<'_>| black_box((line.ad_id, line.event_type, line.event_time)).0.len();
+    let of_all = |line: All<'_>| {
+        let ids = (line.user_id, line.page_id, line.ad_id);
+        let others = (line.ad_type, line.event_type, line.event_time, line.ip_address);
+        black_box((ids, others)).0.0.len()
+    };
+    let measured: [(&str, &dyn Fn() -> usize); 8] = [
         ("columns, 3 of 7 wanted", &|| decode(&json, &[2, 4, 5], &lines)),
-        ("serde_json, struct of 3", &|| {
-            parse(&lines, |line: Three<'_>| black_box((line.ad_id, line.event_type, line.event_time)).0.len())
-        }),
+        ("serde_json, struct of 3", &|| parse(&lines, of_three)),
         ("columns, 7 of 7 wanted", &|| decode(&json, &[0, 1, 2, 3, 4, 5, 6], &lines)),
-        ("serde_json, struct of 7", &|| {
-            parse(&lines, |line: All<'_>| {
-                black_box((
-                    line.user_id,
-                    line.page_id,
-                    line.ad_id,
-                    line.ad_type,
-                    line.event_type,
-                    line.event_time,
-                    line.ip_address,
-                ))
-                .0
-                .len()
-            })
+        ("serde_json, struct of 7", &|| parse(&lines, of_all)),
+        ("SQL, file, 3 of 7 wanted", &|| query(&path, "ad_id, event_type, event_time")),
+        ("serde_json, file, struct of 3", &|| {
+            parse(&std::fs::read(&path).expect("the file is there"), of_three)
+        }),
+        ("SQL, file, 7 of 7 wanted", &|| query(&path, &COLUMNS.join(", "))),
+        ("serde_json, file, struct of 7", &|| {
+            parse(&std::fs::read(&path).expect("the file is there"), of_all)
         }),
     ];
     let mut speeds = vec![Vec::new(); measured.len()];
@@ -81,8 +89,9 @@ fn main() {
     for ((name, _), mut speeds) in measured.iter().zip(speeds) {
         speeds.sort_by(f64::total_cmp);
         let (least, median, greatest) = (speeds[0], speeds[speeds.len() / 2], speeds[speeds.len() - 1]);
-        println!("{name:24} {median:6.0} MB/s ({least:.0} to {greatest:.0})");
+        println!("{name:30} {median:6.0} MB/s ({least:.0} to {greatest:.0})");
     }
+    std::fs::remove_file(&path).expect("the file is still there");
 }
 
 /// How many rows come of the lines, as a reader of files would ask for them.
@@ -102,6 +111,26 @@ fn decode(json: &Format, wanted: &[usize], lines: &[u8]) -> usize {
             return rows;
         }
     }
+}
+
+/// How many rows a query takes from the file, columns of which go nowhere.
+fn query(path: &Path, wanted: &str) -> usize {
+    let columns = COLUMNS.map(|name| format!("{name} STRING")).join(", ");
+    let of_wanted = wanted.split(", ").map(|name| format!("{name} STRING")).collect::<Vec<_>>().join(", ");
+    let sql = format!(
+        "CREATE TABLE events ({columns}) WITH ('connector' = 'filesystem', 'path' = '{}', 'format' = 'json');
+        CREATE TABLE gone ({of_wanted}) WITH ('connector' = 'blackhole');
+        INSERT INTO gone SELECT {wanted} FROM events;",
+        path.display()
+    );
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let actions = Session::new(Arc::clone(&clock)).read(&sql).expect("the query is fine");
+    let [Action::Run(job)] = &actions[..] else { panic!("one job") };
+    let mut shown = |_: &[_], _| panic!("all rows go to a table");
+    let assembled = assemble(job, &clock, &World::default(), &mut shown).expect("the tables are there");
+    let engine = Engine::builder().workers(1).edges(BATCH_EDGES).build().expect("an engine");
+    assembled.query.submit(&engine).expect("it fits").wait().expect("it ends");
+    usize::try_from(assembled.tally.rows_out()).expect("as many as lines")
 }
 
 fn parse<'a, T: Deserialize<'a>>(lines: &'a [u8], mut each: impl FnMut(T) -> usize) -> usize {

@@ -258,7 +258,7 @@ fn unanswered(line: usize, name: &str) -> String {
 }
 
 /// The codes of errors that a query may have: those that the manual lists.
-const CODES: [&str; 48] = [
+const CODES: [&str; 49] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -284,6 +284,7 @@ const CODES: [&str; 48] = [
     "TOO_LONG",
     "RESULT_TOO_LARGE",
     "EVALUATION",
+    "STOPPED_EARLY",
     "NO_EVENT_TIME",
     "NULL_IN_NOT_NULL",
     "BAD_RECORD",

@@ -19,6 +19,7 @@ pub mod over;
 mod pieces;
 pub mod rank;
 pub mod run;
+mod runs;
 pub mod session;
 pub mod sort;
 pub mod top_n;

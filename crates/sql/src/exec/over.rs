@@ -6,10 +6,10 @@
 //!            calls read
 //! Emits      when the watermark has passed a row; by order of arrival, at once
 //! Late       unbounded frames: the watermark had passed the row when it came. Bounded ones: the row is not behind the last
-//!            row of its key that came out, so that keys which are not remembered take rows behind the watermark. Counted,
-//!            and dropped
+//!            row of its key that came out, so that keys which are not remembered take rows behind the watermark; behind
+//!            several readers they are judged as unbounded ones are. Counted, and dropped
 //! Watermark  forwarded unchanged, after all that it has passed
-//! Cost       sorting the rows between two watermarks; each row is taken in and, of bounded frames, taken back once. Keys
+//! Cost       sorting each batch by time, and what a watermark passes ([`Runs`]); each row is taken in and, of bounded frames, taken back once. Keys
 //!            are worked on side by side, so many rows of one key at one watermark cost more than those of many
 //! Source     Flink, "Over Aggregation"; `RowTimeRangeBoundedPrecedingFunction`, `RowTimeRowsBoundedPrecedingFunction`,
 //!            `AbstractRowTimeUnboundedPrecedingOver`, `ProcTimeUnboundedPrecedingFunction`
@@ -26,10 +26,10 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
+use std::sync::Arc;
 
-use arrow::array::{ArrayRef, AsArray, BooleanArray};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::array::{ArrayRef, AsArray, BooleanArray, UInt32Array};
+use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimestampMillisecondType, UInt32Type};
 use arrow::record_batch::RecordBatch;
 use arrow::row::{RowConverter, SortField};
 use foldhash::fast::RandomState;
@@ -40,12 +40,13 @@ use super::calc::{batch_of, filtered, schema_of};
 use super::calls::{Calls, gathered};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
-use super::order::{bytes_of, sorted, taken};
+use super::order::bytes_of;
+use super::runs::Runs;
 use super::windows::passed_ms;
 use super::{Now, Pieces};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::expression::arrow_error;
-use crate::plan::{AggregateCall, Column, Frame, SortKey};
+use crate::plan::{AggregateCall, Column, Frame};
 
 mod lag;
 mod saved;
@@ -75,7 +76,6 @@ pub struct OverCalls {
 pub struct Over {
     time: Option<usize>,
     frame: Frame,
-    input: SchemaRef,
     output: SchemaRef,
     now: Now,
     keys: Keyed,
@@ -84,9 +84,8 @@ pub struct Over {
     states: Vec<KeyState>,
     /// What the calls read, as bytes; none if they read nothing.
     converter: Option<RowConverter>,
-    /// Rows that the watermark has not passed, and the slots of their keys.
-    waiting: Vec<(RecordBatch, Vec<u32>)>,
-    least_ms: i64,
+    /// Rows that the watermark has not passed, with the slots of their keys behind their columns; none if they wait for no time.
+    waiting: Option<Runs>,
     /// What it has passed, in order.
     ready: VecDeque<Ready>,
     /// Moments at which keys are looked at, the earliest first.
@@ -96,10 +95,11 @@ pub struct Over {
     is_advancing: bool,
     out: Pieces,
     counts: Counts,
-    waiting_bytes: usize,
     past_bytes: usize,
     bytes: usize,
     allowance: Allowance,
+    /// Whether all rows come from one reader.
+    is_single: bool,
 }
 
 /// What is known of a key beside its accumulators.
@@ -155,26 +155,30 @@ impl Over {
         Ok(Over {
             time: over.time,
             frame: over.frame,
-            input: schema_of(input),
             output: schema_of(columns),
             now,
             keys: Keyed::new(over.keys, input, ttl_ms, hash_seed)?,
             calls,
             states: Vec::new(),
             converter,
-            waiting: Vec::new(),
-            least_ms: i64::MAX,
+            waiting: over.time.map(|time| Runs::new(with_slots(input), time)),
             ready: VecDeque::new(),
             timers: BinaryHeap::new(),
             due_ms: i64::MIN,
             is_advancing: false,
             out: Pieces::default(),
             counts: Counts::default(),
-            waiting_bytes: 0,
             past_bytes: 0,
             bytes: 0,
             allowance: Allowance::default(),
+            is_single: false,
         })
+    }
+
+    /// The same for rows of one reader: in bounded frames a row behind the watermark is then late only if a row of its key has come
+    /// out that is not before it, as in Flink. What has come out behind several readers depends on their turns.
+    pub fn of_one_reader(self, is_single: bool) -> Self {
+        Over { is_single, ..self }
     }
 
     /// Before rows are taken or passed: forgets what is expired.
@@ -333,13 +337,29 @@ impl Over {
             + self.calls.bytes()
             + self.states.capacity() * size_of::<KeyState>()
             + self.timers.capacity() * size_of::<(i64, u32)>();
-        let bytes = held + self.waiting_bytes + self.past_bytes + ready + self.out.bytes();
+        let waiting = self.waiting.as_ref().map_or(0, Runs::bytes);
+        let bytes = held + waiting + self.past_bytes + ready + self.out.bytes();
         if bytes > self.bytes {
             // A refusal ends the query, so nothing is to be done about it here.
             let _ = self.allowance.ask(bytes - self.bytes);
         }
         self.bytes = bytes;
     }
+}
+
+/// The columns of rows that wait: their own, and the slots of their keys.
+fn with_slots(columns: &[Column]) -> SchemaRef {
+    let own = schema_of(columns);
+    let slot = Field::new("slot", DataType::UInt32, false);
+    let fields: Vec<Field> = own.fields().iter().map(|field| (**field).clone()).chain([slot]).collect();
+    Arc::new(Schema::new(fields))
+}
+
+/// The same two apart.
+fn without_slots(rows: &RecordBatch) -> Outcome<(RecordBatch, Vec<u32>)> {
+    let own: Vec<usize> = (0..rows.num_columns() - 1).collect();
+    let slots = rows.column(own.len()).as_primitive::<UInt32Type>().values().to_vec();
+    Ok((rows.project(&own).map_err(arrow_error)?, slots))
 }
 
 fn past_bytes(past: &(i64, Box<[u8]>)) -> usize {
@@ -377,7 +397,7 @@ impl BatchOperator for Over {
         let mut slots = Vec::with_capacity(count);
         let mut keep = Vec::with_capacity(count);
         for (row, &time_ms) in times.iter().enumerate() {
-            let is_late = if self.frame.is_bounded() {
+            let is_late = if self.frame.is_bounded() && self.is_single {
                 let slot = self.keys.find(&keys, row);
                 slot.and_then(|slot| self.states[slot as usize].last_ms)
                     .is_some_and(|last_ms| time_ms <= last_ms)
@@ -391,48 +411,30 @@ impl BatchOperator for Over {
             let slot = self.slot_of_row(&keys, row);
             self.keys.pin(slot);
             self.note_time(slot, time_ms);
-            self.least_ms = self.least_ms.min(time_ms);
             slots.push(slot);
         }
         self.counts.folded += slots.len() as u64;
         self.counts.late += (count - slots.len()) as u64;
-        if !slots.is_empty() {
+        if let (Some(waiting), false) = (&mut self.waiting, slots.is_empty()) {
             let kept = filtered(batch, &BooleanArray::from(keep))?;
-            self.waiting_bytes += bytes_of(&kept.rows) + slots.capacity() * size_of::<u32>();
-            self.waiting.push((kept.rows, slots));
+            let mut columns = kept.rows.columns().to_vec();
+            columns.push(Arc::new(UInt32Array::from(slots)));
+            waiting.push(batch_of(waiting.schema(), columns, kept.rows.num_rows())?)?;
         }
         self.note_bytes();
         Ok(())
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        let Some(time) = self.time else { return Ok(()) };
+        let (Some(time), Some(waiting)) = (self.time, &mut self.waiting) else { return Ok(()) };
         let passed = passed_ms(watermark);
         self.due_ms = self.due_ms.max(passed.saturating_sub(1));
         self.is_advancing = true;
-        if self.least_ms >= passed {
-            return Ok(());
-        }
+        let Some(rows) = waiting.passed(passed)? else { return Ok(()) };
         self.keys.begin(self.now.ms());
-        let all =
-            concat_batches(&self.input, self.waiting.iter().map(|(rows, _)| rows)).map_err(arrow_error)?;
-        let slots: Vec<u32> = self.waiting.drain(..).flat_map(|(_, slots)| slots).collect();
-        let by_time = SortKey { place: time, is_descending: false, is_null_first: true };
-        let order = sorted(&all, &[], &[by_time], false)?;
-        let all = taken(&all, &order)?;
-        let mut slots: Vec<u32> = order.values().iter().map(|row| slots[*row as usize]).collect();
-        let mut times = all.column(time).as_primitive::<TimestampMillisecondType>().values().to_vec();
-        let count = times.partition_point(|time| *time < passed);
-        self.least_ms = times.get(count).copied().unwrap_or(i64::MAX);
-        self.waiting_bytes = 0;
-        if count < all.num_rows() {
-            let rest = all.slice(count, all.num_rows() - count);
-            let rest_slots = slots.split_off(count);
-            self.waiting_bytes = bytes_of(&rest) + rest_slots.capacity() * size_of::<u32>();
-            self.waiting.push((rest, rest_slots));
-        }
-        times.truncate(count);
-        self.ready.push_back(Ready { rows: all.slice(0, count), slots, times, next: 0 });
+        let times = rows.column(time).as_primitive::<TimestampMillisecondType>().values().to_vec();
+        let (rows, slots) = without_slots(&rows)?;
+        self.ready.push_back(Ready { rows, slots, times, next: 0 });
         Ok(())
     }
 

@@ -214,7 +214,11 @@ impl<'a> Assembly<'a> {
                     ttl_ms: *ttl_ms,
                 };
                 let over = Over::new(over, self.now(), &input.columns, &plan.columns, self.world.seed);
-                self.in_turn(input, Box::new(over.map_err(refused)?))
+                let over = over.map_err(refused)?;
+                let name = self.name(over.name());
+                let stream = self.stream(input)?;
+                let over = over.of_one_reader(self.sources_of(input) == 1);
+                Ok(stream.process(Stage::<InTurn>::new(Box::new(over))).name(&name).boxed())
             }
             Node::Group { input, keys, calls, is_retracting, ttl_ms } => {
                 let group = GroupCalls {

@@ -6,35 +6,30 @@
 //! Emits      when the watermark has passed a row
 //! Late       the watermark had passed it when it came: counted, and dropped
 //! Watermark  forwarded unchanged, after all that it has passed
-//! Cost       sorting all rows that wait, at each watermark that passes some of them
+//! Cost       sorting each batch by time, and what a watermark passes; see [`Runs`]
 //! Source     Flink, "ORDER BY clause" (streams are sorted by ascending time first)
 
 use arrow::array::{AsArray, BooleanArray};
-use arrow::compute::concat_batches;
-use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
-use arrow::record_batch::RecordBatch;
+use arrow::datatypes::TimestampMillisecondType;
 use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateReader, StateWriter};
 
 use super::calc::{filtered, schema_of};
-use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
-use super::order::{bytes_of, sorted, taken};
+use super::order::{sorted, taken};
 use super::pieces::Pieces;
+use super::runs::Runs;
 use super::windows::passed_ms;
 use crate::batch::Batch;
-use crate::expression::arrow_error;
 use crate::plan::{Column, SortKey};
 
 /// Sorts by event time.
 pub struct Sort {
     time: usize,
     keys: Vec<SortKey>,
-    schema: SchemaRef,
-    waiting: Vec<RecordBatch>,
-    /// The least time that waits.
-    least_ms: i64,
+    waiting: Runs,
     out: Pieces,
     counts: Counts,
+    /// What was asked for.
     bytes: usize,
     allowance: Allowance,
 }
@@ -45,14 +40,21 @@ impl Sort {
         Sort {
             time,
             keys,
-            schema: schema_of(columns),
-            waiting: Vec::new(),
-            least_ms: i64::MAX,
+            waiting: Runs::new(schema_of(columns), time),
             out: Pieces::default(),
             counts: Counts::default(),
             bytes: 0,
             allowance: Allowance::default(),
         }
+    }
+
+    fn note_bytes(&mut self) {
+        let bytes = self.waiting.bytes();
+        if bytes > self.bytes {
+            // A refusal ends the query, so nothing is to be done about it here.
+            let _ = self.allowance.ask(bytes - self.bytes);
+        }
+        self.bytes = bytes;
     }
 }
 
@@ -67,42 +69,26 @@ impl BatchOperator for Sort {
         let times = batch.rows.column(self.time).as_primitive::<TimestampMillisecondType>();
         let keep: BooleanArray = times.values().iter().map(|time| Some(*time >= passed)).collect();
         let kept = filtered(batch, &keep)?;
-        let times = kept.rows.column(self.time).as_primitive::<TimestampMillisecondType>();
-        self.least_ms = times.values().iter().copied().fold(self.least_ms, i64::min);
         let count = kept.len() as u64;
         self.counts.read += rows;
         self.counts.folded += count;
         self.counts.late += rows - count;
-        if !kept.is_empty() {
-            let bytes = bytes_of(&kept.rows);
-            let _ = self.allowance.ask(bytes);
-            self.bytes += bytes;
-            self.waiting.push(kept.rows);
-        }
+        self.waiting.push(kept.rows)?;
+        self.note_bytes();
         Ok(())
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        let passed = passed_ms(watermark);
-        if self.least_ms >= passed || self.waiting.is_empty() {
+        let Some(passed) = self.waiting.passed(passed_ms(watermark))? else { return Ok(()) };
+        self.note_bytes();
+        if self.keys.is_empty() {
+            self.out.put(passed, None);
             return Ok(());
         }
-        let all = concat_batches(&self.schema, &self.waiting).map_err(arrow_error)?;
-        self.waiting.clear();
         let by_time = SortKey { place: self.time, is_descending: false, is_null_first: true };
         let keys: Vec<SortKey> = [by_time].into_iter().chain(self.keys.iter().copied()).collect();
-        let order = sorted(&all, &[], &keys, false)?;
-        let all = taken(&all, &order)?;
-        let times = all.column(self.time).as_primitive::<TimestampMillisecondType>();
-        let count = times.values().partition_point(|time| *time < passed);
-        self.least_ms = times.values().get(count).copied().unwrap_or(i64::MAX);
-        self.bytes = 0;
-        if count < all.num_rows() {
-            let rest = all.slice(count, all.num_rows() - count);
-            self.bytes = bytes_of(&rest);
-            self.waiting.push(rest);
-        }
-        self.out.put(all.slice(0, count), None);
+        let order = sorted(&passed, &[], &keys, false)?;
+        self.out.put(taken(&passed, &order)?, None);
         Ok(())
     }
 
@@ -132,17 +118,12 @@ impl BatchOperator for Sort {
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        let all = concat_batches(&self.schema, &self.waiting);
-        save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
+        self.waiting.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let rows = load_rows(&self.schema, state)?;
-        let times = rows.column(self.time).as_primitive::<TimestampMillisecondType>();
-        self.least_ms = times.values().iter().copied().min().unwrap_or(i64::MAX);
-        self.bytes = bytes_of(&rows);
-        let _ = self.allowance.ask(self.bytes);
-        self.waiting = vec![rows];
+        self.waiting.load(state)?;
+        self.note_bytes();
         Ok(())
     }
 

@@ -13,11 +13,12 @@
 //! without rows do not come out.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, BooleanArray, TimestampMillisecondArray, UInt32Array};
-use arrow::compute::take;
+use arrow::compute::{concat_batches, take};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use chrono_tz::Tz;
@@ -100,7 +101,13 @@ pub struct WindowAggregate {
 struct Table {
     index: KeyIndex,
     accumulators: Vec<Box<dyn Accumulator>>,
+    /// Its bytes, as they were counted last.
+    counted: usize,
 }
+
+/// What a table costs before it has a key, beside its accumulators.
+const TABLE_BYTES: usize = 256;
+const ACCUMULATOR_BYTES: usize = 64;
 
 /// A window that comes out.
 struct Fired {
@@ -115,6 +122,7 @@ impl Shape {
         Table {
             index: KeyIndex::new(&self.key_types, self.hash_seed),
             accumulators: self.calls.iter().map(|call| (call.function.create)()).collect(),
+            counted: 0,
         }
     }
 
@@ -147,7 +155,16 @@ impl Shape {
 
 impl Table {
     fn bytes(&self) -> usize {
-        self.index.bytes() + self.accumulators.iter().map(|accumulator| accumulator.bytes()).sum::<usize>()
+        let accumulators =
+            self.accumulators.iter().map(|accumulator| ACCUMULATOR_BYTES + accumulator.bytes());
+        TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
+    }
+
+    /// Counts its bytes: what they were, and what they are.
+    fn count(&mut self) -> (usize, usize) {
+        let before = self.counted;
+        self.counted = self.bytes();
+        (before, self.counted)
     }
 }
 
@@ -222,14 +239,25 @@ impl WindowAggregate {
         }
     }
 
-    fn note_bytes(&mut self) {
-        let firing = self.firing.as_ref().map_or(0, |firing| firing.table.bytes());
-        let bytes = self.slices.values().map(Table::bytes).sum::<usize>() + firing;
-        if bytes > self.bytes {
+    /// A table has other bytes than before. Only what changed is counted: there may be many tables.
+    fn note(&mut self, (before, after): (usize, usize)) {
+        self.bytes = (self.bytes + after).saturating_sub(before);
+        if after > before {
             // A refusal ends the query, so nothing is to be done about it here.
-            let _ = self.allowance.ask(bytes - self.bytes);
+            let _ = self.allowance.ask(after - before);
         }
-        self.bytes = bytes;
+    }
+
+    /// Takes a table away, to be fired.
+    fn fired(&mut self, place: (i64, i64), start: i64, end: i64) -> Option<Fired> {
+        self.slices.remove(&place).map(|table| Fired { start, end, table, next: 0 })
+    }
+
+    /// Takes a table away, for good.
+    fn forget(&mut self, place: (i64, i64)) {
+        if let Some(table) = self.slices.remove(&place) {
+            self.note((table.counted, 0));
+        }
     }
 
     /// The next window to come out.
@@ -239,8 +267,7 @@ impl WindowAggregate {
             if self.clocks.end(end) > self.closing_ms {
                 return Ok(None);
             }
-            let table = self.slices.remove(&(end, start));
-            return Ok(table.map(|table| Fired { start, end, table, next: 0 }));
+            return Ok(self.fired((end, start), start, end));
         };
         while let Some((&(slice, _), _)) = self.slices.first_key_value() {
             let mut end = slices.first_end_of(slice);
@@ -250,7 +277,7 @@ impl WindowAggregate {
             }
             if end > last {
                 // All its windows have fired.
-                self.slices.remove(&(slice, 0));
+                self.forget((slice, 0));
                 continue;
             }
             if self.clocks.end(end) > self.closing_ms {
@@ -259,8 +286,7 @@ impl WindowAggregate {
             self.fired_end = end;
             let start = slices.start_of_window(end);
             if slices.is_one_each() {
-                let table = self.slices.remove(&(slice, 0));
-                return Ok(table.map(|table| Fired { start, end, table, next: 0 }));
+                return Ok(self.fired((slice, 0), start, end));
             }
             let mut table = self.shape.table();
             for (_, slice) in self.slices.range((start, 0)..(end, 0)) {
@@ -270,17 +296,21 @@ impl WindowAggregate {
                 // What windows that begin together share is put together once.
                 let mut first = self.shape.table();
                 self.shape.merge(&mut first, &table)?;
-                self.slices.retain(|(slice, _), _| !(start..end).contains(slice));
+                let parts: Vec<(i64, i64)> =
+                    self.slices.range((start, 0)..(end, 0)).map(|(place, _)| *place).collect();
+                parts.into_iter().for_each(|place| self.forget(place));
                 if end < last {
+                    self.note(first.count());
                     self.slices.insert((start, 0), first);
                 }
             }
+            self.note(table.count());
             return Ok(Some(Fired { start, end, table, next: 0 }));
         }
         Ok(None)
     }
 
-    fn emit(&self, fired: &Fired, groups: Range<usize>) -> Outcome<Batch> {
+    fn emit(&self, fired: &Fired, groups: Range<usize>) -> Outcome<RecordBatch> {
         let rows = groups.len();
         let mut columns = fired.table.index.columns(groups.clone())?;
         for accumulator in &fired.table.accumulators {
@@ -294,7 +324,7 @@ impl WindowAggregate {
         } else {
             Arc::new(time(fired.end - 1))
         });
-        Ok(Batch::new(batch_of(&self.shape.schema, columns, rows)?))
+        batch_of(&self.shape.schema, columns, rows)
     }
 }
 
@@ -314,7 +344,6 @@ impl BatchOperator for WindowAggregate {
             None => self.places(&batch.rows),
         };
         let Some(&first) = places.first() else { return Ok(()) };
-        let mut parts: Vec<((i64, i64), Vec<u32>)> = Vec::new();
         if places.iter().all(|place| *place == first) {
             if self.last_instant(first) <= passed {
                 self.counts.late += rows as u64;
@@ -323,24 +352,20 @@ impl BatchOperator for WindowAggregate {
             self.counts.folded += rows as u64;
             let table = self.slices.entry(first).or_insert_with(|| shape.table());
             shape.fold(table, &batch.rows, &mut groups);
+            let counted = table.count();
+            self.note(counted);
         } else {
-            let mut last = 0;
-            for (row, place) in (0u32..).zip(&places) {
-                if parts.get(last).is_none_or(|(known, _)| known != place) {
-                    last = parts.iter().position(|(known, _)| known == place).unwrap_or_else(|| {
-                        parts.push((*place, Vec::new()));
-                        parts.len() - 1
-                    });
-                }
-                parts[last].1.push(row);
-            }
-            for (place, part) in parts {
+            // Rows of one place together, in the order in which they came.
+            let mut order: Vec<u32> = (0..rows as u32).collect();
+            order.sort_by_key(|row| places[*row as usize]);
+            for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
+                let place = places[part[0] as usize];
                 if self.last_instant(place) <= passed {
                     self.counts.late += part.len() as u64;
                     continue;
                 }
                 self.counts.folded += part.len() as u64;
-                let part = UInt32Array::from(part);
+                let part = UInt32Array::from(part.to_vec());
                 let columns: Vec<ArrayRef> = batch
                     .rows
                     .columns()
@@ -351,9 +376,10 @@ impl BatchOperator for WindowAggregate {
                 let part = batch_of(&batch.rows.schema(), columns, part.len())?;
                 let table = self.slices.entry(place).or_insert_with(|| shape.table());
                 shape.fold(table, &part, &mut groups);
+                let counted = table.count();
+                self.note(counted);
             }
         }
-        self.note_bytes();
         Ok(())
     }
 
@@ -364,27 +390,35 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        loop {
+        // Windows of few rows come out together.
+        let mut pieces: Vec<RecordBatch> = Vec::new();
+        let mut rows = 0;
+        while rows < BATCH_ROWS_MAX {
             if self.firing.is_none() {
                 self.firing = self.fire()?;
             }
-            let Some(fired) = &self.firing else {
+            let Some(fired) = &mut self.firing else {
                 // What comes from here on is late for all that has fired.
                 self.closed_ms = self.closing_ms;
-                self.note_bytes();
-                return Ok(None);
+                break;
             };
-            let (next, len) = (fired.next, fired.table.index.len());
-            if next >= len {
+            let from = fired.next;
+            let to = fired.table.index.len().min(from + BATCH_ROWS_MAX - rows);
+            fired.next = to;
+            if from == to {
+                let counted = fired.table.counted;
                 self.firing = None;
+                self.note((counted, 0));
                 continue;
             }
-            let to = len.min(next + BATCH_ROWS_MAX);
-            let batch = self.emit(fired, next..to)?;
-            if let Some(fired) = &mut self.firing {
-                fired.next = to;
-            }
-            return Ok(Some(batch));
+            let Some(fired) = &self.firing else { break };
+            pieces.push(self.emit(fired, from..to)?);
+            rows += to - from;
+        }
+        match pieces.len() {
+            0 => Ok(None),
+            1 => Ok(pieces.pop().map(Batch::new)),
+            _ => Ok(Some(Batch::new(concat_batches(&self.shape.schema, &pieces).map_err(arrow_error)?))),
         }
     }
 
@@ -428,15 +462,16 @@ impl BatchOperator for WindowAggregate {
         let Some(copy) = copy.as_any().downcast_mut::<WindowAggregate>() else { return Ok(()) };
         let shape = Arc::clone(&self.shape);
         for (place, table) in std::mem::take(&mut copy.slices) {
-            match self.slices.get_mut(&place) {
-                Some(own) => shape.merge(own, &table)?,
-                None => {
-                    self.slices.insert(place, table);
+            copy.note((table.counted, 0));
+            let counted = match self.slices.entry(place) {
+                Entry::Occupied(mut own) => {
+                    shape.merge(own.get_mut(), &table)?;
+                    own.get_mut().count()
                 }
-            }
+                Entry::Vacant(free) => (0, free.insert(table).counted),
+            };
+            self.note(counted);
         }
-        copy.note_bytes();
-        self.note_bytes();
         Ok(())
     }
 
@@ -460,6 +495,7 @@ impl BatchOperator for WindowAggregate {
         let (closed_ms, closing_ms, slices): (i64, i64, usize) = state.take()?;
         (self.closed_ms, self.closing_ms) = (closed_ms, closing_ms);
         self.slices.clear();
+        self.note((self.bytes, 0));
         for _ in 0..slices {
             let place: (i64, i64) = state.take()?;
             let mut table = self.shape.table();
@@ -467,9 +503,9 @@ impl BatchOperator for WindowAggregate {
             for accumulator in &mut table.accumulators {
                 accumulator.load(state)?;
             }
+            self.note(table.count());
             self.slices.insert(place, table);
         }
-        self.note_bytes();
         Ok(())
     }
 }

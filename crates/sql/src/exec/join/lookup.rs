@@ -9,8 +9,8 @@
 //! Cost       one look-up per left row
 //! Source     Flink, "Lookup Join" and "Processing Time Temporal Join"
 //!
-//! That the table is there is said by the last batch of each of its sources ([`Batch::is_last`]), or by the watermark of
-//! the end.
+//! That the table is there is said by the last batch of each of its sources ([`Batch::is_last`]). The watermark of the end without
+//! that is a query that was stopped while it read: left rows that wait then fail it, for they cannot be told from rows that meet nobody.
 //!
 //! Differs from Flink: the table is read once, when the query starts, where Flink looks each row up in the outside system; so
 //! changes of the table are seen by the next start. Left rows that came before the table was there are late for nobody.
@@ -119,10 +119,14 @@ impl JoinOperator for LookupJoin {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        if watermark == EventTime::MAX && self.table.is_none() {
-            self.build()?;
+        let waiting: usize = self.waiting.iter().map(Batch::len).sum();
+        if watermark < EventTime::MAX || self.table.is_some() || waiting == 0 {
+            return Ok(());
         }
-        Ok(())
+        let message = format!(
+            "stopped before the table of a look-up join was read whole: {waiting} rows that wait for it are not joined"
+        );
+        Err(crate::functions::EvaluationError { code: "STOPPED_EARLY", message })
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {

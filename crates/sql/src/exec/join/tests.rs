@@ -225,6 +225,10 @@ fn run(
             }
             Event::Watermark(side, time) => {
                 at += 1;
+                if *time == i64::MAX {
+                    let last = Batch { watermark: Some(EventTime::MAX), ..Batch::new(rows_of(&[])) };
+                    operator.take(*side, last, event_time(own[side.index()])).unwrap();
+                }
                 let before = own[0].min(own[1]);
                 own[side.index()] = own[side.index()].max(*time);
                 let both = own[0].min(own[1]);

@@ -51,8 +51,13 @@ struct Seen {
 
 impl Seen {
     fn held_bytes(&self) -> usize {
-        self.last.iter().chain(&self.default).map(|bytes| bytes.len() + size_of::<Bytes>()).sum()
+        self.last.iter().chain(&self.default).map(kept_bytes).sum()
     }
+}
+
+/// What a value costs that is kept.
+fn kept_bytes(bytes: &Bytes) -> usize {
+    bytes.len() + size_of::<Bytes>()
 }
 
 impl Lag {
@@ -88,13 +93,13 @@ impl Accumulator for Lag {
         let (values, defaults) = (rows(&arguments[0]), arguments.get(1).map(rows));
         for (row, group) in groups.iter().enumerate() {
             let seen = &mut self.groups[*group as usize];
-            self.held_bytes -= seen.held_bytes();
-            seen.default = defaults.as_ref().map(|defaults| defaults.row(row).data().into());
-            seen.last.push_back(values.row(row).data().into());
-            if seen.last.len() > self.offset + 1 {
-                seen.last.pop_front();
-            }
-            self.held_bytes += seen.held_bytes();
+            let default: Option<Bytes> = defaults.as_ref().map(|defaults| defaults.row(row).data().into());
+            let value: Bytes = values.row(row).data().into();
+            self.held_bytes += default.iter().chain([&value]).map(kept_bytes).sum::<usize>();
+            let gone_default = std::mem::replace(&mut seen.default, default);
+            seen.last.push_back(value);
+            let gone_value = if seen.last.len() > self.offset + 1 { seen.last.pop_front() } else { None };
+            self.held_bytes -= gone_default.iter().chain(&gone_value).map(kept_bytes).sum::<usize>();
         }
     }
 

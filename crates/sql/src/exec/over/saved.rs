@@ -5,11 +5,9 @@ use std::cmp::Reverse;
 use std::collections::VecDeque;
 
 use arrow::array::AsArray;
-use arrow::datatypes::TimestampMillisecondType;
+use arrow::datatypes::UInt32Type;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::super::kept::{load_rows, save_rows};
-use super::super::order::bytes_of;
 use super::{KeyState, Over, past_bytes};
 
 impl Over {
@@ -22,12 +20,7 @@ impl Over {
             state.put(&(last_ms, cleanup_ms, past))?;
         }
         state.put(&(self.due_ms, self.timers.iter().map(|timer| timer.0).collect::<Vec<_>>()))?;
-        state.put(&self.waiting.len())?;
-        for (rows, slots) in &self.waiting {
-            save_rows(rows, state)?;
-            state.put(slots)?;
-        }
-        Ok(())
+        self.waiting.as_ref().map_or(Ok(()), |waiting| waiting.save(state))
     }
 
     /// Replaces them by what was written.
@@ -52,21 +45,14 @@ impl Over {
         self.due_ms = due_ms;
         self.timers = timers.into_iter().map(Reverse).collect();
         self.ready.clear();
-        self.waiting.clear();
-        self.waiting_bytes = 0;
-        self.least_ms = i64::MAX;
-        let batches: usize = state.take()?;
-        for _ in 0..batches {
-            let rows = load_rows(&self.input, state)?;
-            let slots: Vec<u32> = state.take()?;
-            let Some(time) = self.time else { return Err(state.wrong("rows wait for no time")) };
-            if slots.len() != rows.num_rows() || !slots.iter().all(|slot| is_slot(*slot)) {
-                return Err(state.wrong("a row that waits has no key"));
+        if let Some(waiting) = &mut self.waiting {
+            waiting.load(state)?;
+            for rows in waiting.rows() {
+                let slots = rows.column(rows.num_columns() - 1).as_primitive::<UInt32Type>();
+                if !slots.values().iter().all(|slot| is_slot(*slot)) {
+                    return Err(state.wrong("a row that waits has no key"));
+                }
             }
-            let times = rows.column(time).as_primitive::<TimestampMillisecondType>();
-            self.least_ms = times.values().iter().copied().fold(self.least_ms, i64::min);
-            self.waiting_bytes += bytes_of(&rows) + slots.capacity() * size_of::<u32>();
-            self.waiting.push((rows, slots));
         }
         self.note_bytes();
         Ok(())

@@ -74,3 +74,21 @@ fn all_sources_end() {
     operator.take(Side::Right, last(), EventTime::MIN).unwrap();
     assert_eq!(pairs(&drained(&mut operator)), [(Some(row), None)]);
 }
+
+/// Rows that wait when a query is stopped are told; where none wait, nothing is missing.
+#[test]
+fn a_stop_while_the_table_is_read_is_told() {
+    let row = |id: i64| Row { id, key: Some(1), value: None, time: 0 };
+    for kind in [JoinKind::Inner, JoinKind::Left] {
+        let mut operator = make(kind, On::Key);
+        operator.take(Side::Right, Batch::new(rows_of(&[row(10)])), EventTime::MIN).unwrap();
+        operator.take(Side::Left, Batch::new(rows_of(&[row(1), row(2)])), EventTime::MIN).unwrap();
+        let error = operator.advance(EventTime::MAX).unwrap_err();
+        assert_eq!(error.code, "STOPPED_EARLY");
+        assert!(error.message.contains("2 rows"), "{}", error.message);
+        let mut idle = make(kind, On::Key);
+        idle.take(Side::Right, Batch::new(rows_of(&[row(10)])), EventTime::MIN).unwrap();
+        idle.advance(EventTime::MAX).unwrap();
+        assert!(drained(&mut *idle).is_empty());
+    }
+}

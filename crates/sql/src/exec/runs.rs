@@ -1,0 +1,240 @@
+//! Rows that wait for the watermark, as runs in the order of event time.
+//!
+//! Each batch becomes a run. A watermark takes the first rows of each, so it costs one search for each run that begins before it, and
+//! sorting what it has passed; what goes on waiting is not looked at. When there are [`RUNS_MAX`] runs, neighbours are put together.
+//!
+//! Source: runs and their merging as in external sorting (Knuth, The Art of Computer Programming 3, section 5.4).
+
+use arrow::array::AsArray;
+use arrow::compute::concat_batches;
+use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
+use arrow::record_batch::RecordBatch;
+use thalweg_model::{StateError, StateReader, StateWriter};
+
+use super::kept::{load_rows, save_rows};
+use super::operator::Outcome;
+use super::order::{bytes_of, sorted, taken};
+use crate::expression::arrow_error;
+use crate::plan::SortKey;
+
+/// So many runs wait side by side.
+const RUNS_MAX: usize = 512;
+
+/// Of a run of which so small a part is left the rest is copied, so that the whole of it need not be held.
+const LEFT_SHARE: usize = 4;
+
+/// Rows that wait.
+pub(super) struct Runs {
+    schema: SchemaRef,
+    /// The place of event time.
+    time: usize,
+    /// In the order in which their rows came.
+    runs: Vec<Run>,
+    bytes: usize,
+}
+
+/// Rows in the order of time, equal ones as they came; at least one.
+struct Run {
+    rows: RecordBatch,
+    first_ms: i64,
+    /// How many rows its memory was made for.
+    made_for: usize,
+    bytes: usize,
+}
+
+impl Runs {
+    /// None wait yet.
+    pub(super) fn new(schema: SchemaRef, time: usize) -> Self {
+        Runs { schema, time, runs: Vec::new(), bytes: 0 }
+    }
+
+    /// The columns of the rows.
+    pub(super) fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Takes rows, in any order; their times are not NULL.
+    pub(super) fn push(&mut self, rows: RecordBatch) -> Outcome<()> {
+        if rows.num_rows() == 0 {
+            return Ok(());
+        }
+        let run = self.run(self.in_order(rows)?);
+        self.bytes += run.bytes;
+        self.runs.push(run);
+        if self.runs.len() >= RUNS_MAX {
+            self.put_together()?;
+        }
+        Ok(())
+    }
+
+    /// Those before an instant, in the order of time, equal ones as they came; none if there are none.
+    pub(super) fn passed(&mut self, passed_ms: i64) -> Outcome<Option<RecordBatch>> {
+        let mut passed: Vec<RecordBatch> = Vec::new();
+        for at in 0..self.runs.len() {
+            let run = &self.runs[at];
+            if run.first_ms >= passed_ms {
+                continue;
+            }
+            let count = times(&run.rows, self.time).partition_point(|time| *time < passed_ms);
+            passed.push(run.rows.slice(0, count));
+            self.bytes -= run.bytes;
+            let left = run.rows.slice(count, run.rows.num_rows() - count);
+            let made_for = run.made_for;
+            self.runs[at] = if left.num_rows() == 0 {
+                Run { rows: left, first_ms: i64::MAX, made_for, bytes: 0 }
+            } else if left.num_rows() < made_for / LEFT_SHARE {
+                self.run(concat_batches(&self.schema, [&left, &left.slice(0, 0)]).map_err(arrow_error)?)
+            } else {
+                Run { made_for, ..self.run(left) }
+            };
+            self.bytes += self.runs[at].bytes;
+        }
+        self.runs.retain(|run| run.rows.num_rows() > 0);
+        match passed.len() {
+            0 => Ok(None),
+            1 => Ok(passed.pop()),
+            _ => self.in_order(concat_batches(&self.schema, &passed).map_err(arrow_error)?).map(Some),
+        }
+    }
+
+    /// Bytes of all that wait.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Writes down all that wait.
+    pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        let all = concat_batches(&self.schema, self.runs.iter().map(|run| &run.rows));
+        save_rows(&all.map_err(|error| StateError::Write(error.to_string()))?, state)
+    }
+
+    /// Replaces what waits by what was written.
+    pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
+        (self.runs, self.bytes) = (Vec::new(), 0);
+        let rows = load_rows(&self.schema, state)?;
+        if rows.column(self.time).null_count() > 0 {
+            return Err(state.wrong("a row that waits has no time"));
+        }
+        self.push(rows).map_err(|error| state.wrong(error.message))
+    }
+
+    /// All that wait, run by run.
+    pub(super) fn rows(&self) -> impl Iterator<Item = &RecordBatch> {
+        self.runs.iter().map(|run| &run.rows)
+    }
+
+    fn run(&self, rows: RecordBatch) -> Run {
+        let first_ms = times(&rows, self.time).first().copied().unwrap_or(i64::MAX);
+        Run { first_ms, made_for: rows.num_rows(), bytes: bytes_of(&rows), rows }
+    }
+
+    fn in_order(&self, rows: RecordBatch) -> Outcome<RecordBatch> {
+        if times(&rows, self.time).is_sorted() {
+            return Ok(rows);
+        }
+        let by_time = SortKey { place: self.time, is_descending: false, is_null_first: true };
+        let order = sorted(&rows, &[], &[by_time], false)?;
+        taken(&rows, &order)
+    }
+
+    /// Makes one run of each two neighbours.
+    fn put_together(&mut self) -> Outcome<()> {
+        let mut runs: Vec<Run> = Vec::with_capacity(RUNS_MAX);
+        for pair in self.runs.chunks(2) {
+            let both = concat_batches(&self.schema, pair.iter().map(|run| &run.rows)).map_err(arrow_error)?;
+            runs.push(self.run(self.in_order(both)?));
+        }
+        self.bytes = runs.iter().map(|run| run.bytes).sum();
+        self.runs = runs;
+        Ok(())
+    }
+}
+
+fn times(rows: &RecordBatch, time: usize) -> &[i64] {
+    rows.column(time).as_primitive::<TimestampMillisecondType>().values()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use arrow::array::{ArrayRef, Int32Array, TimestampMillisecondArray};
+    use arrow::datatypes::Int32Type;
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::exec::calc::{batch_of, schema_of};
+    use crate::plan::Column;
+    use crate::types::SqlType;
+
+    fn schema() -> SchemaRef {
+        schema_of(&[
+            Column::plain("id", SqlType::Int, false),
+            Column::plain("ts", SqlType::Timestamp(3), false),
+        ])
+    }
+
+    fn batch(rows: &[(i32, i64)]) -> RecordBatch {
+        let ids: ArrayRef = Arc::new(Int32Array::from_iter_values(rows.iter().map(|row| row.0)));
+        let times: ArrayRef =
+            Arc::new(TimestampMillisecondArray::from_iter_values(rows.iter().map(|row| row.1)));
+        batch_of(&schema(), vec![ids, times], rows.len()).unwrap()
+    }
+
+    fn shown(rows: Option<RecordBatch>) -> Vec<(i32, i64)> {
+        let Some(rows) = rows else { return Vec::new() };
+        let ids = rows.column(0).as_primitive::<Int32Type>().values().to_vec();
+        ids.into_iter().zip(times(&rows, 1).iter().copied()).collect()
+    }
+
+    proptest! {
+        /// What comes out is what a stable sort of all rows before the watermark has, at any length of runs.
+        #[test]
+        fn the_first_rows_come_in_order(
+            batches in prop::collection::vec((prop::collection::vec(0i64..50, 0..6), 0i64..60), 0..40),
+            reload in 0usize..40,
+        ) {
+            let mut runs = Runs::new(schema(), 1);
+            let mut waiting: Vec<(i32, i64)> = Vec::new();
+            let mut id = 0;
+            for (place, (times, watermark)) in batches.iter().enumerate() {
+                let rows: Vec<(i32, i64)> = times.iter().map(|time| { id += 1; (id, *time) }).collect();
+                waiting.extend(&rows);
+                runs.push(batch(&rows)).unwrap();
+                if place % 3 == 0 {
+                    runs.put_together().unwrap();
+                }
+                if place == reload {
+                    let mut state = StateWriter::default();
+                    runs.save(&mut state).unwrap();
+                    let bytes = state.into_bytes();
+                    runs = Runs::new(schema(), 1);
+                    runs.load(&mut StateReader::new(&bytes)).unwrap();
+                }
+                let mut expected: Vec<(i32, i64)> = waiting.iter().copied().filter(|row| row.1 < *watermark).collect();
+                expected.sort_by_key(|row| row.1);
+                waiting.retain(|row| row.1 >= *watermark);
+                prop_assert_eq!(shown(runs.passed(*watermark).unwrap()), expected);
+                let held: usize = runs.rows().map(RecordBatch::num_rows).sum();
+                prop_assert_eq!(held, waiting.len());
+                prop_assert_eq!(runs.bytes() == 0, waiting.is_empty());
+            }
+        }
+    }
+
+    /// There are never more runs than that, and a run of which little is left does not hold the memory of all.
+    #[test]
+    fn runs_are_bounded() {
+        let mut runs = Runs::new(schema(), 1);
+        for id in 0..5_000 {
+            runs.push(batch(&[(id, i64::from(id) % 7)])).unwrap();
+            assert!(runs.runs.len() < RUNS_MAX);
+        }
+        let mut long = Runs::new(schema(), 1);
+        let rows: Vec<(i32, i64)> = (0..4_000).map(|id| (id, i64::from(id))).collect();
+        long.push(batch(&rows)).unwrap();
+        let whole = long.bytes();
+        assert_eq!(shown(long.passed(3_990).unwrap()).len(), 3_990);
+        assert!(long.bytes() * 10 < whole, "{} of {whole}", long.bytes());
+    }
+}
