@@ -1,7 +1,8 @@
 //! `cargo xtask deep`: the suites that take minutes, run on demand and at night.
 //!
 //! Each deepens something that `check` already runs in small: more preemptions for the loom models, an
-//! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation.
+//! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation, more records and texts of SQL
+//! that are made up.
 
 use std::process::{Command, Stdio};
 
@@ -23,10 +24,13 @@ pub(crate) enum Suite {
     Miri,
     /// The deterministic simulation over many seeds.
     Seeds,
+    /// Records and texts of SQL that are made up.
+    Fuzz,
 }
 
 /// Every suite with its name on the command line, in the order in which they run.
-const SUITES: [(&str, Suite); 3] = [("loom", Suite::Loom), ("miri", Suite::Miri), ("seeds", Suite::Seeds)];
+const SUITES: [(&str, Suite); 4] =
+    [("loom", Suite::Loom), ("miri", Suite::Miri), ("seeds", Suite::Seeds), ("fuzz", Suite::Fuzz)];
 
 /// Runs `suites` one after the other.
 ///
@@ -101,6 +105,13 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
             ],
         )
         .default_env("THALWEG_SEEDS", "1000"),
+        Suite::Fuzz => StepCommand::cargo(
+            "fuzz",
+            workspace,
+            &["test", "-p", "thalweg-sql", "--lib", "--test", "mutations", "--", "formats", "nearly_sql"],
+        )
+        .default_env("THALWEG_FUZZ", "20000")
+        .default_env("THALWEG_MUTATIONS", "100"),
     }
 }
 

@@ -40,8 +40,9 @@ trait Section {
 }
 
 /// Every section with its name on the command line, in the order in which they run.
-const SECTIONS: [(&str, fn() -> Box<dyn Section>); 14] = [
+const SECTIONS: [(&str, fn() -> Box<dyn Section>); 15] = [
     ("speeds", || Box::new(speeds::Speeds::of(speeds::YSB))),
+    ("sql", || Box::new(speeds::Speeds::of(speeds::SQL))),
     ("roads", || Box::new(speeds::Speeds::of(speeds::ROADS))),
     ("latency", || Box::new(latency::Latency::default())),
     ("idle", || Box::new(idle::Idle::default())),
@@ -95,7 +96,7 @@ pub(crate) fn planned(arguments: &[&str]) -> Result<Plan, String> {
     Ok(Plan { sections, rounds, seconds })
 }
 
-/// Builds the release binary, measures, and prints the tables as Markdown.
+/// Builds the fastest binary, measures, and prints the tables as Markdown.
 ///
 /// # Errors
 ///
@@ -105,9 +106,9 @@ pub(crate) fn run(plan: &Plan) -> Result<()> {
     steps::run(&StepCommand::cargo(
         "build",
         &workspace,
-        &["build", "--release", "--package", "thalweg-cli"],
+        &["build", "--profile", "fastest", "--package", "thalweg-cli"],
     ))?;
-    let binary = workspace.target_directory.join("release").join("thalweg");
+    let binary = workspace.target_directory.join("fastest").join("thalweg");
     print!("{}", page(plan, &mut |options| bench::run_binary(&binary, options))?);
     Ok(())
 }

@@ -39,10 +39,12 @@ commands:
                      loom   the models of memory and idling with three preemptions in place of two
                      miri   the tests of memory under Miri (needs a nightly toolchain)
                      seeds  a thousand seeds of the deterministic simulation and of the operators
+                     fuzz   records of each format and texts of SQL that are made up
   figures [section..] [--rounds N] [--seconds S]
                    the figures of the README, as Markdown tables beside their targets: medians of N interleaved
                    rounds (5), with S seconds to a run in place of each section's own; about fifteen minutes:
                      speeds   YSB drained, beside hand-written loops
+                     sql      YSB in SQL, on one worker and on two
                      roads    Linear Road and taxis drained, beside a loop and another window
                      latency  at 1,000 events/s, and the CPU that takes
                      idle     the CPU of 20 queries with next to nothing to do
@@ -54,6 +56,8 @@ environment:
   CARGO_TARGET_DIR      where everything is built; the loom models build in `loom` below it
   LOOM_MAX_PREEMPTIONS  bound of the loom models (check: 2, deep: 3)
   MIRIFLAGS             flags of Miri (-Zmiri-disable-isolation)
+  THALWEG_FUZZ          number of inputs to each format in `deep fuzz` (20000)
+  THALWEG_MUTATIONS     how often each query is changed in `deep fuzz` (100)
   THALWEG_SEEDS         number of simulated runs in `deep seeds` (1000)
 ";
 

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn no_name_means_every_suite() {
-    assert_eq!(chosen_suites(&[]), Ok(vec![Suite::Loom, Suite::Miri, Suite::Seeds]));
+    assert_eq!(chosen_suites(&[]), Ok(vec![Suite::Loom, Suite::Miri, Suite::Seeds, Suite::Fuzz]));
 }
 
 #[test]
@@ -15,7 +15,7 @@ fn names_choose_and_order_suites() {
 #[test]
 fn unknown_name_is_refused_and_the_known_ones_are_told() {
     let message = chosen_suites(&["loom", "moon"]).unwrap_err();
-    assert_eq!(message, "unknown suite `moon`: choose from loom, miri, seeds");
+    assert_eq!(message, "unknown suite `moon`: choose from loom, miri, seeds, fuzz");
 }
 
 #[test]
@@ -35,4 +35,5 @@ fn suites_are_the_promised_commands() {
         "{}",
         line(Suite::Seeds)
     );
+    assert!(line(Suite::Fuzz).ends_with("--test mutations -- formats nearly_sql"), "{}", line(Suite::Fuzz));
 }

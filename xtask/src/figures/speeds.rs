@@ -66,6 +66,31 @@ pub(super) const YSB: Lines = Lines {
     ],
 };
 
+/// The same question in SQL, over batches of columns.
+pub(super) const SQL: Lines = Lines {
+    head: "YSB in SQL, M events/s",
+    speeds: &[
+        Speed {
+            title: "hand-written, a loop per operator (`--api loop-blocks`)",
+            options: "ysb --workers 1 --api loop-blocks",
+            ceiling: None,
+            of_ceiling_min: None,
+        },
+        Speed {
+            title: "SQL (`--api sql`)",
+            options: "ysb --workers 1 --api sql",
+            ceiling: Some(0),
+            of_ceiling_min: None,
+        },
+        Speed {
+            title: "SQL, two workers",
+            options: "ysb --workers 2 --api sql",
+            ceiling: Some(1),
+            of_ceiling_min: None,
+        },
+    ],
+};
+
 /// What the loads follow from as well.
 pub(super) const DEFAULT_CHAINS_OPTIONS: &str = "ysb --workers 1";
 

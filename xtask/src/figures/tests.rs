@@ -8,6 +8,7 @@ use super::*;
 fn no_name_means_every_section() {
     let sections = vec![
         "speeds",
+        "sql",
         "roads",
         "latency",
         "idle",
@@ -31,7 +32,7 @@ fn names_choose_sections_and_options_make_them_short() {
     assert_eq!(plan, Ok(Plan { sections: vec!["speeds", "load"], rounds: 1, seconds: Some(0.5) }));
 }
 
-const SECTIONS: &str = "speeds, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
+const SECTIONS: &str = "speeds, sql, roads, latency, idle, load, queries, scaling, ablation, modes, disorder, early, load-two, load-taxis, machine";
 
 #[test]
 fn what_is_wrong_is_told() {
@@ -56,7 +57,7 @@ fn made_up(options: &str, runs: usize) -> Value {
     };
     let queries = after("--queries").unwrap_or(1.0);
     let per_s = after("--rate").map_or(100e6 + 1e6 * runs as f64, |rate| rate * queries);
-    let is_loop = options.contains("--api");
+    let is_loop = options.contains("--api loop");
     json!({
         "throughput_per_s": per_s,
         "query_throughput_per_s": if is_loop { json!(null) } else { json!([0.9 * per_s / queries, 1.1 * per_s / queries]) },

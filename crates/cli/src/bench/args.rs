@@ -247,6 +247,8 @@ pub struct BenchArgs {
 pub enum Api {
     /// The typed interface, run by the engine.
     Typed,
+    /// The same question in SQL, run by the engine (ysb).
+    Sql,
     /// One hand-written loop per operator (all but nyt and lrb-full).
     LoopBlocks,
     /// The same with a selection vector (ysb).
@@ -261,7 +263,7 @@ impl Api {
     /// The hand-written loop, if it is one.
     pub fn loop_kind(self) -> Option<LoopKind> {
         match self {
-            Api::Typed => None,
+            Api::Typed | Api::Sql => None,
             Api::LoopBlocks => Some(LoopKind::Blocks),
             Api::LoopSelection => Some(LoopKind::Selection),
             Api::LoopChains => Some(LoopKind::Chains),

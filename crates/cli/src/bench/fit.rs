@@ -14,7 +14,7 @@ use thalweg_scheduling::policy::cameo;
 use thalweg_workloads::reference;
 
 use super::ablate::{self, Ablate};
-use super::args::BenchArgs;
+use super::args::{Api, BenchArgs};
 use super::chain;
 use super::experiment::{Experiment, Target};
 use super::files;
@@ -50,7 +50,10 @@ pub fn check(args: &BenchArgs) -> Result<()> {
             .or_else(|| of_trace(args))
             .or_else(|| ablate::problem(args))
     };
-    refusal().or_else(|| of_loop(args)).map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
+    refusal()
+        .or_else(|| of_loop(args))
+        .or_else(|| of_sql(args))
+        .map_or(Ok(()), |problem| Err(WrongOption(problem).into()))
 }
 
 /// What is wrong with the windows.
@@ -316,6 +319,36 @@ fn of_loop(args: &BenchArgs) -> Option<String> {
     Some(format!("--{option}: {loops}; leave it away with --api {api}, or take typed"))
 }
 
+/// What a query in SQL does not have.
+fn of_sql(args: &BenchArgs) -> Option<String> {
+    if args.api != Api::Sql {
+        return None;
+    }
+    let Facts { name, windows, .. } = args.workload().facts();
+    if args.workload() != Workload::Ysb {
+        return Some(format!(
+            "--api sql: {name} is not asked in SQL here, only ysb is; take typed, or see examples/"
+        ));
+    }
+    let size = windows.as_ref().map(|windows| windows.size);
+    let unlike = [
+        ("rate", args.rate != Rate::Max),
+        ("target-delay", args.target_delay.is_some()),
+        ("selectivity-steps", args.selectivity_steps.is_some()),
+        ("deploy-within", args.deploy_within > Span::ZERO),
+        ("out-of-order", args.out_of_order > Span::ZERO),
+        ("late-share", args.late_share > 0.0),
+        ("cyclic", args.cyclic),
+        ("window", args.window.is_some_and(|window| Some(window) != size)),
+        ("slide", args.slide.is_some_and(|slide| Some(slide) != size)),
+        ("results", args.results.is_some()),
+    ];
+    let (option, _) = unlike.into_iter().find(|(_, is_unlike)| *is_unlike)?;
+    Some(format!(
+        "--{option}: in SQL the events come in order and as fast as they are taken, into windows of 10 s, and no file is written; leave it away with --api sql, or take typed"
+    ))
+}
+
 /// The windows.
 ///
 /// # Panics
@@ -429,6 +462,12 @@ pub fn idle_options(args: &BenchArgs, given: &ArgMatches) -> Vec<String> {
             "on_bad",
         ];
         (engine_only, "on a hand-written loop, which runs without the engine")
+    } else if args.api == Api::Sql {
+        let typed_only = &["block_records", "chunk_blocks", "watermark_step", "on_bad"];
+        (
+            typed_only,
+            "on a query in SQL, whose batches have edges of their own and whose text says its watermarks",
+        )
     } else if args.input.is_some() {
         let generated_only = &["nominal_rate", "seconds", "warmup", "seed", "late_share", "deploy_within"];
         (generated_only, "on recorded input, which is read to its end")

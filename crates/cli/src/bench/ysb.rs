@@ -1,4 +1,4 @@
-//! `bench ysb`: the query, or one of the loops it is measured against, from generated events.
+//! `bench ysb`: the query, typed or in SQL, or one of the loops it is measured against, from generated events.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use thalweg_workloads::reference::ysb::{YsbCount, YsbDrain, YsbInput, ysb_counts
 use thalweg_workloads::ysb::loops::{self, LoopOptions};
 use thalweg_workloads::ysb::{Phase, YsbEvent, YsbGenerator, YsbOptions, YsbPhases, event, query};
 
-use super::args::BenchArgs;
+use super::args::{Api, BenchArgs};
 use super::by_hand::{self, Settings};
 use super::offered::Offered;
 use super::part::{Check, Part};
@@ -22,12 +22,17 @@ use crate::failure;
 use crate::interrupt::Interrupt;
 use crate::options::ShareStep;
 
+mod sql;
+
 /// Above so many events of all queries, where the reference takes one by one, a run is checked for conservation only: it takes
 /// some 10 million a second.
 const ONE_BY_ONE_MAX: u64 = 100_000_000;
 
 /// Runs the query or a loop.
 pub fn run(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures> {
+    if args.api == Api::Sql {
+        return sql::run(args, interrupt);
+    }
     let generator = generator(args);
     match args.api.loop_kind() {
         Some(kind) => Ok(run_loop(args, kind, &generator)),

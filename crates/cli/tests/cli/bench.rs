@@ -129,6 +129,18 @@ fn loops_give_the_same_results() {
     }
 }
 
+/// In SQL the rows are those of the reference, for several queries and workers, too.
+#[test]
+fn sql_gives_the_same_results() {
+    let folder = Folder::new("sql");
+    for more in ["", " --queries 2", " --workers 2", " --chain none --nominal-rate 100k"] {
+        let figures = folder.json(&format!("bench ysb --api sql --seconds 0.3 --warmup 0.05{more}"));
+        assert_right(&figures);
+        assert_eq!((&figures["api"], &figures["policy"]), (&"sql".into(), &"enjima".into()));
+        assert!(figures["events_in"].as_u64() > Some(100_000), "rows are counted, not batches: {figures}");
+    }
+}
+
 #[test]
 fn at_a_rate_latency_is_measured() {
     let figures = Folder::new("rate").json("bench ysb --seconds 0.3 --warmup 0.1 --rate 20000");

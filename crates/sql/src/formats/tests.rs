@@ -346,8 +346,13 @@ fn hostile() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..40).prop_map(|pieces| pieces.concat())
 }
 
+/// How many inputs are made up: more if `THALWEG_FUZZ` says so.
+fn cases() -> u32 {
+    std::env::var("THALWEG_FUZZ").ok().and_then(|cases| cases.parse().ok()).unwrap_or(300)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Nothing panics, all bytes are taken, and pieces make no difference.
     #[test]
