@@ -9,6 +9,7 @@ pub mod operator;
 mod bed;
 pub mod calc;
 mod calls;
+mod emission;
 pub mod group;
 pub mod join;
 pub mod kept;

@@ -17,7 +17,6 @@
 
 use std::sync::Arc;
 
-use arrow::compute::concat_batches;
 use arrow::datatypes::Schema;
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
@@ -25,8 +24,9 @@ use thalweg_model::{
     StateError, StateReader, StateWriter, Weighed,
 };
 
+use super::emission::{Emission, together};
 use super::operator::Outcome;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
+use crate::batch::Batch;
 use crate::functions::{Context, EvaluationError};
 use crate::plan::{Column, Join, JoinMethod};
 
@@ -197,78 +197,23 @@ fn refuse_changes(join: &str, batch: &Batch) -> Outcome<()> {
 /// A join as an operator of the engine.
 pub struct JoinStage {
     inner: Box<dyn JoinOperator>,
-    /// What found no room; more may follow it.
-    held: Option<Record<Batch>>,
-    /// Whether the join may have more.
-    is_emitting: bool,
-    /// What emitted batches are stamped with.
-    stamp: EventTime,
-    late_by: EventTime,
-    has_failed: bool,
-    /// Rows taken and put out.
-    weighed: Weighed,
+    emission: Emission,
 }
 
 impl JoinStage {
     /// Runs a join.
     pub fn new(inner: Box<dyn JoinOperator>) -> Self {
-        JoinStage {
-            inner,
-            held: None,
-            is_emitting: false,
-            stamp: EventTime::MIN,
-            late_by: EventTime::MIN,
-            has_failed: false,
-            weighed: NOTHING_WEIGHED,
-        }
-    }
-
-    fn fail(&mut self, error: EvaluationError) {
-        self.has_failed = true;
-        self.is_emitting = false;
-        self.held = Some(Record::new(self.stamp, Batch::failed(self.inner.name(), error)));
+        JoinStage { emission: Emission::new(inner.name()), inner }
     }
 
     /// Pushes what there is while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
-        loop {
-            if self.held.is_none() && self.is_emitting {
-                match self.inner.next() {
-                    Ok(Some(batch)) => self.held = Some(Record::new(self.stamp, batch)),
-                    Ok(None) => self.is_emitting = false,
-                    Err(error) => self.fail(error),
-                }
-            }
-            match self.held.take() {
-                None => return Flow::Done,
-                Some(record) if output.room() > 0 => {
-                    let (first, rest) = record.value.cut();
-                    self.weighed.put += first.weight();
-                    output.push(Record::new(record.event_time, first));
-                    self.held = rest.map(|rest| Record::new(record.event_time, rest));
-                }
-                Some(record) => {
-                    self.held = Some(record);
-                    return Flow::More;
-                }
-            }
-        }
+        self.emission.drain(|| self.inner.next(), output)
     }
 
     fn take(&mut self, event_time: EventTime, side: Side, batch: Batch) {
-        self.weighed.taken += batch.weight();
-        self.stamp = self.stamp.max(event_time);
-        if self.has_failed {
-            return;
-        }
-        if batch.failure.is_some() {
-            self.has_failed = true;
-            self.held = Some(Record::new(self.stamp, batch));
-            return;
-        }
-        match self.inner.take(side, batch, self.late_by) {
-            Ok(()) => self.is_emitting = true,
-            Err(error) => self.fail(error),
+        if let Some(batch) = self.emission.admit(event_time, batch) {
+            self.emission.note(self.inner.take(side, batch, self.emission.late_by()));
         }
     }
 }
@@ -280,10 +225,11 @@ fn of_either(value: Either<Batch, Batch>) -> (Side, Batch) {
     }
 }
 
-fn seen(value: &Either<Batch, Batch>) -> (Side, &Batch) {
-    match value {
-        Either::Left(batch) => (Side::Left, batch),
-        Either::Right(batch) => (Side::Right, batch),
+/// The batch, if it is of that side.
+fn of_side(value: &Either<Batch, Batch>, side: Side) -> Option<&Batch> {
+    match (value, side) {
+        (Either::Left(batch), Side::Left) | (Either::Right(batch), Side::Right) => Some(batch),
+        _ => None,
     }
 }
 
@@ -299,39 +245,12 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn process<I: Input<Either<Batch, Batch>>, O: Output<Batch>>(&mut self, input: &mut I, output: &mut O) {
         while self.drain(output) == Flow::Done && input.remaining() > 0 && output.room() > 0 {
             let Some(first) = input.take() else { break };
-            let mut event_time = first.event_time;
-            let (side, first) = of_either(first.value);
-            let mut rows = first.len();
-            let mut batches = vec![first];
-            // Small batches of one side that wait here are taken as one.
-            let mut bytes = 0;
-            while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_plain() {
-                bytes += batches[batches.len() - 1].bytes();
-                let fits = input.inspect(0, |next| {
-                    let (of, next) = seen(&next.value);
-                    of == side
-                        && next.is_plain()
-                        && rows + next.len() <= BATCH_ROWS_MAX
-                        && bytes + next.bytes() <= BATCH_BYTES_MAX
-                });
-                let Some(next) = (if fits { input.take() } else { None }) else { break };
-                event_time = event_time.max(next.event_time);
-                let (_, next) = of_either(next.value);
-                rows += next.len();
-                batches.push(next);
+            let (side, batch) = of_either(first.value);
+            let first = Record::new(first.event_time, batch);
+            match together(input, first, |next| of_side(next, side), |next| of_either(next).1) {
+                (event_time, Ok(batch)) => self.take(event_time, side, batch),
+                (_, Err(error)) => self.emission.fail(error),
             }
-            let merged = if batches.len() == 1 {
-                batches.swap_remove(0)
-            } else {
-                match concat_batches(&batches[0].rows.schema(), batches.iter().map(|batch| &batch.rows)) {
-                    Ok(rows) => Batch::new(rows),
-                    Err(error) => {
-                        self.fail(crate::expression::arrow_error(error));
-                        continue;
-                    }
-                }
-            };
-            self.take(event_time, side, merged);
         }
     }
 
@@ -346,24 +265,14 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.late_by = self.late_by.max(watermark);
-                if !self.has_failed {
-                    match self.inner.advance(watermark) {
-                        Ok(()) => self.is_emitting = true,
-                        Err(error) => self.fail(error),
-                    }
-                }
-            }
-            Mark::InputWatermark(watermark) => self.late_by = watermark,
-            _ => {}
+        if let Some(watermark) = self.emission.watermark(mark) {
+            self.emission.note(self.inner.advance(watermark));
         }
         self.drain(output)
     }
 
     fn is_stalled(&self) -> bool {
-        self.held.is_some() || self.is_emitting
+        self.emission.is_stalled()
     }
 
     fn resume<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
@@ -389,7 +298,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     }
 
     fn weighed(&self) -> Option<Weighed> {
-        Some(self.weighed)
+        Some(self.emission.weighed())
     }
 
     fn state_bytes(&self) -> usize {
@@ -403,13 +312,12 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         assert!(!self.is_stalled(), "state is saved when all that is emitted is through (O3, O4)");
-        state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))?;
+        self.emission.save(state)?;
         self.inner.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (stamp, late_by): (i64, i64) = state.take()?;
-        (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
+        self.emission.load(state)?;
         self.inner.load(state)
     }
 }

@@ -4,16 +4,16 @@
 //! until there is nothing more: so what it emits is made when there is room for it. It may fail; the failure travels on as
 //! data, past operators that look at nothing else, and ends the query in a sink.
 //!
-//! Batches that wait in the input are put together up to [`BATCH_ROWS_MAX`] rows before they are taken, and none is waited
+//! Batches that wait in the input are put together up to [`BATCH_ROWS_MAX`](crate::batch::BATCH_ROWS_MAX) rows before they are taken, and none is waited
 //! for: many small ones cost what a few large ones do.
 
-use arrow::compute::concat_batches;
 use thalweg_model::{
     Allowance, Counts, EventTime, Flow, Horizon, Input, Mark, Operator, Output, Record, Sharing, StateError,
     StateReader, StateWriter, Weighed,
 };
 
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, NOTHING_WEIGHED};
+use super::emission::{Emission, together};
+use crate::batch::Batch;
 use crate::functions::EvaluationError;
 
 /// Why an operator cannot go on.
@@ -131,80 +131,24 @@ impl Way for Gathering {
 /// An operator over batches as an operator of the engine.
 pub struct Stage<W> {
     inner: Box<dyn BatchOperator>,
-    /// What found no room; more may follow it.
-    held: Option<Record<Batch>>,
-    /// Whether the inner operator may have more.
-    is_emitting: bool,
-    /// What emitted batches are stamped with.
-    stamp: EventTime,
-    late_by: EventTime,
-    has_failed: bool,
-    /// Rows taken and put out.
-    weighed: Weighed,
+    emission: Emission,
     way: std::marker::PhantomData<W>,
 }
 
 impl<W: Way> Stage<W> {
     /// Runs an operator.
     pub fn new(inner: Box<dyn BatchOperator>) -> Self {
-        Stage {
-            inner,
-            held: None,
-            is_emitting: false,
-            stamp: EventTime::MIN,
-            late_by: EventTime::MIN,
-            has_failed: false,
-            weighed: NOTHING_WEIGHED,
-            way: std::marker::PhantomData,
-        }
-    }
-
-    fn fail(&mut self, error: EvaluationError) {
-        self.has_failed = true;
-        self.is_emitting = false;
-        self.held = Some(Record::new(self.stamp, Batch::failed(self.inner.name(), error)));
+        Stage { emission: Emission::new(inner.name()), inner, way: std::marker::PhantomData }
     }
 
     /// Pushes what there is while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
-        loop {
-            if self.held.is_none() && self.is_emitting {
-                match self.inner.next() {
-                    Ok(Some(batch)) => self.held = Some(Record::new(self.stamp, batch)),
-                    Ok(None) => self.is_emitting = false,
-                    Err(error) => self.fail(error),
-                }
-            }
-            match self.held.take() {
-                None => return Flow::Done,
-                Some(record) if output.room() > 0 => {
-                    let (first, rest) = record.value.cut();
-                    self.weighed.put += first.weight();
-                    output.push(Record::new(record.event_time, first));
-                    self.held = rest.map(|rest| Record::new(record.event_time, rest));
-                }
-                Some(record) => {
-                    self.held = Some(record);
-                    return Flow::More;
-                }
-            }
-        }
+        self.emission.drain(|| self.inner.next(), output)
     }
 
     fn take(&mut self, event_time: EventTime, batch: Batch) {
-        self.weighed.taken += batch.weight();
-        self.stamp = self.stamp.max(event_time);
-        if self.has_failed {
-            return;
-        }
-        if batch.failure.is_some() {
-            self.has_failed = true;
-            self.held = Some(Record::new(self.stamp, batch));
-            return;
-        }
-        match self.inner.take(batch, self.late_by) {
-            Ok(()) => self.is_emitting = true,
-            Err(error) => self.fail(error),
+        if let Some(batch) = self.emission.admit(event_time, batch) {
+            self.emission.note(self.inner.take(batch, self.emission.late_by()));
         }
     }
 }
@@ -221,16 +165,9 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn absorb(&mut self, copy: &mut Self) {
-        if let Some(held) = copy.held.take() {
-            // A copy that gathers puts out nothing but a failure.
-            if held.value.failure.is_some() {
-                self.has_failed = true;
-                self.is_emitting = false;
-                self.held = Some(held);
-            }
-        }
+        self.emission.absorb(&mut copy.emission);
         if let Err(error) = self.inner.absorb(&mut *copy.inner) {
-            self.fail(error);
+            self.emission.fail(error);
         }
     }
 
@@ -241,34 +178,10 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     fn process<I: Input<Batch>, O: Output<Batch>>(&mut self, input: &mut I, output: &mut O) {
         while self.drain(output) == Flow::Done && input.remaining() > 0 && output.room() > 0 {
             let Some(first) = input.take() else { break };
-            let mut event_time = first.event_time;
-            let mut batches = vec![first.value];
-            let mut rows = batches[0].len();
-            let mut bytes = 0;
-            while input.remaining() > 0 && rows < BATCH_ROWS_MAX && batches[0].is_plain() {
-                bytes += batches[batches.len() - 1].bytes();
-                let fits = input.inspect(0, |next| {
-                    next.value.is_plain()
-                        && rows + next.value.len() <= BATCH_ROWS_MAX
-                        && bytes + next.value.bytes() <= BATCH_BYTES_MAX
-                });
-                let Some(next) = (if fits { input.take() } else { None }) else { break };
-                event_time = event_time.max(next.event_time);
-                rows += next.value.len();
-                batches.push(next.value);
+            match together(input, first, |next| Some(next), |batch| batch) {
+                (event_time, Ok(batch)) => self.take(event_time, batch),
+                (_, Err(error)) => self.emission.fail(error),
             }
-            let merged = if batches.len() == 1 {
-                batches.swap_remove(0)
-            } else {
-                match concat_batches(&batches[0].rows.schema(), batches.iter().map(|batch| &batch.rows)) {
-                    Ok(rows) => Batch::new(rows),
-                    Err(error) => {
-                        self.fail(crate::expression::arrow_error(error));
-                        continue;
-                    }
-                }
-            };
-            self.take(event_time, merged);
         }
     }
 
@@ -282,24 +195,14 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
-        match mark {
-            Mark::Watermark(watermark) => {
-                self.late_by = self.late_by.max(watermark);
-                if !self.has_failed {
-                    match self.inner.advance(watermark) {
-                        Ok(()) => self.is_emitting = true,
-                        Err(error) => self.fail(error),
-                    }
-                }
-            }
-            Mark::InputWatermark(watermark) => self.late_by = watermark,
-            _ => {}
+        if let Some(watermark) = self.emission.watermark(mark) {
+            self.emission.note(self.inner.advance(watermark));
         }
         self.drain(output)
     }
 
     fn is_stalled(&self) -> bool {
-        self.held.is_some() || self.is_emitting
+        self.emission.is_stalled()
     }
 
     fn resume<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
@@ -322,7 +225,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn weighed(&self) -> Option<Weighed> {
-        Some(self.weighed)
+        Some(self.emission.weighed())
     }
 
     fn state_bytes(&self) -> usize {
@@ -335,13 +238,12 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        state.put(&(self.stamp.as_micros(), self.late_by.as_micros()))?;
+        self.emission.save(state)?;
         self.inner.save(state)
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
-        let (stamp, late_by): (i64, i64) = state.take()?;
-        (self.stamp, self.late_by) = (EventTime::from_micros(stamp), EventTime::from_micros(late_by));
+        self.emission.load(state)?;
         self.inner.load(state)
     }
 }
