@@ -1,5 +1,8 @@
 //! SQL files: `run` runs one, `check` tells what is wrong with it, `explain` shows its plans, `test` runs queries whose rows
 //! are known.
+//!
+//! All of them walk plans and expressions by recursion, of which a query may have thousands of levels: so each runs on a thread
+//! with a large stack.
 
 mod check;
 mod explain;
@@ -9,7 +12,41 @@ mod stdout;
 mod test;
 mod told;
 
-pub use check::{CheckArgs, run as check};
-pub use explain::{ExplainArgs, run as explain};
-pub use run::{RunArgs, run};
-pub use test::{TestArgs, run as test};
+use std::panic::resume_unwind;
+use std::thread::{Builder, scope};
+
+use anyhow::{Context, Result};
+use thalweg_sql::session::STACK_BYTES;
+
+pub use check::CheckArgs;
+pub use explain::ExplainArgs;
+pub use run::RunArgs;
+pub use test::TestArgs;
+
+/// As [`check::run`].
+pub fn check(args: &CheckArgs) -> Result<bool> {
+    on_large_stack(|| check::run(args))
+}
+
+/// As [`explain::run`].
+pub fn explain(args: &ExplainArgs) -> Result<bool> {
+    on_large_stack(|| explain::run(args))
+}
+
+/// As [`run::run`].
+pub fn run(args: &RunArgs) -> Result<bool> {
+    on_large_stack(|| run::run(args))
+}
+
+/// As [`test::run`].
+pub fn test(args: &TestArgs) -> Result<bool> {
+    on_large_stack(|| test::run(args))
+}
+
+fn on_large_stack(command: impl FnOnce() -> Result<bool> + Send) -> Result<bool> {
+    scope(|scope| {
+        let builder = Builder::new().name("sql".to_owned()).stack_size(STACK_BYTES);
+        let running = builder.spawn_scoped(scope, command).context("no thread can be had")?;
+        running.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}

@@ -34,7 +34,7 @@ use datafusion_sql::planner::{NullOrdering, ParserOptions, SqlToRel};
 use sqlparser::ast;
 
 use crate::catalog::{Catalog, Entry};
-use crate::error::{Code, Place, SqlError};
+use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 use crate::functions::Context;
 use crate::plan::Plan;
@@ -157,7 +157,7 @@ fn with_known_place(error: SqlError) -> SqlError {
 /// # Errors
 /// [`Code::TypeMismatch`] if it is not.
 pub fn cast_for_insert(value: Typed, to: &SqlType, context: &Context) -> Result<Typed, SqlError> {
-    expression::Expressions { context }.widen(value, to)
+    expression::Expressions::new(context).widen(value, to)
 }
 
 fn parser_options() -> ParserOptions {
@@ -242,16 +242,8 @@ fn renamed(
 fn sql_error(error: DataFusionError) -> SqlError {
     match error {
         DataFusionError::Diagnostic(diagnostic, inner) => {
-            let place = diagnostic.span.filter(|span| span.start.line > 0).map(|span| {
-                let is_one_line = span.end.line == span.start.line;
-                let width = if is_one_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
-                Place {
-                    line: span.start.line as usize,
-                    column: span.start.column as usize,
-                    width: (width as usize).max(1),
-                }
-            });
-            sql_error(*inner).at(place)
+            let place = diagnostic.span.filter(|span| span.start.line > 0);
+            sql_error(*inner).at(place.as_ref().map(expression::place_of_span))
         }
         DataFusionError::External(error) => match error.downcast::<SqlError>() {
             Ok(error) => *error,
@@ -295,6 +287,11 @@ fn schema_error(error: &SchemaError) -> SqlError {
             let at = expression::place_of(&Expr::Column((**field).clone()));
             relations::unknown_column(&field.name, known.into_iter()).at(at)
         }
+        // A result beside `*` that is called as a column of it.
+        SchemaError::AmbiguousReference { field } if field.relation.is_some() => {
+            SqlError::new(Code::Invalid, format!("`*` has a column `{}` already", field.name))
+                .help("give the result another name by AS")
+        }
         SchemaError::AmbiguousReference { field } => {
             let message = format!("`{}` may be a column of several tables", field.name);
             SqlError::new(Code::Invalid, message).help(format!("write which: t.`{}`", field.name))
@@ -337,6 +334,11 @@ fn plan_error(message: &str) -> SqlError {
             "Cannot create filter with non-boolean",
             Code::TypeMismatch,
             "WHERE and HAVING take a condition, a BOOLEAN",
+        ),
+        (
+            "Projections require unique expression names",
+            Code::Invalid,
+            "two results of a SELECT have one name: name one of them by AS",
         ),
         (
             "UNION queries have different number",

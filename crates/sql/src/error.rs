@@ -11,7 +11,7 @@ pub enum Code {
     Syntax,
     /// A table or view that there is not.
     UnknownTable,
-    /// A column that there is not, or of which there are several.
+    /// A column that there is not.
     UnknownColumn,
     /// A function that there is not.
     UnknownFunction,
@@ -23,12 +23,8 @@ pub enum Code {
     Unsupported,
     /// What is to be remembered would grow without bound.
     UnboundedState,
-    /// It is understood, and makes no sense.
+    /// It is understood, and makes no sense; a column that several tables have, too.
     Invalid,
-    /// A division by zero, found when the query was planned.
-    DivisionByZero,
-    /// A value that cannot be cast, found when the query was planned.
-    BadCast,
 }
 
 impl Code {
@@ -44,8 +40,6 @@ impl Code {
             Code::Unsupported => "UNSUPPORTED",
             Code::UnboundedState => "UNBOUNDED_STATE",
             Code::Invalid => "INVALID",
-            Code::DivisionByZero => "DIVISION_BY_ZERO",
-            Code::BadCast => "BAD_CAST",
         }
     }
 }
@@ -155,10 +149,16 @@ impl std::error::Error for SqlError {}
 /// case.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
-    let distance = |other: &str| edit_distance(&lower, &other.to_lowercase());
-    let (distance, nearest) =
-        known.into_iter().map(|other| (distance(other), other)).min_by_key(|(distance, _)| *distance)?;
-    (distance <= (name.chars().count() / 3).max(1)).then_some(nearest)
+    let length = lower.chars().count();
+    let most = (length / 3).max(1);
+    known
+        .into_iter()
+        // There may be thousands of names, and a distance costs the product of both lengths.
+        .filter(|other| other.chars().count().abs_diff(length) <= most)
+        .map(|other| (edit_distance(&lower, &other.to_lowercase()), other))
+        .min_by_key(|(distance, _)| *distance)
+        .filter(|(distance, _)| *distance <= most)
+        .map(|(_, nearest)| nearest)
 }
 
 /// How many characters are to be put in, taken out, changed or swapped with their neighbour to make one text of the other.
@@ -233,6 +233,7 @@ mod tests {
         check("bid_time", Some("bidtime"));
         check("smu", Some("sum"));
         check("supplier", None);
+        check("iteem", Some("item"));
         check("", None);
     }
 }

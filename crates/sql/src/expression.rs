@@ -234,28 +234,69 @@ impl Typed {
     /// # Errors
     /// [`EvaluationError`] if a row has no result for which it matters.
     pub fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue, EvaluationError> {
-        let rows = batch.num_rows();
+        // A chain (`a + b + c`) leans to the left and may be long, and the stacks of workers are small: first operands are gone
+        // down to by a loop. What recurses is as deep as brackets.
+        let mut outer = Vec::new();
+        let mut inner = self;
+        while let Some(first) = inner.first_operand() {
+            outer.push(inner);
+            inner = first;
+        }
+        let mut value = inner.evaluate_behind(None, batch)?;
+        for typed in outer.into_iter().rev() {
+            value = typed.evaluate_behind(Some(value), batch)?;
+        }
+        Ok(value)
+    }
+
+    /// What is evaluated first, and for all rows.
+    fn first_operand(&self) -> Option<&Typed> {
         match &self.expression {
-            &Expression::Column(place) => Ok(ColumnarValue::Array(Arc::clone(batch.column(place)))),
-            Expression::Literal(value) => Ok(ColumnarValue::Scalar(value.clone())),
-            Expression::Call { kernel, arguments, .. } => {
-                let arguments: Vec<ColumnarValue> =
-                    arguments.iter().map(|argument| argument.evaluate(batch)).collect::<Result<_, _>>()?;
-                kernel.evaluate(&arguments, rows)
+            Expression::Column(_) | Expression::Literal(_) | Expression::Case { .. } => None,
+            Expression::Call { arguments: operands, .. }
+            | Expression::And(operands)
+            | Expression::Or(operands) => operands.first(),
+            Expression::Not(inner) | Expression::Is(inner, _) => Some(inner),
+        }
+    }
+
+    /// Its values, given those of its [first operand](Self::first_operand) if it has one.
+    fn evaluate_behind(
+        &self,
+        first: Option<ColumnarValue>,
+        batch: &RecordBatch,
+    ) -> Result<ColumnarValue, EvaluationError> {
+        let rows = batch.num_rows();
+        let array = |array| Ok(ColumnarValue::Array(array));
+        match (&self.expression, first) {
+            (&Expression::Column(place), _) => array(Arc::clone(batch.column(place))),
+            (Expression::Literal(value), _) => Ok(ColumnarValue::Scalar(value.clone())),
+            (Expression::Call { kernel, arguments, .. }, first) => {
+                let mut values = Vec::with_capacity(arguments.len());
+                values.extend(first);
+                for argument in arguments.iter().skip(values.len()) {
+                    values.push(argument.evaluate(batch)?);
+                }
+                kernel.evaluate(&values, rows)
             }
-            Expression::And(terms) => Ok(ColumnarValue::Array(Arc::new(combine::<true>(terms, batch)?))),
-            Expression::Or(terms) => Ok(ColumnarValue::Array(Arc::new(combine::<false>(terms, batch)?))),
-            Expression::Not(inner) => {
-                let inner = inner.evaluate_booleans(batch)?;
-                Ok(ColumnarValue::Array(Arc::new(compute::not(&inner).map_err(arrow_error)?)))
+            (Expression::And(terms), first) => array(Arc::new(combine::<true>(first, terms, batch)?)),
+            (Expression::Or(terms), first) => array(Arc::new(combine::<false>(first, terms, batch)?)),
+            (Expression::Not(inner), first) => {
+                let inner = match first {
+                    Some(inner) => booleans(&inner, rows)?,
+                    None => inner.evaluate_booleans(batch)?,
+                };
+                array(Arc::new(compute::not(&inner).map_err(arrow_error)?))
             }
-            Expression::Is(inner, state) => {
-                let inner = column(&inner.evaluate(batch)?, rows)?;
-                Ok(ColumnarValue::Array(Arc::new(is_in(&inner, *state)?)))
+            (Expression::Is(inner, state), first) => {
+                let inner = match first {
+                    Some(inner) => column(&inner, rows)?,
+                    None => inner.evaluate_column(batch)?,
+                };
+                array(Arc::new(is_in(&inner, *state)?))
             }
-            Expression::Case { branches, otherwise } => {
-                let of = self.of.arrow();
-                Ok(ColumnarValue::Array(choose(branches, otherwise, batch, &of)?))
+            (Expression::Case { branches, otherwise }, _) => {
+                array(choose(branches, otherwise, batch, &self.of.arrow())?)
             }
         }
     }
@@ -273,12 +314,15 @@ impl Typed {
     /// # Errors
     /// As for [`evaluate`](Self::evaluate).
     pub fn evaluate_booleans(&self, batch: &RecordBatch) -> Result<BooleanArray, EvaluationError> {
-        let values = self.evaluate_column(batch)?;
-        match values.as_boolean_opt() {
-            Some(booleans) => Ok(booleans.clone()),
-            // The literal NULL has no type.
-            None => Ok(BooleanArray::new_null(batch.num_rows())),
-        }
+        booleans(&self.evaluate(batch)?, batch.num_rows())
+    }
+}
+
+fn booleans(values: &ColumnarValue, rows: usize) -> Result<BooleanArray, EvaluationError> {
+    match column(values, rows)?.as_boolean_opt() {
+        Some(booleans) => Ok(booleans.clone()),
+        // The literal NULL has no type.
+        None => Ok(BooleanArray::new_null(rows)),
     }
 }
 
@@ -288,14 +332,15 @@ pub(crate) fn arrow_error(error: arrow::error::ArrowError) -> EvaluationError {
     EvaluationError { code: "EVALUATION", message: error.to_string() }
 }
 
-/// AND or OR of several terms, each evaluated where those before it leave it open.
+/// AND or OR of several terms, each evaluated where those before it leave it open; the values of the first may be known.
 fn combine<const IS_AND: bool>(
+    first: Option<ColumnarValue>,
     terms: &[Typed],
     batch: &RecordBatch,
 ) -> Result<BooleanArray, EvaluationError> {
     let rows = batch.num_rows();
-    let mut so_far: Option<BooleanArray> = None;
-    for term in terms {
+    let mut so_far = first.map(|first| booleans(&first, rows)).transpose()?;
+    for term in terms.iter().skip(usize::from(so_far.is_some())) {
         let Some(before) = so_far else {
             so_far = Some(term.evaluate_booleans(batch)?);
             continue;
@@ -435,51 +480,76 @@ impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
 }
 
 impl Typed {
+    /// How strongly what is shown of it holds together: an operand that holds less than its operator stands in brackets.
+    fn strength(&self) -> u8 {
+        match &self.expression {
+            Expression::And(_) | Expression::Or(_) => 0,
+            Expression::Not(_) | Expression::Is(..) => 1,
+            Expression::Call { name, arguments, .. } if is_infix(name, arguments) => match name.as_str() {
+                "+" | "-" => 2,
+                "*" | "/" | "%" => 3,
+                _ => 1,
+            },
+            _ => 4,
+        }
+    }
+
+    /// Shows it as an operand, in brackets if it holds less than `least`.
+    fn show_operand(
+        &self,
+        f: &mut fmt::Formatter<'_>,
+        name: &dyn Fn(usize) -> String,
+        least: u8,
+    ) -> fmt::Result {
+        if self.strength() >= least {
+            return self.show(f, name);
+        }
+        f.write_str("(")?;
+        self.show(f, name)?;
+        f.write_str(")")
+    }
+
     fn show(&self, f: &mut fmt::Formatter<'_>, name: &dyn Fn(usize) -> String) -> fmt::Result {
-        let list = |f: &mut fmt::Formatter<'_>, terms: &[Typed], between: &str| {
+        let list = |f: &mut fmt::Formatter<'_>, terms: &[Typed], between: &str, least: u8| {
             for (place, term) in terms.iter().enumerate() {
                 if place > 0 {
                     f.write_str(between)?;
                 }
-                let is_nested = matches!(term.expression, Expression::And(_) | Expression::Or(_));
-                if is_nested && between != ", " {
-                    f.write_str("(")?;
-                    term.show(f, name)?;
-                    f.write_str(")")?;
-                } else {
-                    term.show(f, name)?;
-                }
+                term.show_operand(f, name, least)?;
             }
             Ok(())
         };
         match &self.expression {
             &Expression::Column(place) => f.write_str(&name(place)),
             Expression::Literal(value) => show_literal(f, value),
-            Expression::Call { name: function, arguments, .. } => {
-                let is_infix = !function.starts_with(|first: char| first.is_alphabetic());
-                match &arguments[..] {
-                    [_, _] if is_infix => list(f, arguments, &format!(" {function} ")),
-                    _ if let Some(to) = function.strip_prefix("CAST AS ") => {
-                        f.write_str("CAST(")?;
-                        list(f, arguments, ", ")?;
-                        write!(f, " AS {to})")
-                    }
-                    _ => {
-                        write!(f, "{function}(")?;
-                        list(f, arguments, ", ")?;
-                        f.write_str(")")
-                    }
+            Expression::Call { name: function, arguments, .. } => match &arguments[..] {
+                [left, right] if is_infix(function, arguments) => {
+                    let strength = self.strength();
+                    // Comparisons do not follow each other.
+                    left.show_operand(f, name, strength.max(2))?;
+                    write!(f, " {function} ")?;
+                    right.show_operand(f, name, strength + 1)
                 }
-            }
-            Expression::And(terms) => list(f, terms, " AND "),
-            Expression::Or(terms) => list(f, terms, " OR "),
+                _ if let Some((cast, to)) = function.split_once(" AS ") => {
+                    write!(f, "{cast}(")?;
+                    list(f, arguments, ", ", 0)?;
+                    write!(f, " AS {to})")
+                }
+                _ => {
+                    write!(f, "{function}(")?;
+                    list(f, arguments, ", ", 0)?;
+                    f.write_str(")")
+                }
+            },
+            Expression::And(terms) => list(f, terms, " AND ", 1),
+            Expression::Or(terms) => list(f, terms, " OR ", 1),
             Expression::Not(inner) => {
                 f.write_str("NOT (")?;
                 inner.show(f, name)?;
                 f.write_str(")")
             }
             Expression::Is(inner, state) => {
-                inner.show(f, name)?;
+                inner.show_operand(f, name, 2)?;
                 f.write_str(match state {
                     State::Null => " IS NULL",
                     State::NotNull => " IS NOT NULL",
@@ -503,6 +573,12 @@ impl Typed {
             }
         }
     }
+}
+
+/// Whether a call is shown as an operator between its two sides: IS DISTINCT FROM is one, too.
+fn is_infix(name: &str, arguments: &[Typed]) -> bool {
+    let is_word = name.starts_with(|first: char| first.is_alphabetic());
+    arguments.len() == 2 && (!is_word || name.starts_with("IS "))
 }
 
 fn show_literal(f: &mut fmt::Formatter<'_>, value: &ScalarValue) -> fmt::Result {

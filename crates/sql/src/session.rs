@@ -3,13 +3,16 @@
 //! Nothing runs while a file is read: tables and views are declared, settings are set, and each INSERT or query becomes a
 //! [`Job`] with its plan. So whatever is wrong anywhere in the file is told before any of it runs.
 //!
-//! Reading and planning recurse once for each operator of an expression, so they are done on a thread with a large stack.
+//! Reading and planning recurse once for each operator of an expression, so they are done on a thread with a large stack. Whoever
+//! walks plans elsewhere needs a large one, too ([`STACK_BYTES`]); evaluation does not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
 use chrono_tz::Tz;
+use thalweg::scheduling::policy;
 use thalweg_model::Clock;
 
 use crate::bind::{Binder, Views, declare};
@@ -21,9 +24,13 @@ use crate::plan::{Column, Plan, Role, prune::prune};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
-/// The stack of the thread that plans: far more than [`crate::text::plain::EXPRESSION_DEPTH_MAX`] operators need. It is
+/// The stack of a thread that plans, or walks plans: far more than [`crate::text::plain::OPERATORS_MAX`] operators need. It is
 /// reserved, and touched as far as it is used.
-const STACK_BYTES: usize = 256 << 20;
+pub const STACK_BYTES: usize = 256 << 20;
+
+/// What `thalweg.latency-target` may be: the engine's own bounds of it.
+pub const LATENCY_TARGETS: RangeInclusive<Duration> =
+    Duration::from_micros(1)..=Duration::from_secs(7 * 86_400);
 
 /// Tables, views and settings, and what functions may know.
 #[derive(Clone)]
@@ -201,7 +208,7 @@ impl Session {
             Statement::Insert(inserts) => Ok(Some(Action::Run(self.inserts(&inserts, place)?))),
             Statement::Query(query) => {
                 let context = self.context()?;
-                let plan = prune(self.binder(&context)?.query(&query)?);
+                let plan = pruned(self.binder(&context)?.query(&query)?);
                 Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None, place }], place)?)))
             }
             Statement::Explain(explained) => match self.statement(*explained, place)? {
@@ -320,15 +327,35 @@ impl Session {
                 _ => return Err(wrong("thalweg.workers", text, "a number from 1 to 1024")),
             },
         };
+        let latency_target = span("thalweg.latency-target")?;
+        if latency_target.is_some_and(|target| !LATENCY_TARGETS.contains(&target)) {
+            let text = get("thalweg.latency-target").unwrap_or_default();
+            return Err(wrong("thalweg.latency-target", text, "from 1 us to 7 d"));
+        }
+        let policy = get("thalweg.policy").map(str::to_owned);
+        if let Some(name) = &policy
+            && policy::by_name(name).is_err()
+        {
+            let wanted = format!("one of {}", policy::names().join(", "));
+            return Err(wrong("thalweg.policy", name, &wanted));
+        }
         Ok(Settings {
             zone,
             // Zero means forever, as in Flink.
             state_ttl: span("table.exec.state.ttl")?.filter(|ttl| !ttl.is_zero()),
-            policy: get("thalweg.policy").map(str::to_owned),
+            policy,
             workers,
-            latency_target: span("thalweg.latency-target")?,
+            latency_target,
         })
     }
+}
+
+/// The plan without what nobody reads, its columns called as before: operators that pass rows on have the names of those below.
+fn pruned(plan: Plan) -> Plan {
+    let names: Vec<String> = plan.columns.iter().map(|column| column.name.clone()).collect();
+    let mut plan = prune(plan);
+    plan.columns.iter_mut().zip(names).for_each(|(column, name)| column.name = name);
+    plan
 }
 
 /// A zone by its name, or by whole hours from Greenwich.
@@ -338,7 +365,7 @@ fn zone_of(name: &str) -> Option<Tz> {
     }
     let offset = name.strip_prefix("GMT").or_else(|| name.strip_prefix("UTC"))?;
     let (hours, minutes) = offset.split_once(':').unwrap_or((offset, "00"));
-    let hours: i8 = hours.parse().ok().filter(|_| minutes == "00")?;
+    let hours: i8 = hours.parse().ok().filter(|hours| (-14..=14).contains(hours) && minutes == "00")?;
     // The names of such zones count westward.
     format!("Etc/GMT{:+}", -hours).parse().ok()
 }
@@ -378,6 +405,11 @@ fn fitted(plan: Plan, table: &Table, insert: &Insert, context: &Context) -> Resu
                 SqlError::new(Code::UnknownColumn, message).at(*at)
             })
         };
+        let mut named = HashSet::new();
+        if let Some((name, at)) = insert.columns.iter().find(|(name, _)| !named.insert(name)) {
+            let message = format!("the column `{name}` is named twice, and takes one value");
+            return Err(SqlError::new(Code::Invalid, message).at(*at));
+        }
         insert.columns.iter().map(place).collect::<Result<_, SqlError>>()?
     };
     if wanted.len() != plan.columns.len() {

@@ -1,8 +1,10 @@
 //! `thalweg run`: a file of SQL, run until its streams end, its time is up or somebody presses Ctrl-C.
 //!
-//! Rows of queries that name no table go to standard output; how it goes, and a summary, to standard error. Whatever is wrong
-//! in the file is told before anything of it runs: all jobs are put together before the first of them is submitted. What
-//! there is only once is shared by them: the standard streams, and files that several divert bad records to.
+//! Rows of queries that name no table go to standard output; how it goes, and a summary of each job when it ends, to standard
+//! error. Whatever is wrong in the file is told before anything of it runs: all jobs are put together and planned before the first
+//! of them is submitted. What the engine may refuse later is memory: a job whose edges do not fit beside those of the jobs before
+//! it ends the run, and those with it. What there is only once is shared by jobs: the standard streams, and files that several
+//! divert bad records to.
 
 use std::collections::BTreeSet;
 use std::io::IsTerminal;
@@ -13,14 +15,18 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use serde::{Serialize, Serializer};
-use thalweg::{Chaining, Clock, Engine, Layout, Parallel, QueryHandle, QueryState, SystemClock};
+use thalweg::{
+    Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryHandle, QueryState, SystemClock,
+};
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::connect::{RowSink, World};
 use thalweg_sql::deliver::Tally;
+use thalweg_sql::error::{Code, SqlError};
 use thalweg_sql::job::{self, Assembled, BATCH_EDGES};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
+use thalweg_sql::text::plain::NamesOnce;
 
 use super::script::{Script, ScriptArgs, for_each_table};
 use super::stdout::{Gone, shows_rows_on_terminal};
@@ -71,6 +77,12 @@ struct Running<'a> {
     tally: Tally,
 }
 
+impl Running<'_> {
+    fn is_running(&self) -> bool {
+        matches!(self.handle.state(), QueryState::Running | QueryState::Paused)
+    }
+}
+
 /// Runs it; `false` if a job failed.
 pub fn run(args: &RunArgs) -> Result<bool> {
     let told = Told::new(args.output);
@@ -98,39 +110,17 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
     let gone = Gone::default();
     // All of them first: what cannot be opened is told before anything runs.
     let assembled = assemble(args, &script, &jobs, &clock, &gone)?;
+    let mut planned = Vec::new();
+    for (job, assembled) in jobs.iter().zip(assembled) {
+        planned.push(plan(assembled, &engine).map_err(|error| too_large(&script, job, &error))?);
+    }
     let started = Instant::now();
     let mut running = Vec::new();
-    for (job, assembled) in jobs.iter().zip(assembled) {
-        running.push(submit(job, assembled, &engine)?);
+    for (job, (graph, tally)) in jobs.iter().zip(planned) {
+        let handle = engine.submit(graph).map_err(|error| too_large(&script, job, &error))?;
+        running.push(Running { handle, job, tally });
     }
-    watch(args, told, &running, started, &interrupt);
-    let mut is_fine = true;
-    for Running { handle, job, tally } in running {
-        match handle.wait() {
-            Ok(report) => {
-                let seconds = started.elapsed().as_secs_f64();
-                let count = |of: &dyn Fn(&thalweg::Counts) -> u64| report.total(of);
-                let ended = Ended {
-                    name: &job.name,
-                    rows_in: tally.rows_in(),
-                    rows_out: tally.rows_out(),
-                    late: count(&|counts| counts.late),
-                    filtered: count(&|counts| counts.filtered),
-                    bad: report.bad,
-                    diverted_to: if report.bad > 0 { diverted_to(job) } else { Vec::new() },
-                    seconds,
-                };
-                told.ended(&ended.text(), &ended);
-            }
-            // Whoever took the first rows and left has what it wanted.
-            Err(error) if gone.is_all(job, error.code()) => {}
-            Err(error) => {
-                is_fine = false;
-                told.failed(&job.name, &error);
-            }
-        }
-    }
-    Ok(is_fine)
+    Ok(watch(args, told, running, started, &interrupt, &gone))
 }
 
 fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine> {
@@ -192,53 +182,69 @@ fn assemble(
     Ok(assembled)
 }
 
-/// Columns whose names are keys of an object: `a`, `a0`, `a1`, as Flink names them.
-///
-/// Source: Flink's planner, by Calcite's `SqlValidatorUtil.uniquify`.
+/// Columns whose names are keys of an object, beside `op` if rows have kinds.
 fn named_apart(columns: &[Column], has_kinds: bool) -> Vec<Column> {
-    let mut taken: BTreeSet<String> = has_kinds.then(|| "op".to_owned()).into_iter().collect();
-    let all: BTreeSet<&str> = columns.iter().map(|column| column.name.as_str()).collect();
-    let apart = |column: &Column| {
-        let mut name = column.name.clone();
-        let mut count = 0;
-        while !taken.insert(name.clone()) {
-            // A name that another column has of its own is left to that.
-            loop {
-                name = format!("{}{count}", column.name);
-                count += 1;
-                if !all.contains(name.as_str()) {
-                    break;
-                }
-            }
-        }
-        Column { name, ..column.clone() }
-    };
-    columns.iter().map(apart).collect()
+    let mut names = NamesOnce::default();
+    if has_kinds {
+        names.take("op".to_owned());
+    }
+    columns.iter().map(|column| Column { name: names.take(column.name.clone()), ..column.clone() }).collect()
 }
 
-fn submit<'a>(job: &'a Job, assembled: Assembled, engine: &Engine) -> Result<Running<'a>> {
-    let Assembled { query, tally } = assembled;
+/// Why the engine does not take a job: if a bound of its own is too low for it, that is no option's fault.
+fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
+    match error {
+        PlanError::OutOfRange { .. } => {
+            script.wrong(&SqlError::new(Code::Unsupported, error.to_string()).at(job.place))
+        }
+        _ => failure::of_plan(error),
+    }
+}
+
+fn plan(job: Assembled, engine: &Engine) -> Result<(Graph, Tally), PlanError> {
     let workers = engine.workers();
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
-    let graph = query
-        .plan(Layout { chaining: Chaining::Default, parallel })
-        .map_err(|error| failure::of_plan(&error))?;
-    let handle = engine.submit(graph).map_err(|error| failure::of_plan(&error))?;
-    Ok(Running { handle, job, tally })
+    let layout = Layout { chaining: Chaining::Default, parallel };
+    Ok((job.query.plan(layout)?, job.tally))
 }
 
-/// Waits until all have ended, and tells how they are doing; asks them to end when the time is up or Ctrl-C is pressed.
-fn watch(args: &RunArgs, told: &Told, running: &[Running<'_>], started: Instant, interrupt: &Interrupt) {
-    // Among rows on the same terminal the line would stand in their way.
-    let is_drawn =
-        std::io::stderr().is_terminal() && !running.iter().any(|running| shows_rows_on_terminal(running.job));
-    let mut is_ending = false;
+/// Waits until all have ended, tells of each when it does, and how all are doing; asks them to end when the time is up or Ctrl-C
+/// is pressed. `false` if a job failed.
+fn watch(
+    args: &RunArgs,
+    told: &Told,
+    mut running: Vec<Running<'_>>,
+    started: Instant,
+    interrupt: &Interrupt,
+    gone: &Gone,
+) -> bool {
+    // Among rows on the same terminal the line would stand in their way, and it is no object.
+    let is_drawn = told.shape == Shape::Text
+        && std::io::stderr().is_terminal()
+        && !running.iter().any(|running| shows_rows_on_terminal(running.job));
+    let mut ending = Ending::None;
     let mut next_draw = DRAW;
-    while running.iter().any(|job| matches!(job.handle.state(), QueryState::Running | QueryState::Paused)) {
+    let mut ended = Sums::default();
+    let mut is_fine = true;
+    loop {
         let elapsed = started.elapsed();
+        for job in running.extract_if(.., |job| !job.is_running()) {
+            ended.add(&job);
+            is_fine &= tell(job, told, started.elapsed(), gone);
+        }
+        if running.is_empty() {
+            break;
+        }
         let is_up = args.length.is_some_and(|length| length <= elapsed);
-        if !is_ending && (is_up || interrupt.is_pressed()) {
-            is_ending = true;
+        let is_pressed = interrupt.is_pressed();
+        let next = if is_pressed {
+            Ending::Asked
+        } else if is_up {
+            Ending::TimeIsUp
+        } else {
+            Ending::None
+        };
+        if ending < next {
             let has_windows =
                 |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
             let windows = match running.iter().any(has_windows) {
@@ -246,36 +252,88 @@ fn watch(args: &RunArgs, told: &Told, running: &[Running<'_>], started: Instant,
                 false => "",
             };
             running.iter().for_each(|job| job.handle.stop());
-            if !is_up {
-                told.note(&format!("Ctrl-C: what was read is finished{windows}; once more ends it at once"));
+            if next == Ending::Asked {
+                told.note(&format!(
+                    "asked to end: what was read is finished{windows}; asked once more, it ends at once"
+                ));
             } else if !windows.is_empty() {
                 told.note(&format!("the time is up: what was read is finished{windows}"));
             }
+            ending = next;
         }
         if is_drawn && next_draw <= elapsed {
             next_draw += DRAW;
-            told.draw(&progress(running, elapsed));
+            let mut sums = ended;
+            running.iter().for_each(|job| sums.add(job));
+            told.draw(&sums.text(elapsed));
         }
         sleep(LOOK);
     }
     told.clear();
+    is_fine
+}
+
+/// Why jobs were asked to end.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Ending {
+    /// They were not.
+    None,
+    /// By `--for`.
+    TimeIsUp,
+    /// By Ctrl-C, or a signal like it.
+    Asked,
+}
+
+/// Tells how a job has ended; `false` if it failed.
+fn tell(Running { handle, job, tally }: Running<'_>, told: &Told, elapsed: Duration, gone: &Gone) -> bool {
+    match handle.wait() {
+        Ok(report) => {
+            let count = |of: &dyn Fn(&thalweg::Counts) -> u64| report.total(of);
+            let ended = Ended {
+                name: &job.name,
+                rows_in: tally.rows_in(),
+                rows_out: tally.rows_out(),
+                late: count(&|counts| counts.late),
+                filtered: count(&|counts| counts.filtered),
+                bad: report.bad,
+                diverted_to: if report.bad > 0 { diverted_to(job) } else { Vec::new() },
+                seconds: elapsed.as_secs_f64(),
+            };
+            told.ended(&ended.text(), &ended);
+            true
+        }
+        // Whoever took the first rows and left has what it wanted.
+        Err(error) if gone.is_all(job, error.code()) => true,
+        Err(error) => {
+            told.failed(&job.name, &error);
+            false
+        }
+    }
 }
 
 /// How all jobs together are doing.
-fn progress(running: &[Running<'_>], elapsed: Duration) -> String {
-    let sum = |of: &dyn Fn(&Running<'_>) -> u64| running.iter().map(of).sum::<u64>();
-    let late = |job: &Running<'_>| {
+#[derive(Clone, Copy, Default)]
+struct Sums {
+    rows_in: u64,
+    rows_out: u64,
+    late: u64,
+    bad: u64,
+}
+
+impl Sums {
+    fn add(&mut self, job: &Running<'_>) {
         let tasks = job.handle.metrics().tasks;
-        tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts.late).sum()
-    };
-    format!(
-        "{:.1} s  {} rows in  {} out  {} late  {} bad",
-        elapsed.as_secs_f64(),
-        sum(&|job| job.tally.rows_in()),
-        sum(&|job| job.tally.rows_out()),
-        sum(&late),
-        sum(&|job| job.handle.progress().bad)
-    )
+        self.rows_in += job.tally.rows_in();
+        self.rows_out += job.tally.rows_out();
+        self.late +=
+            tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts.late).sum::<u64>();
+        self.bad += job.handle.progress().bad;
+    }
+
+    fn text(self, elapsed: Duration) -> String {
+        let Sums { rows_in, rows_out, late, bad } = self;
+        format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
+    }
 }
 
 /// Whether a plan has windows of time.
@@ -347,6 +405,7 @@ impl Ended<'_> {
 #[cfg(test)]
 mod tests {
     use thalweg_sql::plan::Role;
+    use thalweg_sql::session::LATENCY_TARGETS;
     use thalweg_sql::types::SqlType;
 
     use super::*;
@@ -366,10 +425,16 @@ mod tests {
             assert_eq!(named.join(" "), expected);
         };
         check("a b", false, "a b");
-        check("a a a", false, "a a0 a1");
-        check("a a a0 a", false, "a a1 a0 a2");
-        check("a0 a0 a", false, "a0 a00 a");
         check("op a", true, "op0 a");
+        check("op op0", true, "op0 op00");
         check("op a", false, "op a");
+    }
+
+    /// What SET takes as a target, a query of the engine takes.
+    #[test]
+    fn targets_are_those_of_the_engine() {
+        let limit = limits::LATENCY_TARGET_NS;
+        let bounds = [LATENCY_TARGETS.start(), LATENCY_TARGETS.end()].map(|bound| bound.as_nanos());
+        assert_eq!(bounds, [limit.min, limit.max].map(u128::from));
     }
 }

@@ -16,7 +16,7 @@ use thalweg::SystemClock;
 use thalweg_sql::catalog::Table;
 use thalweg_sql::connect::World;
 use thalweg_sql::connect::together::Together;
-use thalweg_sql::error::{Place, SqlError};
+use thalweg_sql::error::{Code, Place, SqlError};
 use thalweg_sql::job;
 use thalweg_sql::plan::{Node, Plan};
 use thalweg_sql::session::{Action, Job, Session};
@@ -117,6 +117,7 @@ impl Script {
         let world = World { base: self.base.clone(), ..World::default() };
         let mut together = Together::new(&world, self.is_from_stdin);
         let mut names = BTreeSet::new();
+        agree(&actions).map_err(|error| self.wrong(&error))?;
         for (number, action) in actions.iter_mut().enumerate() {
             let is_run = matches!(action, Action::Run(_));
             let (Action::Run(job) | Action::Explain(job)) = action else { continue };
@@ -201,6 +202,29 @@ impl fmt::Display for Wrong {
 }
 
 impl std::error::Error for Wrong {}
+
+/// Whether jobs that run beside each other ask for the same engine.
+///
+/// # Errors
+/// At the first job that asks for another one than a job before it.
+fn agree(actions: &[Action]) -> Result<(), SqlError> {
+    let jobs = || {
+        actions.iter().filter_map(|action| match action {
+            Action::Run(job) => Some(job),
+            _ => None,
+        })
+    };
+    let differ = |key: &str, of: &dyn Fn(&Job) -> Option<String>| {
+        let mut asked = jobs().filter_map(|job| Some((job, of(job)?)));
+        let Some((_, first)) = asked.next() else { return Ok(()) };
+        let Some((job, other)) = asked.find(|(_, other)| *other != first) else { return Ok(()) };
+        let message = format!("'{key}' is '{other}' for this job, and '{first}' for one before it");
+        let help = "all jobs of a run share an engine: set it once";
+        Err(SqlError::new(Code::Invalid, message).at(job.place).help(help))
+    };
+    differ("thalweg.policy", &|job| job.settings.policy.clone())?;
+    differ("thalweg.workers", &|job| job.settings.workers.map(|workers| workers.to_string()))
+}
 
 /// Tells of all tables of a job that runs with others.
 fn tell(together: &mut Together<'_>, number: usize, job: &Job) -> Result<(), SqlError> {

@@ -1,5 +1,6 @@
 //! `thalweg test`: queries whose input and rows are written in files, run in virtual time.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,6 +32,9 @@ pub fn run(args: &TestArgs) -> Result<bool> {
         find(path, &mut files)?;
     }
     files.sort();
+    // A file may be named, and its directory as well, by another path.
+    let mut known = HashSet::new();
+    files.retain(|file| known.insert(fs::canonicalize(file).unwrap_or_else(|_| file.clone())));
     if files.is_empty() {
         return Err(anyhow!("there is no file *.test.sql in what was named"));
     }

@@ -1,9 +1,10 @@
 //! `run` and `check` as people use them: what jobs of one run share, what is told where, and in which shape.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Output, Stdio};
 
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};
 use serde_json::Value;
 
@@ -88,8 +89,10 @@ fn jobs_divert_to_one_file() {
     let bad = folder.text("bad.json").unwrap();
     assert_eq!((bad.matches("\"raw\":\"x\"").count(), bad.matches("\"raw\":\"y\"").count()), (50, 50));
     let ran = folder.run("run q.sql --output json");
+    // They end in any order.
     let notes = objects(&ran.stderr);
-    assert_eq!(notes[0]["diverted_to"], serde_json::json!(["bad.json"]), "{ran:?}");
+    let first = notes.iter().find(|note| note["job"] == "query-3").unwrap();
+    assert_eq!(first["diverted_to"], serde_json::json!(["bad.json"]), "{ran:?}");
 }
 
 #[test]
@@ -155,8 +158,8 @@ fn all_output_is_json() {
         objects(&missing.stderr)[0]["error"]["message"].as_str().unwrap().contains("none.sql"),
         "{missing:?}"
     );
-    let nothing = folder.run("run q.sql --output json --help");
-    assert_eq!(nothing.code, 0);
+    let setting = error("SELECT 1;\nSET 'thalweg.policy' = 'foo';");
+    assert_eq!((&setting["code"], &setting["place"]["line"]), (&"INVALID".into(), &2.into()));
     folder.write("q.sql", "SHOW TABLES;");
     let nothing = folder.run("run q.sql --output json");
     assert!(objects(&nothing.stderr)[0]["note"].is_string(), "{nothing:?}");
@@ -168,6 +171,8 @@ fn pieces_of_sql_are_told_apart() {
     let folder = Folder::new("sql_pieces");
     let check = |line: &str, pieces: &[&str], expected: &[&str]| {
         let ran = run(&folder, line, pieces, "");
+        let is_wrong = expected.iter().any(|expected| expected.contains("-->"));
+        assert_eq!(ran.code, i32::from(is_wrong), "{ran:?}");
         for expected in expected {
             assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
         }
@@ -224,6 +229,124 @@ fn a_reader_that_leaves_ends_the_run_in_silence() {
     assert!(ran.code == 1 && ran.stderr.contains("SINK_CLOSED"), "{ran:?}");
 }
 
+/// Ctrl-C ends what is read, and what was read comes out.
+#[test]
+fn an_interrupt_loses_no_rows() {
+    let folder = Folder::new("sql_interrupt");
+    let sql = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'fields.a.kind' = \
+               'sequence', 'fields.a.start' = '1', 'fields.a.end' = '10000000');\nSELECT a FROM T;";
+    folder.write("q.sql", sql);
+    let mut command = folder.command("run q.sql");
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    assert_eq!((lines.next().unwrap().as_str(), lines.next().unwrap().as_str()), ("a", "1"));
+    kill_process(Pid::from_child(&child), Signal::INT).unwrap();
+    let rest: Vec<u64> = lines.map(|line| line.parse().unwrap()).collect();
+    let count = rest.len() as u64 + 1;
+    assert!(rest.iter().copied().eq(2..=count), "{rest:?}");
+    let ran = Ran::of("run", child.wait_with_output().unwrap());
+    let expected = "note: asked to end: what was read is finished; asked once more, it ends at once\n";
+    assert!(ran.code == 0 && ran.stderr.starts_with(expected), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("query-2: {count} rows in, {count} out in ")), "{ran:?}");
+}
+
+/// A job that fails is told while others run.
+#[test]
+fn a_failure_is_told_at_once() {
+    let folder = Folder::new("sql_failure");
+    let sql = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1');
+               CREATE TABLE U (a BIGINT) WITH ('connector' = 'blackhole');
+               INSERT INTO U SELECT CAST(x AS BIGINT) FROM (VALUES ('x')) AS t (x);
+               INSERT INTO U SELECT a FROM T;";
+    folder.write("q.sql", sql);
+    let mut command = folder.command("run q.sql");
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let first = lines.next().unwrap();
+    assert!(first.contains("insert-3: BAD_CAST: "), "{first}");
+    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
+    let rest: Vec<String> = lines.collect();
+    assert!(rest[0].starts_with("note: asked to end: ") && rest[1].contains("insert-4: "), "{rest:?}");
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+}
+
+/// What may be planned may be run: chains as long as they are read, and expressions as deep as views make them.
+#[test]
+fn what_is_deep_is_run() {
+    let folder = Folder::new("sql_deep");
+    let chain = |operator: &str| format!("SELECT a{} FROM (VALUES (1)) AS t (a)", operator.repeat(1_999));
+    let nested = (0..8).fold("a".to_owned(), |inner, _| {
+        format!("CASE WHEN a = 5 OR a = 1 AND 3 = 1 + 1 * {inner} THEN 1 ELSE 2 END")
+    });
+    let views = |count: usize, of: &dyn Fn(usize) -> String| {
+        let view = |number: usize| format!("CREATE VIEW v{number} AS {};\n", of(number - 1));
+        format!(
+            "CREATE VIEW v0 AS SELECT a FROM (VALUES (1)) AS t (a);\n{}SELECT * FROM v{count}",
+            (1..=count).map(view).collect::<String>()
+        )
+    };
+    for (sql, expected) in [
+        (chain("+a"), "2000"),
+        (chain("-a"), "-1998"),
+        (chain(" IS NULL"), "FALSE"),
+        (format!("SELECT {nested} FROM (VALUES (1)) AS t (a)"), "1"),
+        (views(300, &|below| format!("SELECT 1 + (1 + (1 + (1 + a))) AS a FROM v{below}")), "1201"),
+        (
+            views(120, &|below| format!("SELECT CASE WHEN a = 0 THEN 0 ELSE a + 1 END AS a FROM v{below}")),
+            "121",
+        ),
+        (views(120, &|below| format!("SELECT IF(TRUE, a, 0) AS a FROM v{below} WHERE a > 0 OR a = -1")), "1"),
+        (views(100, &|below| format!("SELECT * FROM v{below} LIMIT 5")), "1"),
+    ] {
+        folder.write("q.sql", &sql);
+        for workers in ["1", "2"] {
+            let ran = folder.run(&format!("run q.sql --workers {workers}"));
+            let found = ran.stdout.lines().last();
+            assert_eq!((ran.code, found), (0, Some(expected)), "{}: {}", &sql[sql.len() - 50..], ran.stderr);
+        }
+        let ran = folder.run("explain q.sql");
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
+    }
+    folder.write("q.sql", views(300, &|below| format!("SELECT * FROM v{below} LIMIT 5")));
+    let ran = folder.run("run q.sql");
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("UNSUPPORTED: tasks_per_query is "), "{}", ran.stderr);
+}
+
+/// An engine has one policy, and so many workers.
+#[test]
+fn jobs_of_a_file_share_an_engine() {
+    let folder = Folder::new("sql_settings");
+    let check = |sql: &str, expected: &str| {
+        folder.write("q.sql", sql);
+        for command in ["run", "check"] {
+            let ran = folder.run(&format!("{command} q.sql"));
+            assert_eq!(ran.code, i32::from(!expected.is_empty()), "{ran:?}");
+            assert!(ran.stderr.contains(expected), "{ran:?}");
+        }
+    };
+    check("SELECT 1; SET 'thalweg.workers' = '1'; SELECT 2; SELECT 3;", "");
+    check(
+        "SET 'thalweg.workers' = '1'; SELECT 1;\nSET 'thalweg.workers' = '2';\nSELECT 2;",
+        "'thalweg.workers' is '2' for this job, and '1' for one before it\n --> q.sql:3:1\n",
+    );
+    check(
+        "SET 'thalweg.policy' = 'fcfs'; SELECT 1;\nSET 'thalweg.policy' = 'enjima'; SELECT 2;",
+        "'thalweg.policy' is 'enjima' for this job, and 'fcfs' for one before it",
+    );
+    check("SET 'thalweg.policy' = 'foo';", "INVALID: 'thalweg.policy' is 'foo', and must be one of enjima");
+    check("SET 'thalweg.latency-target' = '0 s';", "must be from 1 us to 7 d");
+}
+
+#[test]
+fn a_file_that_is_named_twice_is_tested_once() {
+    let folder = Folder::new("sql_twice");
+    fs::create_dir(folder.path("d")).unwrap();
+    folder.write("d/a.test.sql", "--- query one\nSELECT 1;\n\n--- rows\n1\n");
+    let ran = folder.run("test d d/a.test.sql ./d/../d");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "1 passed, 0 failed\n"), "{ran:?}");
+}
+
 /// What a terminal shows while it runs: no progress among rows, and no line of it left over; never more than 80 columns.
 #[test]
 fn progress_on_a_terminal() {
@@ -244,6 +367,8 @@ fn progress_on_a_terminal() {
     // Rows that go elsewhere do not mind.
     let aside = on_terminal(&folder, "run rows.sql --for 1300ms", false);
     let none = on_terminal(&folder, "run none.sql --for 1300ms", true);
+    // A line of progress is no object.
+    assert!(!objects(&on_terminal(&folder, "run none.sql --for 1300ms --output json", true)).is_empty());
     for text in [&aside, &none] {
         let drawn: Vec<&str> = text.split("\r\x1b[2K").collect();
         assert!(drawn.len() > 2 && drawn[0].is_empty(), "{text:?}");

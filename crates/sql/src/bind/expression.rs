@@ -10,7 +10,7 @@
 use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Int64Type, Schema};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
-use datafusion_common::{DFSchema, ScalarValue};
+use datafusion_common::{DFSchema, ScalarValue, Span};
 use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, TryCast};
 use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::cell::Cell;
@@ -66,6 +66,17 @@ impl<'a> Scope<'a> {
 /// The place of an expression without columns: no place, but what it stands in is none either.
 pub(super) const NOWHERE: Place = Place { line: 0, column: 0, width: 0 };
 
+/// A span of the planner's; its lines are from 1 on, if it knows them.
+pub(super) fn place_of_span(span: &Span) -> Place {
+    let is_one_line = span.end.line == span.start.line;
+    let width = if is_one_line { span.end.column.saturating_sub(span.start.column) } else { 1 };
+    Place {
+        line: span.start.line as usize,
+        column: span.start.column as usize,
+        width: (width as usize).max(1),
+    }
+}
+
 /// Where an expression stands: the first column in it that has a place.
 pub(super) fn place_of(expression: &Expr) -> Option<Place> {
     let mut place = None;
@@ -75,16 +86,7 @@ pub(super) fn place_of(expression: &Expr) -> Option<Place> {
             && let Some(span) = column.spans.first()
             && span.start.line > 0
         {
-            let width = if span.end.line == span.start.line {
-                span.end.column.saturating_sub(span.start.column)
-            } else {
-                1
-            };
-            place = Some(Place {
-                line: span.start.line as usize,
-                column: span.start.column as usize,
-                width: (width as usize).max(1),
-            });
+            place = Some(place_of_span(&span));
             return Ok(TreeNodeRecursion::Stop);
         }
         Ok(TreeNodeRecursion::Continue)
@@ -94,12 +96,42 @@ pub(super) fn place_of(expression: &Expr) -> Option<Place> {
 
 /// Binds expressions in one query.
 pub(super) struct Expressions<'a> {
-    pub(super) context: &'a Context,
+    context: &'a Context,
+    /// How many expressions were copied, of at most [`COPIES_MAX`].
+    copies: Cell<usize>,
 }
+
+/// The most expressions that a query has because IN, BETWEEN and CASE compare one value with several others: it is put beside
+/// each of them. A value that holds such a form itself is as large as all its copies, so without a bound a short text would make
+/// a tree that no memory holds. Of one level, this is a column beside as many values as a statement has words.
+const COPIES_MAX: usize = 200_000;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-impl Expressions<'_> {
+impl<'a> Expressions<'a> {
+    pub(super) fn new(context: &'a Context) -> Self {
+        Expressions { context, copies: Cell::new(0) }
+    }
+
+    /// Accounts for copies of a value.
+    ///
+    /// # Errors
+    /// [`Code::Unsupported`] if the query has too many.
+    fn copies(&self, value: &Typed, times: usize) -> Result<()> {
+        let mut nodes = 0_usize;
+        value.visit(&mut |_| nodes += 1);
+        self.copies.set(self.copies.get().saturating_add(nodes.saturating_mul(times)));
+        if self.copies.get() > COPIES_MAX {
+            let message = format!(
+                "IN, BETWEEN and CASE compare expressions with so many others that the query has more than {COPIES_MAX}"
+            );
+            return Err(
+                SqlError::new(Code::Unsupported, message).help("compute what is compared in a sub-query")
+            );
+        }
+        Ok(())
+    }
+
     /// The expression with its types.
     ///
     /// # Errors
@@ -153,6 +185,7 @@ impl Expressions<'_> {
             }
             Expr::Between(Between { expr, negated, low, high }) => {
                 let value = self.bind(expr, scope)?;
+                self.copies(&value, 1)?;
                 let (low, high) = (self.bind(low, scope)?, self.bind(high, scope)?);
                 let above = self.compare(ComparisonOp::GtEq, value.clone(), low)?;
                 let below = self.compare(ComparisonOp::LtEq, value, high)?;
@@ -163,6 +196,7 @@ impl Expressions<'_> {
             Expr::SimilarTo(like) => self.like("SIMILAR", like, scope),
             Expr::InList(InList { expr, list, negated }) => {
                 let value = self.bind(expr, scope)?;
+                self.copies(&value, list.len())?;
                 let equal = |item: &Expr| {
                     let item = self.bind(item, scope)?;
                     let equal = self.compare(ComparisonOp::Eq, value.clone(), item);
@@ -270,6 +304,9 @@ impl Expressions<'_> {
 
     fn case(&self, case: &Case, scope: &Scope<'_>) -> Result<Typed> {
         let operand = case.expr.as_ref().map(|operand| self.bind(operand, scope)).transpose()?;
+        if let Some(operand) = &operand {
+            self.copies(operand, case.when_then_expr.len())?;
+        }
         let mut branches = Vec::new();
         for (when, then) in &case.when_then_expr {
             let condition = match &operand {
@@ -319,7 +356,6 @@ impl Expressions<'_> {
         // Some casts have a result for every value.
         let is_total = is_try || cast::implicit(&value.of, to);
         let name = format!("{}CAST AS {to}", if is_try { "TRY_" } else { "" });
-        let name = name.replace("TRY_CAST AS ", "CAST AS ");
         self.call(&name, bound, vec![value], is_total, true)
     }
 
@@ -435,6 +471,11 @@ fn folded(call: &Typed) -> Option<Typed> {
     Some(Typed::literal(value, call.of.clone()))
 }
 
+/// Whether the function of a name is a cast.
+pub(super) fn is_cast(name: &str) -> bool {
+    name.strip_prefix("TRY_").unwrap_or(name).starts_with("CAST AS ")
+}
+
 /// A boolean that may be NULL.
 fn boolean(expression: Expression) -> Typed {
     let is_nullable = match &expression {
@@ -523,8 +564,9 @@ fn literal(value: &ScalarValue) -> Result<Typed> {
             Err(_) => typed(ScalarValue::Int64(Some(*number)), SqlType::BigInt),
         },
         ScalarValue::UInt64(Some(number)) => {
-            let of = SqlType::Decimal { precision: 20, scale: 0 };
-            typed(ScalarValue::Decimal128(Some(i128::from(*number)), 20, 0), of)
+            let precision = number.to_string().len() as u8;
+            let of = SqlType::Decimal { precision, scale: 0 };
+            typed(ScalarValue::Decimal128(Some(i128::from(*number)), precision, 0), of)
         }
         ScalarValue::Utf8(Some(text)) => {
             let length = u32::try_from(text.chars().count()).unwrap_or(u32::MAX);

@@ -12,6 +12,7 @@ use datafusion_expr::utils::enumerate_grouping_sets;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, WindowSpec, Windowing};
+use crate::text::plain::without_mark;
 use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
@@ -100,7 +101,7 @@ pub(super) fn group(
     let columns = of_keys
         .chain(of_calls)
         .zip(names)
-        .map(|((of, is_nullable), field)| Column::plain(field.name().clone(), of, is_nullable))
+        .map(|((of, is_nullable), field)| Column::plain(without_mark(field.name()), of, is_nullable))
         .collect();
     let calls = calls.into_iter().map(|(call, _)| call).collect();
     Plan { columns, node: Node::Group { input: Box::new(input), keys, calls, is_retracting: false, ttl_ms } }

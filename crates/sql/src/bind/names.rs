@@ -6,14 +6,14 @@
 
 use std::any::Any;
 use std::borrow::Cow;
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion_common::config::ConfigOptions;
+use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{Column, DFSchema, DataFusionError, Result, ScalarValue, TableReference, plan_err};
 use datafusion_expr::expr::{AggregateFunction, AggregateFunctionParams, ScalarFunction};
 use datafusion_expr::function::{AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs};
@@ -61,9 +61,8 @@ pub(super) struct Names<'a> {
     ranks: HashMap<String, Arc<WindowUDF>>,
     expression_planners: Vec<Arc<dyn ExprPlanner>>,
     relation_planners: Vec<Arc<dyn RelationPlanner>>,
-    /// Views that were planned, by name, and those that are being planned, so that none refers to itself.
+    /// Plans a view, by its name.
     views: &'a dyn Fn(&str) -> Result<LogicalPlan, SqlError>,
-    open_views: RefCell<Vec<String>>,
 }
 
 impl<'a> Names<'a> {
@@ -100,7 +99,6 @@ impl<'a> Names<'a> {
             ranks: RANKS.iter().map(|name| rank(name)).collect(),
             relation_planners: vec![Arc::new(WindowFunctions)],
             views,
-            open_views: RefCell::default(),
         }
     }
 
@@ -165,14 +163,7 @@ impl ContextProvider for Names<'_> {
         match self.catalog.get(name).map_err(external)? {
             Entry::Table(table) => Ok(Arc::new(Source::new(Arc::clone(table)))),
             Entry::View(_) => {
-                if self.open_views.borrow().iter().any(|open| open == name) {
-                    let message = format!("the view `{name}` refers to itself");
-                    return Err(external(SqlError::new(crate::error::Code::Invalid, message)));
-                }
-                self.open_views.borrow_mut().push(name.to_owned());
-                let plan = (self.views)(name);
-                self.open_views.borrow_mut().pop();
-                let plan = plan.map_err(external)?;
+                let plan = (self.views)(name).map_err(external)?;
                 let schema = Arc::clone(plan.schema().inner());
                 Ok(Arc::new(ViewSource { plan, schema }))
             }
@@ -269,6 +260,29 @@ impl Hash for StandIn {
     }
 }
 
+/// So many parts of an expression are written out in the planner's name of it.
+const WRITTEN_PARTS_MAX: usize = 100;
+
+/// Arguments as they stand in a name, which tells calls apart. The planner asks for the name of each part of an expression when it
+/// asks for its type, so those of a chain would take the cube of its length: what is large is told by a hash of all of it.
+fn written(arguments: &[Expr]) -> String {
+    let mut parts = 0;
+    for argument in arguments {
+        // Counting fails for nothing.
+        let _ = argument.apply(|_| {
+            parts += 1;
+            let is_large = parts > WRITTEN_PARTS_MAX;
+            Ok(if is_large { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        });
+    }
+    if parts > WRITTEN_PARTS_MAX {
+        let mut hasher = DefaultHasher::new();
+        arguments.hash(&mut hasher);
+        return format!("#{:016x}", hasher.finish());
+    }
+    arguments.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
+}
+
 fn never<T>(name: &str) -> Result<T> {
     plan_err!("{name} is computed by kernels of its own")
 }
@@ -279,8 +293,7 @@ impl ScalarUDFImpl for StandIn {
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        let arguments: Vec<String> = args.iter().map(ToString::to_string).collect();
-        Ok(format!("{}({})", self.name, arguments.join(", ")))
+        Ok(format!("{}({})", self.name, written(args)))
     }
 
     fn signature(&self) -> &Signature {
@@ -327,10 +340,10 @@ impl AggregateUDFImpl for StandInAggregate {
 
     /// With casts, which the planner's own names leave out, so that aggregates of different casts have different names.
     fn schema_name(&self, params: &AggregateFunctionParams) -> Result<String> {
-        let arguments: Vec<String> = params.args.iter().map(ToString::to_string).collect();
+        let arguments = written(&params.args);
         let distinct = if params.distinct { "DISTINCT " } else { "" };
         let filter = params.filter.as_ref().map(|filter| format!(" FILTER {filter}")).unwrap_or_default();
-        Ok(format!("{}({distinct}{}){filter}", self.0.name, arguments.join(", ")))
+        Ok(format!("{}({distinct}{arguments}){filter}", self.0.name))
     }
 
     fn signature(&self) -> &Signature {
@@ -474,11 +487,10 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
         None => Some(unless),
         Some(digits) => u8::try_from(*digits).ok().filter(|digits| *digits <= 9),
     };
+    let within = |length: u64| u32::try_from(length).ok().filter(|length| (1..=LENGTH_MAX).contains(length));
     let length = |length: &Option<sqlparser::ast::CharacterLength>| match length {
         None => Some(1),
-        Some(sqlparser::ast::CharacterLength::IntegerLength { length, .. }) => {
-            u32::try_from(*length).ok().filter(|length| (1..=LENGTH_MAX).contains(length))
-        }
+        Some(sqlparser::ast::CharacterLength::IntegerLength { length, .. }) => within(*length),
         Some(sqlparser::ast::CharacterLength::Max) => None,
     };
     let decimal = |info: &ExactNumberInfo| {
@@ -506,11 +518,11 @@ fn type_of_ast(of: &AstType) -> Option<SqlType> {
             n.as_ref().map_or(Some(SqlType::STRING), |_| length(n).map(SqlType::Varchar))?
         }
         AstType::String(None) => SqlType::STRING,
-        AstType::Binary(n) => SqlType::Binary(u32::try_from(n.unwrap_or(1)).ok()?),
+        AstType::Binary(n) => SqlType::Binary(within(n.unwrap_or(1))?),
         AstType::Varbinary(n) => match n {
             None => SqlType::BYTES,
             Some(sqlparser::ast::BinaryLength::IntegerLength { length }) => {
-                SqlType::Varbinary(u32::try_from(*length).ok()?)
+                SqlType::Varbinary(within(*length)?)
             }
             Some(sqlparser::ast::BinaryLength::Max) => return None,
         },

@@ -21,7 +21,7 @@ use datafusion_expr::{Expr, LogicalPlan};
 
 use super::Binder;
 use super::changelog::{settle, unbounded};
-use super::expression::{Expressions, Scope, argument, place_of};
+use super::expression::{Expressions, Scope, argument, is_cast, place_of};
 use super::group::{expand, group, grouping_sets, window_aggregate};
 use super::relations::{VersionNode, WindowNode};
 use super::said::said;
@@ -30,7 +30,7 @@ use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, Typed};
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
-use crate::text::plain::CELL;
+use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
 use crate::types::{SqlType, common_type};
 
@@ -41,7 +41,7 @@ type Result<T> = std::result::Result<T, SqlError>;
 /// # Errors
 /// [`SqlError`] for the first thing that is wrong with it, or that has no bound.
 pub(super) fn lower(binder: &Binder<'_>, logical: &LogicalPlan) -> Result<Plan> {
-    let lowering = Lowering { binder, expressions: Expressions { context: binder.context } };
+    let lowering = Lowering { binder, expressions: Expressions::new(binder.context) };
     settle(lowering.plan(logical)?, binder.state_ttl_ms)
 }
 
@@ -139,7 +139,7 @@ impl Lowering<'_> {
             let role = bound.as_column().map_or(Role::Plain, |place| input.columns[place].role.clone());
             let role = if is_proctime(expression) { Role::Proctime } else { role };
             columns.push(Column {
-                name: field.name().clone(),
+                name: without_mark(field.name()).to_owned(),
                 of: bound.of.clone(),
                 is_nullable: bound.is_nullable,
                 role,
@@ -223,7 +223,7 @@ impl Lowering<'_> {
             .collect::<Result<_>>()?;
         let mut columns = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
-        for (place, field) in values.schema.fields().iter().enumerate() {
+        for place in 0..values.schema.fields().len() {
             let of = rows.iter().try_fold(SqlType::Null, |so_far, row| {
                 common_type(&so_far, &row[place].of).ok_or_else(|| {
                     let message = format!("column {} of VALUES is {so_far} and {}", place + 1, row[place].of);
@@ -250,7 +250,6 @@ impl Lowering<'_> {
             arrays.push(array.map_err(super::sql_error)?);
             let is_nullable = rows.iter().any(|row| row[place].is_nullable);
             columns.push(Column::plain(format!("EXPR${place}"), of, is_nullable));
-            let _ = field;
         }
         let fields: Vec<_> = columns.iter().map(|column| column.of.field(&column.name, true)).collect();
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
@@ -272,12 +271,6 @@ impl Lowering<'_> {
             }
         };
         let (skip, fetch) = (number(&limit.skip)?.unwrap_or_default(), number(&limit.fetch)?);
-        if let Node::Sort { .. } = input.node {
-            return Err(unbounded(
-                "ORDER BY with LIMIT",
-                "rank rows within a window: ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY ..)",
-            ));
-        }
         let fetch = fetch.ok_or_else(|| {
             SqlError::new(Code::Unsupported, "OFFSET without LIMIT is not supported").help("add LIMIT")
         })?;
@@ -479,7 +472,10 @@ impl Lowering<'_> {
         let columns = order
             .iter()
             .zip(aggregate.schema.fields())
-            .map(|(place, field)| Column { name: field.name().clone(), ..aggregated.columns[*place].clone() })
+            .map(|(place, field)| Column {
+                name: without_mark(field.name()).to_owned(),
+                ..aggregated.columns[*place].clone()
+            })
             .collect();
         Ok(aggregated.project(outputs, columns))
     }
@@ -602,7 +598,7 @@ fn is_star(expression: &Expr) -> bool {
 
 fn name_of(expression: &Expr) -> String {
     match expression {
-        Expr::Column(column) => column.name.clone(),
+        Expr::Column(column) => without_mark(&column.name).to_owned(),
         other => other.schema_name().to_string(),
     }
 }
@@ -657,9 +653,7 @@ fn rank_bound(plan: &Plan, condition: &Typed) -> Option<(u64, u64)> {
     let [left, right] = &arguments[..] else { return None };
     let place = |value: &Typed| match &value.expression {
         Expression::Column(place) => Some(*place),
-        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => {
-            arguments.first()?.as_column()
-        }
+        Expression::Call { name, arguments, .. } if is_cast(name) => arguments.first()?.as_column(),
         _ => None,
     };
     let number = |value: &Typed| match value.as_literal()? {

@@ -5,7 +5,7 @@ use datafusion_expr::Expr;
 use datafusion_expr::expr::{BinaryExpr, Cast, TryCast};
 
 use crate::text::interval::{MILLIS, MONTHS};
-use crate::text::plain::CELL;
+use crate::text::plain::{CELL, without_mark};
 use crate::types::SqlType;
 
 /// How many characters are said of an expression.
@@ -28,7 +28,7 @@ fn say(expression: &Expr, is_inner: bool, text: &mut String) {
     }
     match expression {
         Expr::Alias(alias) => say(&alias.expr, is_inner, text),
-        Expr::Column(column) => *text += &column.name,
+        Expr::Column(column) => *text += without_mark(&column.name),
         Expr::Literal(value, _) => *text += &literal(value),
         Expr::BinaryExpr(BinaryExpr { left, op, right }) => {
             infix(left, &op.to_string(), right, is_inner, text);
@@ -120,7 +120,7 @@ fn behind(inner: &Expr, operator: &str, text: &mut String) {
 
 fn literal(value: &ScalarValue) -> String {
     match value {
-        ScalarValue::Utf8(Some(text)) => format!("'{text}'"),
+        ScalarValue::Utf8(Some(text)) => format!("'{}'", text.replace('\'', "''")),
         ScalarValue::Boolean(Some(value)) => value.to_string().to_uppercase(),
         ScalarValue::Decimal128(Some(number), _, scale) => match u32::try_from(*scale) {
             Ok(scale) => {

@@ -103,7 +103,7 @@ pub fn declare(binder: &Binder<'_>, create: &CreateTable) -> Result<Table, SqlEr
                 let error = SqlError::new(Code::TypeMismatch, message).at(watermark.place);
                 return Err(error.help(format!("write {0} - INTERVAL '5' SECOND", watermark.column)));
             }
-            let bound = Expressions { context: binder.context }.cast_to(bound, &columns[column].of, false)?;
+            let bound = Expressions::new(binder.context).cast_to(bound, &columns[column].of, false)?;
             Some(Rowtime { column, watermark: bound })
         }
     };
@@ -151,6 +151,6 @@ fn bind_over(binder: &Binder<'_>, expression: &ast::Expr, seen: &[TableColumn]) 
         .iter()
         .map(|column| Column::plain(column.name.clone(), column.of.clone(), column.is_nullable))
         .collect();
-    let bound = Expressions { context: binder.context }.bind(&resolved, &Scope::new(&schema, &columns));
+    let bound = Expressions::new(binder.context).bind(&resolved, &Scope::new(&schema, &columns));
     bound.map_err(super::with_known_place)
 }

@@ -175,6 +175,24 @@ struct Events {
 }
 
 impl Events {
+    /// When so many rows from one on happen. They are even, so each follows from the one before it without a division.
+    fn times(&self, first: u64, count: usize) -> Vec<i64> {
+        let of_first = Events::spread(first, self.event_rate, 1_000).min(i64::MAX as u64) as i64;
+        let mut millis = self.base_millis.saturating_add(of_first);
+        let (whole, part) = ((1_000 / self.event_rate) as i64, 1_000 % self.event_rate);
+        // What is left of a millisecond, in parts of which the rate has as many as a second has rows.
+        let mut left = first % self.event_rate * 1_000 % self.event_rate;
+        let mut times = Vec::with_capacity(count);
+        for _ in 0..count {
+            times.push(millis);
+            left += part;
+            let is_over = left >= self.event_rate;
+            left -= if is_over { self.event_rate } else { 0 };
+            millis = millis.saturating_add(whole + i64::from(is_over));
+        }
+        times
+    }
+
     /// Whole seconds first, so that no product passes 64 bits.
     fn spread(row: u64, rate: u64, of_second: u64) -> u64 {
         (row / rate).saturating_mul(of_second).saturating_add(row % rate * of_second / rate)
@@ -189,13 +207,7 @@ impl Generate for Events {
     fn make(&self, first: u64, count: usize) -> Result<Vec<ArrayRef>, ArrowError> {
         let column = |column: &Column| -> ArrayRef {
             match column {
-                Column::Time => {
-                    let millis =
-                        |row| Events::spread(row, self.event_rate, 1_000).min(i64::MAX as u64) as i64;
-                    let times =
-                        (first..first + count as u64).map(|row| self.base_millis.saturating_add(millis(row)));
-                    Arc::new(TimestampMillisecondArray::from_iter_values(times))
-                }
+                Column::Time => Arc::new(TimestampMillisecondArray::from(self.times(first, count))),
                 Column::Constant(value) => Arc::new(Int64Array::from_value(*value, count)),
                 Column::Cached(values) => {
                     let mut copy = Vec::with_capacity(count);

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, Datum, PrimitiveArray, PrimitiveBuilder,
+    Array, ArrayRef, ArrowPrimitiveType, AsArray, BooleanArray, BooleanBufferBuilder, Datum, PrimitiveArray,
     StringArray,
 };
 use arrow::buffer::NullBuffer;
@@ -328,12 +328,26 @@ pub fn fill<O: ArrowPrimitiveType>(
     nulls: Option<&NullBuffer>,
     mut value: impl FnMut(usize) -> Result<Option<O::Native>, EvaluationError>,
 ) -> Result<PrimitiveArray<O>, EvaluationError> {
-    let mut builder = PrimitiveBuilder::<O>::with_capacity(rows);
-    for row in 0..rows {
-        let is_null = nulls.is_some_and(|nulls| nulls.is_null(row));
-        builder.append_option(if is_null { None } else { value(row)? });
+    let mut values = vec![O::Native::default(); rows];
+    // Most columns have no NULL, and most functions make none.
+    let mut made_null: Option<BooleanBufferBuilder> = None;
+    for (row, slot) in values.iter_mut().enumerate() {
+        if nulls.is_some_and(|nulls| nulls.is_null(row)) {
+            continue;
+        }
+        match value(row)? {
+            Some(value) => *slot = value,
+            None => made_null.get_or_insert_with(|| all_set(rows)).set_bit(row, false),
+        }
     }
-    Ok(builder.finish())
+    let made_null = made_null.map(|mut bits| NullBuffer::new(bits.finish()));
+    Ok(PrimitiveArray::new(values.into(), NullBuffer::union(nulls, made_null.as_ref())))
+}
+
+fn all_set(count: usize) -> BooleanBufferBuilder {
+    let mut bits = BooleanBufferBuilder::new(count);
+    bits.append_n(count, true);
+    bits
 }
 
 /// One side of a function of two values.

@@ -224,18 +224,21 @@ impl TableSource {
         let marks = timing.watermark.evaluate_column(&whole).map_err(failed)?;
         let times = times.as_primitive::<TimestampMillisecondType>();
         let marks = marks.as_primitive::<TimestampMillisecondType>();
+        let (times, nulls) = (times.values(), marks.nulls());
         let mut from = 0;
-        let mut told_ms = self.watermark_ms;
-        for row in 0..count {
-            if times.value(row) <= self.watermark_ms && told_ms < self.watermark_ms {
-                self.cut(&all, &kinds, from, row, times.values());
-                (from, told_ms) = (row, self.watermark_ms);
+        let (mut told_ms, mut watermark_ms) = (self.watermark_ms, self.watermark_ms);
+        for (row, (time, mark)) in times.iter().zip(marks.values()).enumerate() {
+            if *time <= watermark_ms && told_ms < watermark_ms {
+                self.watermark_ms = watermark_ms;
+                self.cut(&all, &kinds, from, row, times);
+                (from, told_ms) = (row, watermark_ms);
             }
-            if marks.is_valid(row) {
-                self.watermark_ms = self.watermark_ms.max(marks.value(row));
+            if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
+                watermark_ms = watermark_ms.max(*mark);
             }
         }
-        self.cut(&all, &kinds, from, count, times.values());
+        self.watermark_ms = watermark_ms;
+        self.cut(&all, &kinds, from, count, times);
         Ok(())
     }
 

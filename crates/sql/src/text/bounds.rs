@@ -8,14 +8,14 @@
 //! |---|---|
 //! | brackets, sub-queries, types within types, CASE .. END, and NOT or signs in a row | [`NESTING_MAX`] |
 //! | subscripts and fields behind one value | [`NESTING_MAX`] |
-//! | operators one after the other, without a comma or a clause between them | [`EXPRESSION_DEPTH_MAX`] |
+//! | operators one after the other, without a comma or a clause between them | [`OPERATORS_MAX`] |
 //! | UNION, INTERSECT and EXCEPT of a query | [`SET_OPERATIONS_MAX`] |
 //! | JOIN of a query, and tables of a FROM | [`JOINS_MAX`] |
 
 use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::ddl::place_of;
-use super::plain::EXPRESSION_DEPTH_MAX;
+use super::plain::OPERATORS_MAX;
 use super::script::{NESTING_MAX, is_blank, word};
 use crate::error::{Code, Place, SqlError};
 
@@ -160,9 +160,9 @@ pub(super) fn check(tokens: &[TokenWithSpan]) -> Result<Depth, SqlError> {
                     if let Some(level) = levels.last_mut() {
                         level.accesses = 0;
                         level.operators += usize::from(is_operator);
-                        if level.operators > EXPRESSION_DEPTH_MAX {
+                        if level.operators > OPERATORS_MAX {
                             let message = format!(
-                                "an expression has more than {EXPRESSION_DEPTH_MAX} operators within each other"
+                                "an expression has more than {OPERATORS_MAX} operators within each other"
                             );
                             return Err(SqlError::new(Code::Unsupported, message)
                                 .at(at)

@@ -15,7 +15,7 @@
 //!
 //! Sources: Flink's documentation, "Queries" and "System (Built-in) Functions"; Calcite's reference for the names of columns.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
@@ -34,11 +34,18 @@ use super::dialect::call;
 use super::reserved::is_reserved;
 use crate::error::{Code, Place, SqlError};
 use frames::plain_window;
+pub use results::NamesOnce;
+pub(crate) use results::{column_names, result_place, without_mark};
 
 mod frames;
+mod results;
 
 /// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
-pub const EXPRESSION_DEPTH_MAX: usize = 2_000;
+pub const OPERATORS_MAX: usize = 2_000;
+
+/// How deep an expression may become when steps that stand on each other are made one, as views upon views are: workers
+/// evaluate it, whose stacks are small, and recurse for what does not lean to the left.
+pub const EXPRESSION_DEPTH_MAX: usize = 250;
 
 /// The most results of a SELECT, and the most columns of a table: planning looks at each of them for each.
 pub const RESULTS_MAX: usize = 2_000;
@@ -51,7 +58,10 @@ pub const CELL: &str = "cell of values";
 /// # Errors
 /// [`Code::Unsupported`] for what we do not have, at its place.
 pub fn make_plain(query: &mut Query) -> Result<(), SqlError> {
-    visit(query)
+    match results::mark_apart(query, &HashSet::new()) {
+        ControlFlow::Continue(()) => visit(query),
+        ControlFlow::Break(error) => Err(*error),
+    }
 }
 
 /// Makes an expression of a table's declaration plain.
@@ -130,6 +140,7 @@ impl VisitorMut for Plain {
         let at = place(select);
         let Select {
             select_token: _,
+            // STATE_TTL alone gets here, and the setting holds instead.
             optimizer_hints: _,
             distinct,
             select_modifiers,
@@ -173,7 +184,7 @@ impl VisitorMut for Plain {
         );
         if let GroupByExpr::Expressions(keys, modifiers) = group_by {
             refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
-            if let Some(number) = keys.iter().find(|key| is_number(key)) {
+            if let Some(number) = keys.iter().map(without_brackets).find(|key| is_number(key)) {
                 let error =
                     SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));
                 return ControlFlow::Break(Box::new(
@@ -193,7 +204,7 @@ impl VisitorMut for Plain {
             let message = format!("FROM has more than {JOINS_MAX} tables");
             return ControlFlow::Break(Box::new(SqlError::new(Code::Unsupported, message).at(at)));
         }
-        for joined in from {
+        for joined in &*from {
             for join in &joined.joins {
                 check_join(&join.join_operator, place(&join.relation).or(at))?;
             }
@@ -206,7 +217,7 @@ impl VisitorMut for Plain {
         for (ordinal, item) in projection.iter_mut().enumerate() {
             name_item(item, ordinal, at)?;
         }
-        name_once(projection);
+        results::name_once(projection, from);
         ControlFlow::Continue(())
     }
 
@@ -254,9 +265,8 @@ impl VisitorMut for Plain {
 
     fn pre_visit_expr(&mut self, expression: &mut Expr) -> Visit {
         self.places.push(own_span(expression));
-        if self.places.len() > EXPRESSION_DEPTH_MAX {
-            let message =
-                format!("an expression has more than {EXPRESSION_DEPTH_MAX} operators within each other");
+        if self.places.len() > OPERATORS_MAX {
+            let message = format!("an expression has more than {OPERATORS_MAX} operators within each other");
             let error = SqlError::new(Code::Unsupported, message).at(place(expression));
             return ControlFlow::Break(Box::new(error.help("write x IN (..) for many alternatives")));
         }
@@ -308,8 +318,9 @@ pub(crate) fn own_span(expression: &Expr) -> Span {
     }
 }
 
-/// Cells of VALUES that are more than literals are put into [`CELL`], so that the planner asks for their types in Arrow only:
-/// it takes times of different digits for different kinds of columns.
+/// Cells of VALUES that are more than literals of one kind are put into [`CELL`], so that the planner asks for their types in
+/// Arrow only, and what it casts them to can be undone: it takes times of different digits for different kinds of columns, and
+/// makes whole numbers beside decimals longer than they are.
 fn plain_values(body: &mut SetExpr) {
     let mut rest = vec![body];
     while let Some(body) = rest.pop() {
@@ -318,9 +329,10 @@ fn plain_values(body: &mut SetExpr) {
             SetExpr::Values(values) => {
                 let width = values.rows.iter().map(|row| row.content.len()).max().unwrap_or_default();
                 for column in 0..width {
-                    let is_more = |cell: &Expr| !matches!(cell, Expr::Value(_) | Expr::UnaryOp { .. });
-                    let cells = || values.rows.iter().filter_map(|row| row.content.get(column));
-                    if !cells().any(is_more) {
+                    let cells = values.rows.iter().filter_map(|row| row.content.get(column));
+                    let mut kinds = cells.map(kind_of).filter(|kind| *kind != Kind::Null);
+                    let first = kinds.next().unwrap_or(Kind::Null);
+                    if first != Kind::More && kinds.all(|kind| kind == first) {
                         continue;
                     }
                     for cell in values.rows.iter_mut().filter_map(|row| row.content.get_mut(column)) {
@@ -331,6 +343,30 @@ fn plain_values(body: &mut SetExpr) {
             }
             _ => {}
         }
+    }
+}
+
+/// What the planner makes of a cell of VALUES: cells of one kind have one type for it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Null,
+    Boolean,
+    Text,
+    Whole,
+    More,
+}
+
+fn kind_of(cell: &Expr) -> Kind {
+    match cell {
+        Expr::Value(value) => match &value.value {
+            Value::Null => Kind::Null,
+            Value::Boolean(_) => Kind::Boolean,
+            Value::SingleQuotedString(_) => Kind::Text,
+            Value::Number(number, _) if number.parse::<i64>().is_ok() => Kind::Whole,
+            _ => Kind::More,
+        },
+        Expr::UnaryOp { op: UnaryOperator::Minus, expr } if kind_of(expr) == Kind::Whole => Kind::Whole,
+        _ => Kind::More,
     }
 }
 
@@ -353,6 +389,14 @@ impl Plain {
         }
         ControlFlow::Continue(())
     }
+}
+
+/// An expression without the brackets around it, and without a plus sign: what is left of it when it is plain.
+fn without_brackets(mut expression: &Expr) -> &Expr {
+    while let Expr::Nested(inner) | Expr::UnaryOp { op: UnaryOperator::Plus, expr: inner } = expression {
+        expression = inner;
+    }
+    expression
 }
 
 fn is_number(expression: &Expr) -> bool {
@@ -393,6 +437,7 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
 
 /// Gives a result without a name the one that Flink gives it.
 fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit {
+    results::strip_brackets(item);
     match item {
         SelectItem::UnnamedExpr(Expr::Identifier(_) | Expr::CompoundIdentifier(_)) => {}
         SelectItem::UnnamedExpr(expression) => {
@@ -410,126 +455,6 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
         SelectItem::ExprWithAliases { .. } => return refuse("several names of one result", at),
     }
     ControlFlow::Continue(())
-}
-
-/// Gives a name that is there already a number behind it, as Flink does: `a`, `a0`, `a1`.
-fn name_once(projection: &mut [SelectItem]) {
-    // `*` has all columns, whatever they are.
-    let is_all = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
-    let mut has_all = false;
-    let mut names = NamesOnce::default();
-    for item in projection {
-        has_all |= is_all(item);
-        match item {
-            SelectItem::UnnamedExpr(expression) => {
-                let ident = match &*expression {
-                    Expr::Identifier(ident) => ident.clone(),
-                    Expr::CompoundIdentifier(idents) => match idents.last() {
-                        Some(ident) => ident.clone(),
-                        None => continue,
-                    },
-                    _ => continue,
-                };
-                if has_all && matches!(expression, Expr::Identifier(_)) {
-                    names.take(ident.value.clone());
-                }
-                let once = names.take(ident.value.clone());
-                if once != ident.value {
-                    let expr = std::mem::replace(expression, Expr::Value(Value::Null.into()));
-                    let alias = Ident { value: once, quote_style: Some('`'), span: ident.span };
-                    *item = SelectItem::ExprWithAlias { expr, alias };
-                }
-            }
-            SelectItem::ExprWithAlias { alias, .. } => {
-                let once = names.take(alias.value.clone());
-                if once != alias.value {
-                    (alias.value, alias.quote_style) = (once, Some('`'));
-                }
-            }
-            _ => {}
-        }
-    }
-}
-
-/// Names of columns, each of which is there once.
-///
-/// Source: Calcite, `SqlValidatorUtil.uniquify` with its attempts `a0`, `a1`.
-#[derive(Default)]
-pub(crate) struct NamesOnce {
-    taken: HashSet<String>,
-    /// The next number to try behind each name.
-    next: HashMap<String, usize>,
-}
-
-impl NamesOnce {
-    /// The name, or one like it that is not taken yet.
-    pub(crate) fn take(&mut self, name: String) -> String {
-        if self.taken.insert(name.clone()) {
-            return name;
-        }
-        let number = self.next.entry(name.clone()).or_default();
-        loop {
-            let next = format!("{name}{number}");
-            *number += 1;
-            if self.taken.insert(next.clone()) {
-                return next;
-            }
-        }
-    }
-}
-
-/// The names of a query's columns, of which `found` are the planner's: each once, and those without a name by their place
-/// behind all that `*` stands for.
-pub(crate) fn column_names(query: &Query, found: &[&str]) -> Vec<String> {
-    let items = first_select(&query.body).map_or(&[][..], |select| &select.projection[..]);
-    let is_all =
-        |item: &SelectItem| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..));
-    // Items behind the last `*` are counted from the end.
-    let behind = items.iter().rposition(is_all).map_or(0, |last| items.len() - 1 - last);
-    let mut once = NamesOnce::default();
-    let name = |(place, name): (usize, &&str)| {
-        let from_end = found.len() - place;
-        let is_numbered = from_end <= behind
-            && **name == format!("EXPR${}", items.len() - from_end)
-            && matches!(items[items.len() - from_end], SelectItem::UnnamedExpr(_));
-        once.take(if is_numbered { format!("EXPR${place}") } else { (*name).to_owned() })
-    };
-    found.iter().enumerate().map(name).collect()
-}
-
-/// Where a column of a query's results is made, if that is said.
-pub(crate) fn result_place(query: &Query, column: usize) -> Option<Place> {
-    match first_select(&query.body) {
-        Some(select) => {
-            let is_one = |item: &SelectItem| {
-                matches!(item, SelectItem::UnnamedExpr(_) | SelectItem::ExprWithAlias { .. })
-            };
-            let items = &select.projection;
-            let item = items.get(column).filter(|_| items.iter().take(column + 1).all(is_one));
-            item.or(items.first()).and_then(place)
-        }
-        None => match &*query.body {
-            SetExpr::Values(values) => values
-                .rows
-                .first()
-                .and_then(|row| row.content.get(column).or(row.content.first()))
-                .and_then(place),
-            _ => None,
-        },
-    }
-}
-
-/// The SELECT that names a query's columns.
-fn first_select(body: &SetExpr) -> Option<&Select> {
-    let mut body = body;
-    loop {
-        body = match body {
-            SetExpr::Select(select) => return Some(select),
-            SetExpr::SetOperation { left, .. } => left,
-            SetExpr::Query(query) => &query.body,
-            _ => return None,
-        };
-    }
 }
 
 /// Refuses a word that is no name without quotes.
@@ -572,26 +497,27 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
                 Value::SingleQuotedString(text) => text.clone(),
                 _ => return Err(unsupported("a literal of this form")),
             };
-            let is_date = matches!(data_type, DataType::Date);
-            if is_date && crate::functions::cast::text::parse_date(&written).is_none() {
-                let error = SqlError::new(Code::Invalid, format!("'{written}' is no date"));
-                return Err(error.at(at).help("write DATE '2024-12-31'"));
-            }
-            let data_type = match data_type {
+            let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
+            use crate::functions::cast::text::{parse_date, parse_time, parse_timestamp};
+            let (data_type, is_read, what, like) = match data_type {
                 DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-                    let digits =
-                        written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
-                    DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None)
+                    let of = DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None);
+                    let is_read = parse_timestamp(&written, digits.min(9) as u8).is_some();
+                    (of, is_read, "timestamp", "TIMESTAMP '2024-12-31 23:59:59.999'")
                 }
                 DataType::Time(None, TimezoneInfo::None) => {
                     // Times of a day have milliseconds.
-                    let digits =
-                        written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
-                    DataType::Time(Some(digits.min(3)), TimezoneInfo::None)
+                    let of = DataType::Time(Some(digits.min(3)), TimezoneInfo::None);
+                    let is_read = parse_time(&written, digits.min(3) as u8).is_some();
+                    (of, is_read, "time", "TIME '23:59:59'")
                 }
-                DataType::Date => data_type,
+                DataType::Date => (data_type, parse_date(&written).is_some(), "date", "DATE '2024-12-31'"),
                 _ => return Err(unsupported("a literal of this type: write CAST('..' AS type); it")),
             };
+            if !is_read {
+                let error = SqlError::new(Code::Invalid, format!("'{written}' is no {what}"));
+                return Err(error.at(at).help(format!("write {like}")));
+            }
             cast(Expr::Value(value), data_type)
         }
         Expr::Cast { kind, expr, data_type, array, format } => {
@@ -788,10 +714,21 @@ fn plain_function(
         if !list.clauses.is_empty() {
             return Err(unsupported("a clause within the arguments of a function"));
         }
-        // All rows are counted: there is nothing to look at.
+        let is_star = |argument: &FunctionArg| {
+            let (FunctionArg::Unnamed(given)
+            | FunctionArg::Named { arg: given, .. }
+            | FunctionArg::ExprNamed { arg: given, .. }) = argument;
+            !matches!(given, FunctionArgExpr::Expr(_))
+        };
         let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
-        if name == "COUNT" && is_all {
+        if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
+            // All rows are counted: there is nothing to look at.
             list.args.clear();
+        } else if list.args.iter().any(is_star) {
+            let error = SqlError::new(Code::Invalid, format!("`*` is no argument of {name}"));
+            return Err(error.help("all rows are counted by COUNT(*), and nothing else takes `*`"));
+        } else if name == "COUNT" && list.args.is_empty() {
+            return Err(SqlError::new(Code::Invalid, "COUNT has no argument").help("write COUNT(*)"));
         }
     }
     Ok(function)
@@ -904,10 +841,72 @@ mod tests {
         refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
     }
 
+    /// Words are counted before they are read, but those within brackets apart from those behind them.
     #[test]
     fn chains_are_bounded() {
-        // Its words are counted before it is read; what makes an expression deeper is found here.
-        let chain = format!("SELECT {} FROM t", vec!["a"; 5_000].join(" + "));
-        assert_eq!(script::parse(&chain).unwrap_err().code, Code::Unsupported);
+        let chain = format!("SELECT (a{0}){0} AS x FROM t", " + a".repeat(1_500));
+        let expected = "UNSUPPORTED line 1, column 9: an expression has more than 2000 operators within each other; \
+                        write x IN (..) for many alternatives";
+        // As a session does: a test's own stack is too small.
+        let checking = std::thread::Builder::new().stack_size(crate::session::STACK_BYTES);
+        checking.spawn(move || check(&chain, expected)).unwrap().join().unwrap();
+    }
+
+    #[test]
+    fn names_are_of_what_stands_in_brackets() {
+        check("SELECT (a), ((t.b)), (a + 1) FROM t", "SELECT a, t.b, a + 1 AS `EXPR$2` FROM t");
+        for key in ["(1)", "((1))", "+1", "a, (1)"] {
+            let query = format!("SELECT a FROM t GROUP BY {key}");
+            let mut statements = script::parse(&query).unwrap();
+            let Statement::Query(query) = &mut statements[0].statement else { panic!("a query") };
+            assert_eq!(make_plain(query).unwrap_err().message, "GROUP BY 1: positions are not keys", "{key}");
+        }
+    }
+
+    /// Beside `*` of a sub-query a column that `*` has is there a second time.
+    #[test]
+    fn columns_beside_a_star_are_named_apart() {
+        let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t, r AS s) AS v");
+        check(&of("a, *"), &of("a AS `a0`, *"));
+        check(&of("*, t.a, s.a"), &of("*, t.a AS `a0`, s.a AS `a1`"));
+        check(&of("t.*, t.a, s.a"), &of("t.*, t.a AS `a0`, s.a AS `a1`"));
+        // Fields of rows, and whose column it is, are not known here.
+        check(&of("*, b.f"), &of("*, b.f"));
+        check(&of("t.*, a"), &of("t.*, a"));
+        let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t) AS v");
+        check(&of("t.*, a"), &of("t.*, a AS `a0`"));
+    }
+
+    #[test]
+    fn star_is_an_argument_of_count_alone() {
+        let refused = |call: &str, expected: &str| {
+            check(&format!("SELECT {call} AS x FROM t"), &format!("INVALID line 1, column 8: {expected}"));
+        };
+        let help = "all rows are counted by COUNT(*), and nothing else takes `*`";
+        refused("COUNT(DISTINCT *)", &format!("`*` is no argument of COUNT; {help}"));
+        refused("SUM(*)", &format!("`*` is no argument of SUM; {help}"));
+        refused("COUNT(a, *)", &format!("`*` is no argument of COUNT; {help}"));
+        refused("COUNT(t.*)", &format!("`*` is no argument of COUNT; {help}"));
+        refused("COUNT()", "COUNT has no argument; write COUNT(*)");
+    }
+
+    #[test]
+    fn literals_of_time_are_read() {
+        let refused = |literal: &str, expected: &str| {
+            check(&format!("SELECT {literal} AS x"), &format!("INVALID line 1, column {expected}"));
+        };
+        refused("TIMESTAMP 'x'", "18: 'x' is no timestamp; write TIMESTAMP '2024-12-31 23:59:59.999'");
+        refused("TIME '25:00:00'", "13: '25:00:00' is no time; write TIME '23:59:59'");
+        refused("DATE '2024-13-01'", "13: '2024-13-01' is no date; write DATE '2024-12-31'");
+    }
+
+    /// The planner's own common type is that of cells of one kind only.
+    #[test]
+    fn cells_of_values_are_wrapped_if_they_differ() {
+        let cell = |inner: &str| format!("`{CELL}`({inner})");
+        check("VALUES (1, 'a'), (-2, NULL)", "VALUES (1, 'a'), (-2, NULL)");
+        check("VALUES (1), (2.5)", &format!("VALUES ({}), ({})", cell("1"), cell("2.5")));
+        check("VALUES (1), (-2.5)", &format!("VALUES ({}), ({})", cell("1"), cell("-2.5")));
+        check("VALUES (1), ('a')", &format!("VALUES ({}), ({})", cell("1"), cell("'a'")));
     }
 }

@@ -6,6 +6,8 @@
 //!
 //! Sources: Flink's documentation, "SQL" (statements); the rule that text behind `--` and between `/*` and `*/` is no SQL.
 
+use std::collections::HashSet;
+
 use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
@@ -109,36 +111,58 @@ pub fn parse(text: &str) -> Result<Vec<Placed>, SqlError> {
     }
     let tokens = tokens(text)?;
     let mut statements = Vec::new();
-    let is_end = |token: &TokenWithSpan| token.token == Token::SemiColon;
     let mut rest = &tokens[..];
     while !rest.is_empty() {
         let mut end = rest.iter().position(is_end).unwrap_or(rest.len());
         // A statement set has statements inside, up to its END.
         if is_statement_set(&rest[..end]) {
-            let is_last = |index: &usize| {
-                let before = rest[..*index].iter().rev().find(|token| !is_blank(&token.token));
-                is_end(&rest[*index])
-                    && before.is_some_and(|token| word(&token.token).is_some_and(|w| w == "END"))
-            };
-            end = (0..rest.len()).find(is_last).unwrap_or(rest.len());
+            end = end_of_set(rest);
         }
-        let statement = &rest[..end];
-        if let Some(first) = statement.iter().find(|token| !is_blank(&token.token)) {
+        let words = || rest[..end].iter().filter(|token| !is_blank(&token.token));
+        if let Some(first) = words().next() {
             let place = place_of(&first.span);
-            if statement.len() > STATEMENT_TOKENS_MAX {
-                let message = format!(
-                    "the statement has {} words, and at most {STATEMENT_TOKENS_MAX} are read",
-                    statement.len()
-                );
+            let count = words().count();
+            if count > STATEMENT_TOKENS_MAX {
+                let message =
+                    format!("the statement has {count} words, and at most {STATEMENT_TOKENS_MAX} are read");
                 return Err(SqlError::new(Code::Syntax, message).at(place));
             }
-            statements.push(Placed { statement: read(statement, place)?, place });
+            statements.push(Placed { statement: read(&rest[..end], place)?, place });
         }
         rest = rest.get(end + 1..).unwrap_or_default();
     }
     Ok(statements)
 }
 
+fn is_end(token: &TokenWithSpan) -> bool {
+    token.token == Token::SemiColon
+}
+
+/// Where a statement set ends: at the semicolon behind the END that closes no CASE.
+fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
+    let mut cases = 0;
+    // Whether the word before was that END.
+    let mut is_closed = false;
+    for (index, token) in tokens.iter().enumerate().filter(|(_, token)| !is_blank(&token.token)) {
+        if is_end(token) {
+            if is_closed {
+                return index;
+            }
+            cases = 0;
+            continue;
+        }
+        let word = word(&token.token);
+        is_closed = word.as_deref() == Some("END") && cases == 0;
+        match word.as_deref() {
+            Some("CASE") => cases += 1,
+            Some("END") if cases > 0 => cases -= 1,
+            _ => {}
+        }
+    }
+    tokens.len()
+}
+
+/// The words of a text, without the blanks between them, which may be millions; hints stay, which are comments.
 fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
         let (line, column) = (error.location.line as usize, error.location.column as usize);
@@ -166,21 +190,40 @@ fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                     SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
                 return Err(error.at(place_of(&token.span)));
             }
+            // Nothing reads STATE_TTL: the setting holds. It passes since leaving it out changes no row; what others ask for
+            // must not be lost.
             Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
-                // STATE_TTL is the one hint that is understood, behind SELECT; what others ask for must not be lost.
-                let is_ttl = comment[1..].trim_start().to_uppercase().starts_with("STATE_TTL");
-                if !is_ttl {
-                    let error = SqlError::new(Code::Unsupported, "there are no hints but STATE_TTL");
+                let is_behind_select = split
+                    .last()
+                    .is_some_and(|before: &TokenWithSpan| word(&before.token).as_deref() == Some("SELECT"));
+                if !is_behind_select || !is_state_ttl(&comment[1..]) {
+                    let error = SqlError::new(
+                        Code::Unsupported,
+                        "there are no hints but STATE_TTL(..) behind SELECT",
+                    );
                     return Err(error
                         .at(place_of(&token.span))
                         .help("write options into WITH of CREATE TABLE"));
                 }
                 split.push(token);
             }
+            Token::Whitespace(_) => {}
             _ => split.push(token),
         }
     }
     Ok(split)
+}
+
+/// Whether a hint is `STATE_TTL(..)` and nothing more.
+fn is_state_ttl(hint: &str) -> bool {
+    let hint = hint.trim();
+    let Some((name, arguments)) = hint.split_once('(') else { return false };
+    let mut is_quoted = false;
+    let end = arguments.find(|character| {
+        is_quoted ^= character == '\'';
+        character == ')' && !is_quoted
+    });
+    name.trim_end().eq_ignore_ascii_case("STATE_TTL") && end.is_some_and(|end| end + 1 == arguments.len())
 }
 
 pub(super) fn is_blank(token: &Token) -> bool {
@@ -195,18 +238,26 @@ pub(super) fn word(token: &Token) -> Option<String> {
     }
 }
 
+/// What EXPLAIN can be asked for: all of it is in our plan, or unknown to it.
+const EXPLAIN_DETAILS: [&str; 4] = ["ESTIMATED_COST", "CHANGELOG_MODE", "JSON_EXECUTION_PLAN", "PLAN_ADVICE"];
+
 fn is_statement_set(tokens: &[TokenWithSpan]) -> bool {
-    let words: Vec<String> = tokens
-        .iter()
-        .filter(|token| !is_blank(&token.token))
-        .map_while(|token| word(&token.token))
-        .take(5)
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let words = words.strip_prefix(&["EXPLAIN"]).unwrap_or(&words);
-    words.starts_with(&["EXECUTE", "STATEMENT", "SET"])
-        || words.starts_with(&["BEGIN", "STATEMENT", "SET"])
-        || words.starts_with(&["STATEMENT", "SET", "BEGIN"])
+    let mut tokens = tokens.iter().map(|token| &token.token).filter(|token| !is_blank(token)).peekable();
+    let is_explain = |token: &Token| word(token).is_some_and(|word| word == "EXPLAIN");
+    if tokens.next_if(|token| is_explain(token)).is_some() {
+        let is_detail = |token: &Token| {
+            *token == Token::Comma
+                || word(token).is_some_and(|word| {
+                    matches!(word.as_str(), "PLAN" | "FOR") || EXPLAIN_DETAILS.contains(&word.as_str())
+                })
+        };
+        while tokens.next_if(|token| is_detail(token)).is_some() {}
+    }
+    let words: Vec<String> = tokens.map_while(word).take(3).collect();
+    matches!(
+        [0, 1, 2].map(|place| words.get(place).map_or("", String::as_str)),
+        ["EXECUTE" | "BEGIN", "STATEMENT", "SET"] | ["STATEMENT", "SET", "BEGIN"]
+    )
 }
 
 fn read(tokens: &[TokenWithSpan], place: Place) -> Result<Statement, SqlError> {
@@ -323,13 +374,9 @@ fn statement(parser: &mut Parser) -> Result<Option<Statement>, ParserError> {
         }
         "EXPLAIN" => {
             parser.next_token();
-            // The details that Flink can be asked for are all in our plan, or unknown to it.
-            while let Some(detail) = word(&parser.peek_token_ref().token).filter(|word| {
-                matches!(
-                    word.as_str(),
-                    "ESTIMATED_COST" | "CHANGELOG_MODE" | "JSON_EXECUTION_PLAN" | "PLAN_ADVICE" | "PLAN"
-                )
-            }) {
+            while let Some(detail) = word(&parser.peek_token_ref().token)
+                .filter(|word| word == "PLAN" || EXPLAIN_DETAILS.contains(&word.as_str()))
+            {
                 parser.next_token();
                 if detail == "PLAN" {
                     parser.expect_keyword(Keyword::FOR)?;
@@ -379,8 +426,12 @@ fn create(parser: &mut Parser) -> Result<Statement, ParserError> {
     let name = ddl::name(parser)?;
     let mut columns = Vec::new();
     if parser.consume_token(&Token::LParen) {
+        let mut names = HashSet::new();
         let column = |parser: &mut Parser| {
-            let Ident { value, .. } = parser.parse_identifier()?;
+            let Ident { value, span, .. } = parser.parse_identifier()?;
+            if !names.insert(value.clone()) {
+                return Err(ddl::at(&span, format!("there are two columns `{value}`")));
+            }
             if parser.parse_keyword(Keyword::COMMENT) {
                 parser.parse_literal_string()?;
             }

@@ -4,6 +4,7 @@ use std::cmp::Ordering;
 
 use datafusion_common::ScalarValue;
 
+use super::super::expression::is_cast;
 use super::{JoinKey, Role, WindowPlaces, are_alike};
 use crate::exec::join::Side;
 use crate::expression::{Expression, Typed};
@@ -211,7 +212,7 @@ fn call(term: &Typed) -> Option<(&str, &Typed, &Typed)> {
 /// The column that a value is, or that is a whole number widened to it: either way equal values are of equal columns.
 fn widened_column(value: &Typed) -> Option<usize> {
     match &value.expression {
-        Expression::Call { name, arguments, .. } if name.starts_with("CAST AS") && value.of.is_integer() => {
+        Expression::Call { name, arguments, .. } if is_cast(name) && value.of.is_integer() => {
             let inner = arguments.first().filter(|inner| inner.of.is_integer())?;
             let is_widened = common_type(&inner.of, &value.of).as_ref() == Some(&value.of);
             inner.as_column().filter(|_| is_widened)

@@ -128,7 +128,7 @@ fn windows_are_found() {
     // NULL among the others keeps every row from coming out.
     check(
         "SELECT * FROM ow WHERE k NOT IN (SELECT k FROM rw WHERE ow.window_start = rw.window_start AND ow.window_end = rw.window_end)",
-        "window Anti [] if l.k = r.k IS NOT FALSE",
+        "window Anti [] if (l.k = r.k) IS NOT FALSE",
     );
     let unbounded = "UNBOUNDED_STATE a join without a bound in time remembers rows without bound";
     // Windows of other sizes, or only one end of them, are no windows.
@@ -297,7 +297,10 @@ fn other_joins_need_a_time_to_live() {
     check("SELECT 1 FROM o JOIN r ON o.k = r.k", "regular 5 Inner [l.k=r.k]");
     check("SELECT 1 FROM o, r WHERE o.v < r.v", "regular 5 Inner [] if l.v < r.v");
     check("SELECT 1 FROM o JOIN r ON o.k = r.k AND o.ts < r.ts", "regular 5 Inner [l.k=r.k] if l.ts < r.ts");
-    check("SELECT 1 FROM o WHERE k NOT IN (SELECT k FROM r)", "regular 5 Anti [] if l.k = r.k IS NOT FALSE");
+    check(
+        "SELECT 1 FROM o WHERE k NOT IN (SELECT k FROM r)",
+        "regular 5 Anti [] if (l.k = r.k) IS NOT FALSE",
+    );
     // What takes rows back is no input for windows.
     let outer = "(SELECT ow.k, ow.window_start, ow.window_end, ow.ts FROM ow LEFT JOIN r ON ow.k = r.k)";
     check(

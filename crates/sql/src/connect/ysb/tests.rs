@@ -106,3 +106,19 @@ fn what_is_wrong_is_told_before_anything_runs() {
     wrong("event_time TIMESTAMP(6)", "", "has it as TIMESTAMP(3)");
     assert!(!check(&table("ad_id BIGINT", "")).expect("it is fine").is_portable());
 }
+
+/// Times that follow from each other are those that a division tells, at any rate and from any row on.
+#[test]
+fn times_are_even_at_any_rate() {
+    for rate in [1_u64, 3, 7, 999, 1_000, 1_001, 1_999, 2_000, 30_011, 10_000_019] {
+        for batch_rows in [1, 1_000] {
+            let options = format!(
+                ", 'events.num' = '3000', 'event-time.rate' = '{rate}', 'base-time' = '1970-01-01 00:00:00'"
+            );
+            let rows = rows(&table(COLUMNS, &options), &[0], 1, batch_rows);
+            let times = rows.column(0).as_primitive::<TimestampMillisecondType>().values();
+            let expected = (0..3_000_u64).map(|row| (row * 1_000 / rate) as i64);
+            assert!(times.iter().copied().eq(expected), "{rate} a second");
+        }
+    }
+}

@@ -57,6 +57,22 @@ fn statements_are_told_apart() {
         "explain | explain | explain",
     );
     check("EXPLAIN STATEMENT SET BEGIN INSERT INTO t VALUES (1); END", "explain insert 1");
+    let set = "STATEMENT SET BEGIN INSERT INTO t VALUES (1); INSERT INTO u VALUES (2); END";
+    check(&format!("EXPLAIN PLAN FOR {set}; SELECT 1"), "explain insert 2 | query SELECT 1");
+    check(
+        &format!("EXPLAIN ESTIMATED_COST, CHANGELOG_MODE {set}; SELECT 1"),
+        "explain insert 2 | query SELECT 1",
+    );
+    // The END of a CASE ends no set, wherever it stands.
+    check(
+        "EXECUTE STATEMENT SET BEGIN INSERT INTO t SELECT CASE WHEN CASE WHEN b THEN c END THEN 1 END FROM u WHERE a = CASE WHEN b \
+         THEN 1 ELSE 2 END; INSERT INTO u SELECT CASE a WHEN 1 THEN 2 END; END; SELECT 1",
+        "insert t+u | query SELECT 1",
+    );
+    check(
+        "SELECT /*+ state_ttl ('t' = '1 d', 'u)' = '2 d') */ 1",
+        "query SELECT /*+ state_ttl ('t' = '1 d', 'u)' = '2 d') */ 1",
+    );
     check("SHOW TABLES; DESCRIBE t; DESC u", "show | describe t | describe u");
     check("SELECT ';' -- ;\n, `a;b` FROM t", "query SELECT ';', `a;b` FROM t");
 }
@@ -71,7 +87,19 @@ fn errors_have_places() {
     check("SELECT 'a FROM t", "SYNTAX 1:8 unterminated string literal");
     check("SELECT INTERVAL '5 minutes' MINUTE", "SYNTAX 1:17 '5 minutes' is no span of minute");
     check("SELECT INTERVAL 5 MINUTE", "SYNTAX 1:17 the span of an INTERVAL is quoted: write INTERVAL '5'");
-    check("SELECT /*+ BROADCAST(t) */ a FROM t", "UNSUPPORTED 1:8 there are no hints but STATE_TTL");
+    check(
+        "SELECT /*+ BROADCAST(t) */ a FROM t",
+        "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT",
+    );
+    let hints = "UNSUPPORTED 1:8 there are no hints but STATE_TTL(..) behind SELECT";
+    check("SELECT /*+ STATE_TTL('t'='1d'), BROADCAST(u) */ a FROM t", hints);
+    check("SELECT /*+ STATE_TTL */ a FROM t", hints);
+    check("SELECT /*+ STATE_TTL('t)' */ a FROM t", hints);
+    check(
+        "SELECT a FROM t /*+ STATE_TTL('t'='1d') */",
+        "UNSUPPORTED 1:17 there are no hints but STATE_TTL(..) behind SELECT",
+    );
+    check("CREATE VIEW v (a, b, a) AS SELECT 1, 2, 3", "SYNTAX 1:22 there are two columns `a`");
     check(
         "INSERT OVERWRITE t SELECT 1",
         "SYNTAX 1:8 expected INTO: streams are appended to, not overwritten, found OVERWRITE",
@@ -88,6 +116,18 @@ fn errors_have_places() {
     );
     let deep = format!("SELECT {}1{}", "(".repeat(100), ")".repeat(100));
     check(&deep, "SYNTAX 1:72 brackets, types or sub-queries are nested deeper than 64");
+}
+
+/// Blanks are no words, and looking for the end of a set does not begin anew at each of them.
+#[test]
+fn blanks_cost_nothing() {
+    let blanks = " ".repeat(1 << 20);
+    check(&format!("SELECT{blanks}1"), "query SELECT 1");
+    let error = parse(&format!("EXECUTE STATEMENT SET BEGIN{blanks}")).unwrap_err();
+    assert_eq!(error.message, "expected INSERT, and here the statement ends");
+    let words = "a ".repeat(STATEMENT_TOKENS_MAX);
+    let error = parse(&format!("SELECT {words}")).unwrap_err();
+    assert_eq!(error.message, "the statement has 100001 words, and at most 100000 are read");
 }
 
 #[test]
