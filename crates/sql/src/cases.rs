@@ -42,14 +42,14 @@ use crate::catalog::{Entry, Table, TableColumnKind};
 use crate::connect::World;
 use crate::connect::memory::{Collect, Collected};
 use crate::deliver::{TableSink, Tally};
-use crate::error::{Code, SqlError};
+use crate::error::SqlError;
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use crate::functions::cast::Writer;
 use crate::job::write_row;
 use crate::session::{Action, Job, Session};
 
-/// When every run begins: virtual time stands still unless a source asks for more.
+/// When every run is: time stands still, so that no result depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);
 
 /// So many steps without work, and a query stands still.
@@ -136,7 +136,7 @@ impl Cases {
         for (head, line, lines) in sections {
             let (kind, rest) = head.split_once(' ').unwrap_or((&head, ""));
             let rest = rest.trim();
-            let rows = || rows_of(&lines);
+            let rows = || rows_of(&lines, line);
             let ends_query = matches!(kind, "rows" | "changelog" | "error");
             if let Some((name, line, _)) = query.as_ref().filter(|_| !ends_query) {
                 return Err(unanswered(*line, name));
@@ -150,7 +150,7 @@ impl Cases {
             };
             match kind {
                 "input" => {
-                    if cases.inputs.insert(rest.to_owned(), (line, rows())).is_some() {
+                    if cases.inputs.insert(rest.to_owned(), (line, rows()?)).is_some() {
                         return Err(format!("line {line}: there is an input `{rest}` already"));
                     }
                 }
@@ -159,17 +159,18 @@ impl Cases {
                 "rows" if !matches!(rest, "" | "ordered") => {
                     return Err(format!("line {line}: rows are `ordered` or in any order, and not `{rest}`"));
                 }
-                "rows" => finish(Expected::Rows { rows: rows(), is_ordered: rest == "ordered" })?,
-                "changelog" => finish(Expected::Changelog(rows()))?,
+                "rows" => finish(Expected::Rows { rows: rows()?, is_ordered: rest == "ordered" })?,
+                "changelog" => finish(Expected::Changelog(rows()?))?,
                 "error" => {
                     if !CODES.contains(&rest) {
                         return Err(format!("line {line}: there is no error `{rest}`"));
                     }
-                    let words = lines
-                        .iter()
-                        .map(|line| line.trim())
-                        .find(|line| !line.is_empty())
-                        .unwrap_or_default();
+                    let mut words = lines.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
+                    let (Some(words), None) = (words.next(), words.next()) else {
+                        return Err(format!(
+                            "line {line}: an error has one line of words that its message has"
+                        ));
+                    };
                     finish(Expected::Error { code: rest.to_owned(), words: words.to_owned() })?;
                 }
                 other => return Err(format!("line {line}: there is no section `{other}`")),
@@ -186,7 +187,11 @@ impl Cases {
 
     /// Runs a case.
     pub fn run(&self, case: &Case, manner: Manner) -> Verdict {
-        match (self.results(case, manner), &case.expected) {
+        let results = match self.results(case, manner) {
+            Ok(results) => results,
+            Err(why) => return Verdict::Failed(why),
+        };
+        match (results, &case.expected) {
             (Ok(found), Expected::Rows { rows, is_ordered }) => compare(found.appended(), rows, *is_ordered),
             (Ok(found), Expected::Changelog(changes)) => {
                 match (left_over(&found.changes()), left_over(changes)) {
@@ -212,19 +217,28 @@ impl Cases {
     }
 
     /// The rows of a case's query, or the code and the message of its error.
-    fn results(&self, case: &Case, manner: Manner) -> Result<Found, (String, String)> {
-        let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
+    ///
+    /// # Errors
+    /// What is wrong before it and around it, which no case can expect: then its query tells nothing.
+    fn results(&self, case: &Case, manner: Manner) -> Result<Outcome, String> {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = Session::new(Arc::clone(&clock) as _);
-        session.read(&self.setup).map_err(wrong)?;
+        declare(&mut session, &self.setup, "the setup")?;
         for setting in &case.settings {
-            session.read(setting).map_err(wrong)?;
+            declare(&mut session, setting, setting)?;
         }
-        let world = World { seed: manner.seed, given: self.given(&session, manner)?, ..World::default() };
-        let actions = session.read(&case.query).map_err(wrong)?;
-        let [Action::Run(job)] = &actions[..] else {
-            return Err(("INVALID".to_owned(), "a case has one query".to_owned()));
+        session.context().map_err(|error| format!("the settings: {error}"))?;
+        let world = World {
+            seed: manner.seed,
+            hash_seed: manner.seed,
+            given: self.given(&session, manner)?,
+            ..World::default()
         };
+        let actions = match session.read(&case.query) {
+            Ok(actions) => actions,
+            Err(error) => return Ok(Err(told(&error))),
+        };
+        let [Action::Run(job)] = &actions[..] else { return Err("a case has one query".to_owned()) };
         run_job(job, &session, &world, manner, &clock)
     }
 
@@ -232,24 +246,43 @@ impl Cases {
         &self,
         session: &Session,
         manner: Manner,
-    ) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, (String, String)> {
+    ) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, String> {
         let is_table = |name: &str| matches!(session.catalog().get(name), Ok(Entry::Table(_)));
         if let Some((name, (line, _))) = self.inputs.iter().find(|(name, _)| !is_table(name)) {
-            let message = format!("line {line}: input {name}: there is no such table");
-            return Err((Code::UnknownTable.name().to_owned(), message));
+            return Err(format!("line {line}: input {name}: there is no such table"));
         }
         let mut given = BTreeMap::new();
         for (name, entry) in session.catalog().entries() {
             let Entry::Table(table) = entry else { continue };
             let none = (0, Vec::new());
             let (line, rows) = self.inputs.get(name).unwrap_or(&none);
-            let batches = read_rows(table, rows, manner.batch_rows).map_err(|error| {
-                ("INVALID".to_owned(), format!("input {name}, behind line {line}: {error}"))
-            })?;
+            let batches = read_rows(table, rows, manner.batch_rows)
+                .map_err(|error| format!("input {name}, behind line {line}: {error}"))?;
             given.insert(name.to_owned(), Arc::new(batches));
         }
         Ok(given)
     }
+}
+
+/// Reads statements that declare and set, and run nothing.
+fn declare(session: &mut Session, text: &str, what: &str) -> Result<(), String> {
+    let actions = session.read(text).map_err(|error| {
+        let (code, message) = told(&error);
+        format!("{what}: {code}: {message}")
+    })?;
+    match actions.is_empty() {
+        true => Ok(()),
+        false => Err(format!(
+            "{what} declares and sets, and its queries are not run: give rows by `--- input NAME`"
+        )),
+    }
+}
+
+/// The rows of a query, or the code and the message of its error.
+type Outcome = Result<Found, (String, String)>;
+
+fn told(error: &SqlError) -> (String, String) {
+    (error.code.name().to_owned(), error.to_string())
 }
 
 /// A query that nothing is expected of.
@@ -310,24 +343,32 @@ const CODES: [&str; 49] = [
     "WORKER_DIED",
 ];
 
-/// The rows of a section: a line each, unless a quote is open at its end; up to a blank line.
-fn rows_of(lines: &[String]) -> Vec<String> {
+/// The rows of a section, whose head is on this line: a line each, unless a quote is open at its end; up to a blank line, behind
+/// which nothing may follow, for it would be read by nobody.
+fn rows_of(lines: &[String], head: usize) -> Result<Vec<String>, String> {
     let mut rows: Vec<String> = Vec::new();
-    let mut is_open = false;
-    for line in lines {
+    let (mut is_open, mut is_over) = (false, false);
+    for (number, line) in (head + 1..).zip(lines) {
+        let is_blank = line.trim().is_empty();
+        if is_over && !is_blank {
+            return Err(format!("line {number}: a row behind a blank line, which ends the rows above"));
+        }
         if is_open {
             if let Some(row) = rows.last_mut() {
                 row.push('\n');
                 row.push_str(line);
             }
-        } else if line.trim().is_empty() {
-            break;
+        } else if is_blank {
+            is_over = true;
         } else {
             rows.push(line.clone());
         }
         is_open ^= line.matches('"').count() % 2 == 1;
     }
-    rows
+    if is_open {
+        return Err(format!("line {head}: a quote of the rows below is never closed"));
+    }
+    Ok(rows)
 }
 
 /// A row with what is NULL marked so that text in quotes is not.
@@ -439,11 +480,15 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
         };
         let taken = decoder.take(rest, true, batch_rows.max(1), &mut bad);
         rest = &rest[taken.bytes..];
-        if decoder.rows() > 0 {
+        let count = decoder.rows();
+        if count > 0 {
             batches.push(decoder.finish().rows);
         }
-        if rest.is_empty() || (taken.bytes == 0 && decoder.rows() == 0) {
+        if rest.is_empty() {
             break;
+        }
+        if taken.bytes == 0 && count == 0 {
+            return Err(format!("{} bytes of the rows are not taken", rest.len()));
         }
     }
     match wrong {
@@ -453,18 +498,22 @@ fn read_rows(table: &Table, rows: &[String], batch_rows: usize) -> Result<Vec<Re
 }
 
 /// Runs a job of one query to its end, step by step.
+///
+/// # Errors
+/// What has nothing to do with the query.
 fn run_job(
     job: &Job,
     session: &Session,
     world: &World,
     manner: Manner,
     clock: &Arc<VirtualClock>,
-) -> Result<Found, (String, String)> {
-    let wrong = |error: SqlError| (error.code.name().to_owned(), format!("{error}"));
-    let failed = |message: String| (Code::Invalid.name().to_owned(), message);
+) -> Result<Outcome, String> {
     let collected: Collected = Arc::new(Mutex::new(Vec::new()));
     let query = Query::new(job.name.clone());
-    let context = session.context().map_err(wrong)?;
+    let context = match session.context() {
+        Ok(context) => context,
+        Err(error) => return Ok(Err(told(&error))),
+    };
     let mut plans = Vec::new();
     let mut types = Vec::new();
     for part in &job.parts {
@@ -477,22 +526,23 @@ fn run_job(
         );
         plans.push((&part.plan, Ending { name: "result".to_owned(), sink }));
     }
-    Assembly::assemble(&query, &context, world, &Tally::default(), plans).map_err(wrong)?;
+    if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), plans) {
+        return Ok(Err(told(&error)));
+    }
     let stepped = Engine::builder()
         .workers(manner.workers as u64)
         .clock(Arc::clone(clock) as _)
         .entropy(Box::new(SeededEntropy::new(manner.seed)))
         .build_stepped()
-        .map_err(|error| failed(error.to_string()))?;
+        .map_err(|error| error.to_string())?;
     let Stepped { engine, mut workers, growth } = stepped;
     let parallel = match manner.workers {
         0 | 1 => Parallel::Serial,
         workers => Parallel::Epochs { workers },
     };
-    let graph = query
-        .plan(Layout { chaining: Chaining::Default, parallel })
-        .map_err(|error| failed(error.to_string()))?;
-    let handle = engine.submit(graph).map_err(|error| failed(error.to_string()))?;
+    let graph =
+        query.plan(Layout { chaining: Chaining::Default, parallel }).map_err(|error| error.to_string())?;
+    let handle = engine.submit(graph).map_err(|error| error.to_string())?;
     let mut entropy = SeededEntropy::new(manner.seed);
     let mut idle_steps = 0;
     while matches!(handle.state(), QueryState::Running | QueryState::Paused) {
@@ -500,11 +550,13 @@ fn run_job(
         let is_idle = matches!(workers[chosen].step(&**clock), Step::Idle(_)) && !growth.step();
         idle_steps = if is_idle { idle_steps + 1 } else { 0 };
         if idle_steps > IDLE_STEPS_MAX {
-            return Err(failed("the query stands still".to_owned()));
+            return Err("the query stands still".to_owned());
         }
     }
-    handle.wait().map_err(|error| (error.code().to_owned(), error.to_string()))?;
-    let collected = collected.lock().map_err(|_| failed("a sink has panicked".to_owned()))?;
+    if let Err(error) = handle.wait() {
+        return Ok(Err((error.code().to_owned(), error.to_string())));
+    }
+    let collected = collected.lock().map_err(|_| "a sink has panicked".to_owned())?;
     let mut rows = Vec::new();
     for (batch, kinds) in collected.iter() {
         let writers: Vec<Writer> = types.iter().map(|of| Writer::new(of, context.zone)).collect();
@@ -515,7 +567,7 @@ fn run_job(
             rows.push((kind, line));
         }
     }
-    Ok(Found { rows })
+    Ok(Ok(Found { rows }))
 }
 
 #[cfg(test)]
@@ -539,8 +591,21 @@ mod tests {
     #[test]
     fn the_manual_has_all_codes() {
         let manual = include_str!("../../../docs/sql/errors.md");
-        CODES.iter().for_each(|code| assert!(manual.contains(code), "{code}"));
-        assert!(CODES.contains(&Code::Syntax.name()) && CODES.contains(&"STATE_LIMIT"));
+        // A heading, or the first cell of a row of a table. What is behind the last table is of Rust alone, see there.
+        let listed: Vec<&str> = manual
+            .lines()
+            .filter_map(|line| match line.strip_prefix("### ") {
+                Some(heading) => Some(heading),
+                None => line.strip_prefix("| `").and_then(|row| row.split(" |").next()),
+            })
+            .flat_map(|codes| codes.split(", "))
+            .map(|code| code.trim_matches('`'))
+            .filter(|code| {
+                code.chars().all(|letter| letter.is_ascii_uppercase() || matches!(letter, '_' | '0'..='9'))
+            })
+            .collect();
+        CODES.iter().for_each(|code| assert!(listed.contains(code), "{code} is not in the manual"));
+        listed.iter().for_each(|code| assert!(CODES.contains(code), "{code} is in the manual alone"));
     }
 
     #[test]
@@ -566,7 +631,41 @@ mod tests {
         check("--- input T\n1\n--- input T\n2\n", "line 3: there is an input `T` already");
         check(
             "--- input Foo\n1\n\n--- query a\nSELECT 1;\n--- rows\n1\n",
-            "UNKNOWN_TABLE: line 1: input Foo: there is no such table",
+            "line 1: input Foo: there is no such table",
         );
+        let one = "line 3: an error has one line of words that its message has";
+        check("--- query a\nSELECT b;\n--- error UNKNOWN_COLUMN\n\n", one);
+        check("--- query a\nSELECT b;\n--- error UNKNOWN_COLUMN\nb\n\nc\n", one);
+        let ignored = "a row behind a blank line, which ends the rows above";
+        check("--- query a\nSELECT 1;\n--- rows\n1\n\n2\n", &format!("line 6: {ignored}"));
+        check("--- input T\n1\n \n\n2\n", &format!("line 5: {ignored}"));
+        check("--- query a\nSELECT 'x\n\ny';\n--- rows\n\"x\n\ny\"\n\n", "passed");
+        check("--- query a\nSELECT 1;\n--- rows\n\"1\n", "line 3: a quote of the rows below is never closed");
+    }
+
+    /// An error is that of the query: one around it is expected by nobody.
+    #[test]
+    fn errors_around_a_query_are_failures() {
+        const QUERY: &str = "--- query a\nSELECT b;\n\n--- error UNKNOWN_COLUMN\n`b`\n";
+        check(QUERY, "passed");
+        let found = |before: &str, query: &str| {
+            let cases = Cases::parse(&format!("{before}{query}")).unwrap();
+            match cases.run(&cases.cases[0], Manner::default()) {
+                Verdict::Passed => "passed".to_owned(),
+                Verdict::Failed(why) => why,
+            }
+        };
+        let starts = |before: &str, query: &str, expected: &str| {
+            let found = found(before, query);
+            assert!(found.starts_with(expected), "{before}{query}: {found}");
+        };
+        starts("CREATE VIEW v AS SELECT b;\n", QUERY, "the setup: UNKNOWN_COLUMN: ");
+        let insert = "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);\n";
+        starts(insert, QUERY, "the setup declares and sets, and its queries are not run");
+        starts("--- set 'thalweg.nothing' = 'x'\n", QUERY, "SET 'thalweg.nothing' = 'x';: UNKNOWN_OPTION: ");
+        let input = "CREATE TABLE t (a INT);\n--- input t\nx\n";
+        starts(input, &QUERY.replace("UNKNOWN_COLUMN", "INVALID"), "input t, behind line 2: row 1: ");
+        let two = "--- query a\nSELECT 1;\nSELECT 2;\n\n--- error INVALID\none query\n";
+        starts("", two, "a case has one query");
     }
 }

@@ -56,9 +56,9 @@ mod bed;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::record_batch::RecordBatch;
@@ -72,7 +72,7 @@ use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
 use crate::formats::RowKind;
 use crate::scan::rows::RowSource;
-use files::{FileKey, Files, RealFiles, refusal_to_replace};
+use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
 use memory::Collected;
 use net::RealNet;
 use options::{Given, OWN_PREFIX};
@@ -119,6 +119,8 @@ pub type Output = Arc<Mutex<Box<dyn Write + Send>>>;
 pub struct World {
     /// Seeds what is made at random.
     pub seed: u64,
+    /// Seeds tables of keys, on which no result depends.
+    pub hash_seed: u64,
     /// Rows of tables that have no connector, by the name of the table: their physical columns.
     pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
     /// Where the rows of tables that have no connector go, by the name of the table.
@@ -149,8 +151,8 @@ pub struct Shared {
     diversions: bad::Diversions,
     /// How many sinks were bound: no two are called alike.
     sinks: Arc<Mutex<u64>>,
-    /// Files that are written as one.
-    files: Arc<Mutex<BTreeSet<FileKey>>>,
+    /// Files that are published as a whole, and what for.
+    files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
     /// Which job of the run it is.
     job: u64,
 }
@@ -162,9 +164,16 @@ impl Shared {
         Shared { job, ..self.clone() }
     }
 
-    /// Takes a file that is written as one; `false` if another sink has it.
-    fn takes_file(&self, file: FileKey) -> bool {
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(file)
+    /// Takes a file; or what it holds already, if the one would be published over the other.
+    fn takes_file(&self, file: FileKey, purpose: Purpose) -> Result<(), Purpose> {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        match files.get(&file) {
+            Some(known) if !purpose.goes_with(*known) => Err(*known),
+            _ => {
+                files.insert(file, purpose);
+                Ok(())
+            }
+        }
     }
 }
 
@@ -173,6 +182,7 @@ impl Default for World {
     fn default() -> Self {
         World {
             seed: 0,
+            hash_seed: crate::keys::process_seed(),
             given: BTreeMap::new(),
             collected: BTreeMap::new(),
             files: Arc::new(RealFiles),
@@ -202,26 +212,34 @@ impl World {
     /// What deals with the bad records of one split.
     ///
     /// # Errors
-    /// [`SqlError`] if they are diverted to what is no regular file.
+    /// [`SqlError`] if they are diverted to what is no regular file, cannot be made, or is written by a sink.
     fn bad_records(&self, table: &Table, options: &bad::BadOptions) -> Result<bad::BadRecords, SqlError> {
         let Some(file) = options.diverts_to() else {
             return Ok(bad::BadRecords::new(options.clone(), None, self.shared.job));
         };
         let path = self.path(file);
+        let refused = |path: &Path, reason: &str| {
+            let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
+            let place = table.options.get("thalweg.on-bad").map(|option| option.place);
+            SqlError::new(Code::Invalid, message)
+                .at(place)
+                .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
+        };
+        // Told now, and not when the first bad record comes.
+        if let Some(directory) = path.parent().filter(|directory| !directory.as_os_str().is_empty()) {
+            self.files
+                .make_directories(directory)
+                .map_err(|error| refused(&path, &format!("its directory cannot be made: {error}")))?;
+        }
         for path in [path.clone(), in_progress_path(&path)] {
-            let refused = |reason: &str| {
-                let message = format!("bad records cannot be diverted to {}: {reason}", path.display());
-                let place = table.options.get("thalweg.on-bad").map(|option| option.place);
-                SqlError::new(Code::Invalid, message)
-                    .at(place)
-                    .help("name a regular file; 'thalweg.on-bad' = 'skip' counts them and keeps none")
-            };
             match refusal_to_replace(self.files.as_ref(), &path) {
                 Ok(None) => {}
-                Ok(Some(reason)) => return Err(refused(reason)),
-                Err(error) => return Err(refused(&error.to_string())),
+                Ok(Some(reason)) => return Err(refused(&path, reason)),
+                Err(error) => return Err(refused(&path, &error.to_string())),
             }
         }
+        let taken = self.shared.takes_file(FileKey::of(self.files.as_ref(), &path), Purpose::BadRecords);
+        taken.map_err(|_| refused(&path, "an INSERT writes it as one file, 'thalweg.single-file'"))?;
         let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
         Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
     }

@@ -13,7 +13,9 @@
 //!
 //! What it leaves to others: forgetting single keys. An index grows until it is [cleared](KeyIndex::clear).
 
+use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
+use std::sync::LazyLock;
 
 use arrow::array::{Array, ArrayRef};
 use arrow::buffer::NullBuffer;
@@ -39,6 +41,13 @@ use whole::WholeKeys;
 
 /// Stands before saved rows: arrow may change their form from one version to the next, and then they cannot be read back.
 pub(crate) const ROW_FORMAT: u32 = 59;
+
+/// Seeds the tables of keys of this process. Drawn anew for each, so that whoever sends rows cannot know which keys collide; what comes
+/// out does not depend on it.
+pub fn process_seed() -> u64 {
+    static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
+    *SEED
+}
 
 /// Groups by key: each distinct key has a number, from 0 on, in order of first appearance.
 pub struct KeyIndex {

@@ -29,6 +29,7 @@ use crate::aggregates::aggregates;
 use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, Typed};
+use crate::keys::process_seed;
 use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
@@ -558,14 +559,11 @@ impl Lowering<'_> {
             None => None,
             Some(filter) => Some(add(self.expressions.bind_condition(filter, scope)?)),
         };
-        let function = if is_distinct { bound.distinct(DISTINCT_SEED) } else { bound };
+        let function = if is_distinct { bound.distinct(process_seed()) } else { bound };
         let name = if is_distinct { format!("{name} DISTINCT") } else { name };
         Ok(AggregateCall { name, arguments: places, filter, function })
     }
 }
-
-/// Seeds the tables of DISTINCT: values of a table never leave it, and results do not depend on it.
-const DISTINCT_SEED: u64 = 0x9E37_79B9_7F4A_7C15;
 
 pub(super) fn is_proctime(expression: &Expr) -> bool {
     match expression {

@@ -272,8 +272,13 @@ impl BadRecords {
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        let diverted = self.diversion.as_ref().map_or(0, |diversion| diversion.state().text.capacity());
-        self.recent.lines.capacity() * size_of::<u64>() + diverted
+        // All who divert to the file share its buffer: each tells of its part.
+        let diverted = self
+            .diversion
+            .as_ref()
+            .map_or(0, |diversion| diversion.state().text.capacity() / Arc::strong_count(diversion));
+        let cut = self.cut.as_ref().map_or(0, |cut| cut.line.capacity());
+        self.recent.lines.capacity() * size_of::<u64>() + diverted + cut
     }
 
     pub(super) fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
@@ -383,6 +388,10 @@ struct DiversionState {
     is_kept: bool,
     /// It was published, or a write failed: nothing more is taken.
     is_closed: bool,
+    /// A write failed: what was diverted is lost.
+    is_broken: bool,
+    /// Jobs that have diverted something.
+    diverting: BTreeSet<u64>,
 }
 
 impl Diversion {
@@ -393,10 +402,17 @@ impl Diversion {
 
     fn write(&self, job: u64, line: &[u8]) -> io::Result<()> {
         let mut state = self.state();
-        if state.is_closed || state.given_up.contains(&job) {
-            // Another split has failed, and what was diverted up to then is published.
+        if state.given_up.contains(&job) {
+            // Another split of the job has failed, and what was diverted up to then is published.
             return Ok(());
         }
+        if state.is_broken {
+            return Err(broken());
+        }
+        if state.is_closed {
+            return Ok(());
+        }
+        state.diverting.insert(job);
         let written = (|| {
             if state.file.is_none() {
                 state.file = Some(InProgressFile::create(Arc::clone(&self.disk), &self.path)?);
@@ -405,8 +421,10 @@ impl Diversion {
             if DIVERT_BUFFER_BYTES <= state.text.len() { state.write_out() } else { Ok(()) }
         })();
         if written.is_err() {
-            // A file that refused a record lacks it: it must not be published.
-            (state.file, state.is_closed) = (None, true);
+            // A file that refused a record lacks it: it must not be published. The other jobs that have records in it are told
+            // when they write to it again, or end.
+            (state.file, state.is_closed, state.is_broken) = (None, true, true);
+            state.text = Vec::new();
         }
         written
     }
@@ -415,6 +433,9 @@ impl Diversion {
     fn leave(&self, job: u64) -> io::Result<()> {
         let mut state = self.state();
         state.is_kept |= state.is_last(job);
+        if state.is_broken && state.diverting.contains(&job) {
+            return Err(broken());
+        }
         if state.writers.is_empty() { state.publish() } else { Ok(()) }
     }
 
@@ -444,6 +465,11 @@ impl Diversion {
     }
 }
 
+/// What jobs are told whose records were lost with a file that another job could not write.
+fn broken() -> io::Error {
+    io::Error::other("an earlier bad record could not be written there, and those before it are lost")
+}
+
 impl DiversionState {
     /// Counts a split of a job off; whether it was the last one of it.
     fn is_last(&mut self, job: u64) -> bool {
@@ -461,6 +487,8 @@ impl DiversionState {
             file.write_all(&self.text)?;
         }
         self.text.clear();
+        // One long record does not hold its memory for ever.
+        self.text.shrink_to(DIVERT_BUFFER_BYTES);
         Ok(())
     }
 

@@ -23,6 +23,8 @@ pub(super) struct Decoding {
     buffer: Vec<u8>,
     start: usize,
     end: usize,
+    /// Whether the last byte that was read ends a line, or there is none.
+    ends_line: bool,
     waiting: Option<Waiting>,
     /// Where the pending rows of the decoder begin, and bad records among them.
     before: Position,
@@ -64,6 +66,7 @@ impl Decoding {
             buffer: Vec::new(),
             start: 0,
             end: 0,
+            ends_line: true,
             waiting: None,
             bad_since: 0,
             skips: 0,
@@ -73,7 +76,7 @@ impl Decoding {
     /// Begins a new input, or goes on at a place in one: bytes come from there.
     pub(super) fn start(&mut self, at: Position) {
         self.decoder.start(at);
-        (self.start, self.end, self.waiting) = (0, 0, None);
+        (self.start, self.end, self.ends_line, self.waiting) = (0, 0, true, None);
         (self.before, self.bad_since, self.skips) = (at, 0, 0);
     }
 
@@ -92,6 +95,14 @@ impl Decoding {
     /// So many bytes were read into the room.
     pub(super) fn filled(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
+        if let (true, Some(last)) = (count > 0, self.buffer[..self.end].last()) {
+            self.ends_line = *last == b'\n';
+        }
+    }
+
+    /// How many lines an input has that was read to its end: a last one without an end is one, too.
+    pub(super) fn lines(&self) -> u64 {
+        self.decoder.position().lines + u64::from(!self.ends_line)
     }
 
     /// Rows, at most so many, or the wish for more bytes. Without more to come, and with nothing left, that wish is the end.
@@ -115,6 +126,8 @@ impl Decoding {
             let mut failure = None;
             let mut bad_count = 0;
             let base = self.decoder.position().offset;
+            // A record that is too long ends before the next one is found to be so.
+            self.end_cut(base, more, bad)?;
             let taken = self.decoder.take(
                 &self.buffer[self.start..self.end],
                 more == More::Never,
@@ -127,12 +140,7 @@ impl Decoding {
                 },
             );
             self.bad_since += bad_count;
-            if let Some(offset) = bad.cut_offset() {
-                let length = end_of_cut(&self.buffer[self.start..self.end], base, offset, more);
-                if let Some(length) = length {
-                    bad.end_cut(Some(length))?;
-                }
-            }
+            self.end_cut(base, more, bad)?;
             self.start = (self.start + taken.bytes).min(self.end);
             if let Some(failure) = failure {
                 return Err(failure);
@@ -148,6 +156,14 @@ impl Decoding {
                 return Ok(Step::WantsBytes);
             }
         }
+    }
+
+    /// Tells how long the record is whose end was looked for, if the bytes that are there, from `base` on, hold that.
+    fn end_cut(&self, base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
+        let length = bad
+            .cut_offset()
+            .and_then(|offset| end_of_cut(&self.buffer[self.start..self.end], base, offset, more));
+        length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
     }
 
     /// Puts the decoder's rows where they are given out from.

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 use std::io::{self, Read};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -188,13 +189,20 @@ impl Stream<'_> {
 }
 
 impl StreamSource {
+    /// Reads as much as a feed holds at most, whether that gives rows or not: then others are let in.
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
         let mut more = More::Now;
+        let mut left_bytes = FEED_BYTES_MAX;
         loop {
-            match self.decoding.step(rows_max, more, &self.name, &mut self.bad)? {
+            let then = if left_bytes == 0 && more == More::Now { More::Later } else { more };
+            match self.decoding.step(rows_max, then, &self.name, &mut self.bad)? {
                 Step::Rows(columns, kinds) => {
                     let rows = columns.num_rows();
-                    let columns = batch_of(&self.schema, columns.columns().to_vec(), rows).unwrap_or(columns);
+                    let columns = batch_of(&self.schema, columns.columns().to_vec(), rows);
+                    let columns = columns.ok_or_else(|| ConnectError::Corrupt {
+                        path: PathBuf::from(&self.name),
+                        reason: "a record gave rows of other columns than the table's".to_owned(),
+                    })?;
                     let rows = Some(Rows { columns, kinds });
                     return Ok(PolledRows { rows, status: SourceStatus::Ready });
                 }
@@ -206,12 +214,16 @@ impl StreamSource {
                     let status = SourceStatus::IdleUntil(now.plus_nanos(IDLE_NS));
                     return Ok(PolledRows { rows: None, status });
                 }
+                Step::WantsBytes if left_bytes == 0 => {
+                    return Ok(PolledRows { rows: None, status: SourceStatus::Ready });
+                }
                 Step::WantsBytes => {
                     let (count, then) = self
                         .feed
                         .take(self.decoding.room())
                         .map_err(|source| ConnectError::Unreadable { name: self.name.clone(), source })?;
                     self.decoding.filled(count);
+                    left_bytes = left_bytes.saturating_sub(count);
                     more = then;
                 }
             }
@@ -244,7 +256,15 @@ impl RowSource for StreamSource {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.decoding.start(Position::default());
         let saved = self.bad.load(state)?;
+        if self.bad.diverts() && saved.count > 0 {
+            return Err(state.wrong(
+                "bad records were diverted, and a stream cannot be read again to divert them once more",
+            ));
+        }
         self.bad.restore(saved);
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,8 @@
 //! What connectors of files need beyond a [`Disk`]: directories, and files that are read at any place.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use thalweg_connectors::RealDisk;
@@ -89,8 +90,23 @@ impl Disk for RealFiles {
         RealDisk.open(path)
     }
 
+    /// Two runs must not write one file: the second would empty the first one's, and write on behind its publication. So who
+    /// writes a file holds its lock, and it is emptied by that one only. What a run left that was killed is held by nobody.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        RealDisk.create(path)
+        loop {
+            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
+            lock(&file)?;
+            // It may have been published or removed before it was locked: then another stands there, or none.
+            let is_there = match self.identity(path) {
+                Ok(identity) => identity.file == id_of(&file)?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+                Err(error) => return Err(error),
+            };
+            if is_there {
+                file.set_len(0)?;
+                return Ok(Box::new(LockedFile(file)));
+            }
+        }
     }
 
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
@@ -98,6 +114,9 @@ impl Disk for RealFiles {
     }
 
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
+        // Its writer has closed it, and with that let go of it: somebody may have begun to write it in between.
+        let file = File::open(from)?;
+        lock(&file)?;
         RealDisk.publish(from, to)
     }
 
@@ -158,6 +177,43 @@ impl Files for RealFiles {
     }
 }
 
+/// Takes the lock of a file for as long as it is open.
+fn lock(file: &File) -> io::Result<()> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => {
+            let error = "another run writes it at present: wait for that, or write to another path";
+            Err(io::Error::new(io::ErrorKind::ResourceBusy, error))
+        }
+        // There are file systems without locks, of which no more can be had.
+        Err(TryLockError::Error(_)) => Ok(()),
+    }
+}
+
+fn id_of(file: &File) -> io::Result<(u64, u64)> {
+    let metadata = file.metadata()?;
+    Ok((metadata.dev(), metadata.ino()))
+}
+
+/// A file that nobody else writes.
+struct LockedFile(File);
+
+impl Write for LockedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl WriteFile for LockedFile {
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_all()
+    }
+}
+
 /// Which file a path means, whether it is there or not: one file has many paths.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub(super) struct FileKey {
@@ -180,6 +236,51 @@ impl FileKey {
             _ => FileKey { directory: None, name: path.to_owned() },
         }
     }
+}
+
+/// What a file holds that is published as a whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Purpose {
+    /// The rows of one sink.
+    Rows,
+    /// Bad records, of any number of tables.
+    BadRecords,
+}
+
+impl Purpose {
+    /// Whether one file can serve both.
+    pub(super) fn goes_with(self, other: Purpose) -> bool {
+        self == Purpose::BadRecords && other == Purpose::BadRecords
+    }
+}
+
+/// A path from the root on, as far as the operating system knows where it begins.
+pub(super) fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Whether a path is `root` or lies below it, by whatever name: directories are compared by what they are, for `..` and links
+/// lead to one by many ways.
+pub(super) fn is_below(files: &dyn Files, path: &Path, root: &Path) -> bool {
+    let path = absolute(path);
+    if path.starts_with(absolute(root)) {
+        return true;
+    }
+    let Ok(root) = files.identity(root) else { return false };
+    let is_there = |directory: &&Path| files.identity(directory).is_ok();
+    let Some(directory) = path.ancestors().skip(1).find(is_there) else { return false };
+    let mut above = directory.to_owned();
+    while let Ok(here) = files.identity(&above) {
+        if here.file == root.file {
+            return true;
+        }
+        above.push("..");
+        if files.identity(&above).is_ok_and(|up| up.file == here.file) {
+            // Above the root of all there is itself.
+            return false;
+        }
+    }
+    false
 }
 
 /// The same error, with the path that it is about.

@@ -41,6 +41,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::bad::BadOptions;
+use super::files::is_below;
 use super::layout::{bind_format, check_metadata, record_columns};
 use super::options::Given;
 use super::standard::encoder;
@@ -139,6 +140,14 @@ fn metadata() -> [(&'static str, SqlType); 4] {
 fn partitions(table: &Table) -> Result<Vec<usize>, SqlError> {
     for place in &table.partitioned_by {
         let column = &table.columns[*place];
+        if column.name.starts_with(['_', '.']) {
+            let message = format!(
+                "the column `{0}` cannot name a partition: directories `{0}=..` are hidden from readers, for their names begin with \
+                 '_' or '.'",
+                column.name
+            );
+            return Err(SqlError::new(Code::Invalid, message).at(column.place));
+        }
         let is_scalar = !matches!(
             column.of,
             SqlType::Null
@@ -223,9 +232,10 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
         )?;
     }
     let name = given.text(NAME).unwrap_or("_SUCCESS");
-    if name.is_empty() || name.contains('/') || !name.starts_with(['_', '.']) {
-        let reason =
-            format!("'{name}' is not the name of a file that begins with '_', so that readers pass it over");
+    if name.contains('/') || !name.starts_with(['_', '.']) || matches!(name, "." | "..") {
+        let reason = format!(
+            "'{name}' is not the name of a file that begins with '_' or '.', so that readers pass it over"
+        );
         return Err(given.wrong(NAME, reason));
     }
     match given.text(KIND) {
@@ -285,7 +295,7 @@ impl Connection for FileSystem<'_> {
             let path = world.path(file);
             // By identity, too, for one file has many paths.
             let identity = world.files.identity(&path).map(|identity| identity.file).ok();
-            if path.starts_with(&reading.listing.root)
+            if is_below(world.files.as_ref(), &path, &reading.listing.root)
                 || files.iter().any(|file| Some(file.identity.file) == identity)
             {
                 let message = format!(

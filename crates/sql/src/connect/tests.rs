@@ -88,6 +88,14 @@ fn connectors_and_options_are_checked_by_name() {
         "'connector' = 'filesystem', 'path' = '/x', 'format' = 'csv', 'sink.partition-commit.policy.kind' = 'metastore'",
         "'metastore' is not supported",
     );
+    for name in ["SUCCESS", "_a/b", ".", "..", ""] {
+        check(
+            &format!(
+                "'connector' = 'filesystem', 'path' = '/x', 'format' = 'csv', 'sink.partition-commit.success-file.name' = '{name}'"
+            ),
+            "is not the name of a file that begins with '_' or '.'",
+        );
+    }
     check(
         "'connector' = 'filesystem', 'path' = '/x', 'format' = 'csv', 'auto-compaction' = 'true'",
         "'auto-compaction' is not supported",
@@ -174,6 +182,10 @@ fn columns_are_checked() {
     check(
         &format!("CREATE TABLE t (a INT, p ARRAY<INT>) PARTITIONED BY (p) WITH ({files})"),
         "cannot name a partition",
+    );
+    check(
+        &format!("CREATE TABLE t (a INT, _p INT) PARTITIONED BY (_p) WITH ({files})"),
+        "the column `_p` cannot name a partition: directories `_p=..` are hidden",
     );
     check(&format!("CREATE TABLE t (p INT) PARTITIONED BY (p) WITH ({files})"), "none stands in its records");
     check(
@@ -389,7 +401,7 @@ fn paths_of_options() {
     let folder = Folder::new();
     let world = folder.world();
     let check = |written: &str, expected: &str| {
-        assert_eq!(world.path(written), std::path::Path::new(expected), "{written}");
+        assert_eq!(world.path(written), Path::new(expected), "{written}");
     };
     check("/a/b", "/a/b");
     check("file:///a/b", "/a/b");

@@ -4,18 +4,19 @@
 //! more, for paths that lead to one file only when one looks at the disk.
 
 use std::collections::BTreeMap;
-use std::path::{Component, Path, PathBuf};
+use std::path::PathBuf;
 
 use super::World;
+use super::files::{Purpose, absolute};
 use crate::catalog::Table;
-use crate::error::{Code, SqlError};
+use crate::error::{Code, Place, SqlError};
 
 /// The tables of a run, told one after the other.
 pub struct Together<'a> {
     world: &'a World,
     stdin: Stdin,
-    /// Who writes which file.
-    files: BTreeMap<PathBuf, String>,
+    /// Who writes which file, and what.
+    files: BTreeMap<PathBuf, (String, Purpose)>,
 }
 
 /// Whose the standard input is.
@@ -40,8 +41,14 @@ impl<'a> Together<'a> {
     /// A job reads a table; it may say so several times, since a job reads each of its tables once.
     ///
     /// # Errors
-    /// [`Code::Invalid`] if the table reads the standard input, and that is somebody else's.
+    /// [`Code::Invalid`] if the table reads the standard input, and that is somebody else's, or diverts bad records to a file
+    /// that is written otherwise.
     pub fn reads(&mut self, job: usize, table: &Table) -> Result<(), SqlError> {
+        if let Some(option) = table.options.get("thalweg.on-bad")
+            && let Some(file) = option.value.strip_prefix("divert:")
+        {
+            self.takes(file.trim(), table, option.place, Purpose::BadRecords)?;
+        }
         let Some(connector) = table.options.get("connector").filter(|connector| connector.value == "stdin")
         else {
             return Ok(());
@@ -84,29 +91,48 @@ impl<'a> Together<'a> {
         else {
             return Ok(());
         };
-        let file = plain(&self.world.path(&path.value));
-        match self.files.get(&file) {
-            None => {
-                self.files.insert(file, table.name.clone());
-                Ok(())
-            }
-            Some(by) => {
-                let message = format!(
-                    "{} is written by two INSERTs, into `{by}` and into `{}`, and 'thalweg.single-file' holds the rows of one",
-                    file.display(),
-                    table.name
-                );
-                let error = SqlError::new(Code::Invalid, message).at(path.place);
-                Err(error.help("write both with one INSERT, by UNION ALL, or to two files"))
-            }
-        }
+        self.takes(&path.value, table, path.place, Purpose::Rows)
     }
-}
 
-/// A path without what stands for nothing in it.
-fn plain(path: &Path) -> PathBuf {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    path.components().filter(|component| *component != Component::CurDir).collect()
+    /// Takes a file for what a table writes there, if that is all that it is to hold.
+    fn takes(
+        &mut self,
+        written: &str,
+        table: &Table,
+        place: Place,
+        purpose: Purpose,
+    ) -> Result<(), SqlError> {
+        let file = absolute(&self.world.path(written));
+        let (by, known) = match self.files.get(&file) {
+            Some((by, known)) if !purpose.goes_with(*known) => (by, *known),
+            _ => {
+                self.files.insert(file, (table.name.clone(), purpose));
+                return Ok(());
+            }
+        };
+        let (file, name) = (file.display(), &table.name);
+        let (message, help) = match (purpose, known) {
+            (Purpose::Rows, Purpose::Rows) => (
+                format!(
+                    "{file} is written by two INSERTs, into `{by}` and into `{name}`, and 'thalweg.single-file' holds the rows of one"
+                ),
+                "write both with one INSERT, by UNION ALL, or to two files",
+            ),
+            (Purpose::Rows, Purpose::BadRecords) => (
+                format!(
+                    "{file} is to hold the rows of `{name}`, and the bad records of `{by}` are diverted to it"
+                ),
+                "write to two files",
+            ),
+            (Purpose::BadRecords, _) => (
+                format!(
+                    "the bad records of `{name}` cannot be diverted to {file}: it is to hold the rows of `{by}`"
+                ),
+                "write to two files",
+            ),
+        };
+        Err(SqlError::new(Code::Invalid, message).at(place).help(help))
+    }
 }
 
 #[cfg(test)]
@@ -155,5 +181,24 @@ mod tests {
         pair("out/a.csv", "./out//./a.csv", "true", "out/a.csv is written by two INSERTs");
         pair("/out/a.csv", "file:///out/a.csv", "TRUE", "/out/a.csv is written by two INSERTs");
         pair("out", "out", "false", "");
+    }
+
+    /// The one that is published last would take the other's place.
+    #[test]
+    fn bad_records_have_a_file_of_their_own() {
+        let divert = |file: &str| {
+            format!("'connector' = 'stdin', 'format' = 'csv', 'thalweg.on-bad' = 'divert: {file}'")
+        };
+        const ROWS: &str =
+            "'connector' = 'filesystem', 'path' = 'a.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'";
+        let both = [("<", 0, &*divert("a.csv")), (">", 0, ROWS)];
+        check(
+            &both,
+            false,
+            "a.csv is to hold the rows of `t`, and the bad records of `t` are diverted to it",
+        );
+        let both = [(">", 0, ROWS), ("<", 0, &*divert("./a.csv"))];
+        check(&both, false, "cannot be diverted to ");
+        check(&[("<", 0, &divert("b.csv")), (">", 0, ROWS), ("<", 0, &divert("b.csv"))], false, "");
     }
 }

@@ -170,7 +170,7 @@ impl<'a> Assembly<'a> {
                     keys: keys.clone(),
                     calls: calls.clone(),
                     columns: &plan.columns,
-                    hash_seed: self.world.seed,
+                    hash_seed: self.world.hash_seed,
                 };
                 let aggregate = match windows {
                     Windowing::Cut { spec, time } => {
@@ -213,7 +213,7 @@ impl<'a> Assembly<'a> {
                     calls: calls.clone(),
                     ttl_ms: *ttl_ms,
                 };
-                let over = Over::new(over, self.now(), &input.columns, &plan.columns, self.world.seed);
+                let over = Over::new(over, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
                 let over = over.map_err(refused)?;
                 let name = self.name(over.name());
                 let stream = self.stream(input)?;
@@ -227,11 +227,12 @@ impl<'a> Assembly<'a> {
                     is_retracting: *is_retracting,
                     ttl_ms: ttl_ms.unwrap_or(i64::MAX),
                 };
-                let group = Group::new(group, self.now(), &input.columns, &plan.columns, self.world.seed);
+                let group =
+                    Group::new(group, self.now(), &input.columns, &plan.columns, self.world.hash_seed);
                 self.in_turn(input, Box::new(group.map_err(refused)?))
             }
             Node::Rank { input, keys, order, from, to, has_rank, is_retracting, ttl_ms, .. } => {
-                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.seed);
+                let (ttl_ms, seed) = (ttl_ms.unwrap_or(i64::MAX), self.world.hash_seed);
                 let (columns, now) = (&plan.columns, self.now());
                 let operator: Box<dyn BatchOperator> = match deduplication(plan) {
                     Some(keep) => {
@@ -277,7 +278,13 @@ impl<'a> Assembly<'a> {
                 let zone = self.zone_of_windows(input);
                 self.in_turn(
                     input,
-                    Box::new(WindowTopN::new(ranks, zone, &input.columns, &plan.columns, self.world.seed)),
+                    Box::new(WindowTopN::new(
+                        ranks,
+                        zone,
+                        &input.columns,
+                        &plan.columns,
+                        self.world.hash_seed,
+                    )),
                 )
             }
         }

@@ -312,7 +312,8 @@ impl Source for TableSource {
             match polled.rows {
                 Some(rows) if rows.columns.num_rows() > 0 => self.read(rows)?,
                 _ => match polled.status {
-                    SourceStatus::Ready | SourceStatus::Ended => {}
+                    SourceStatus::Ended => {}
+                    // A poll without rows has read all that it may at a time (bad records, say): others are let in.
                     status => return Ok(Polled::new(status)),
                 },
             }
@@ -353,3 +354,6 @@ impl Source for TableSource {
         self.rows.load(state)
     }
 }
+
+#[cfg(test)]
+mod tests;

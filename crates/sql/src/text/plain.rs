@@ -9,6 +9,7 @@
 //!   `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
 //! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, as the planner knows numbers there only;
+//! * `(a, b) IN ((1, 2), (3, 4))`, `(a, b) = (1, 2)`: comparisons of one value each;
 //! * cells of VALUES that are no literals: calls of [`CELL`];
 //! * names that a list of results has twice: with a number behind them, as Flink calls them;
 //! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
@@ -39,6 +40,7 @@ pub(crate) use results::{column_names, result_place, without_mark};
 
 mod frames;
 mod results;
+mod tuples;
 
 /// The most operators that may follow each other, or be nested, in one expression: planning recurses once for each.
 pub const OPERATORS_MAX: usize = 2_000;
@@ -586,6 +588,8 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         }
         Expr::Function(function) => Expr::Function(plain_function(function, &unsupported)?),
         Expr::Nested(inner) => *inner,
+        Expr::InList { expr, list, negated } => tuples::plain_in(*expr, list, negated)?,
+        Expr::BinaryOp { left, op, right } => tuples::plain_comparison(*left, op, *right)?,
         Expr::Like { any: true, .. } => return Err(unsupported("LIKE ANY")),
         Expr::UnaryOp { op, expr } => match op {
             UnaryOperator::Plus => *expr,
@@ -611,10 +615,8 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         | Expr::IsNotUnknown(_)
         | Expr::IsDistinctFrom(..)
         | Expr::IsNotDistinctFrom(..)
-        | Expr::InList { .. }
         | Expr::InSubquery { .. }
         | Expr::Between { .. }
-        | Expr::BinaryOp { .. }
         | Expr::Like { .. }
         | Expr::SimilarTo { .. }
         | Expr::Case { .. }

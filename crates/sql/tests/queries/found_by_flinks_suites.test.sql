@@ -76,6 +76,7 @@ SELECT x.b, v.parts[2] FROM t AS x JOIN (SELECT b, SPLIT(c || ',z', ',') AS part
 SELECT b FROM t FULL JOIN (SELECT b, c AS d FROM t) AS o USING (b);
 
 --- error UNSUPPORTED
+USING
 
 --- query collections of values
 SELECT ARRAY[1, 2.5], CARDINALITY(ARRAY[1, 2, NULL]), MAP['a', 1, 'b', 2], MAP['a', 1, 'a', 2]['a'], ROW(1, 'a');

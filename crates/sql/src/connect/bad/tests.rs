@@ -1,5 +1,7 @@
 //! Bad records are counted, weighed and kept, and a share that is too large is told whatever the policy.
 
+use thalweg_model::disk::{FileIdentity, WriteFile};
+
 use super::*;
 use crate::connect::bed::Folder;
 use crate::connect::files::RealFiles;
@@ -231,4 +233,82 @@ fn a_record_that_is_too_long_is_kept_in_part() {
     check(Some(3 << 20), ",\"truncated\":true,\"length\":3145728");
     check(None, ",\"truncated\":true,\"length\":null");
     check(Some(RECORD_BYTES_MAX as u64), "");
+}
+
+/// A disk on which files can be begun, and not written.
+struct Full;
+
+impl Disk for Full {
+    fn open(&self, _: &Path) -> io::Result<Box<dyn io::Read + Send>> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn create(&self, _: &Path) -> io::Result<Box<dyn WriteFile>> {
+        Ok(Box::new(Full))
+    }
+
+    fn identity(&self, _: &Path) -> io::Result<FileIdentity> {
+        Err(io::ErrorKind::NotFound.into())
+    }
+
+    fn publish(&self, _: &Path, _: &Path) -> io::Result<()> {
+        panic!("a file that lacks records is published")
+    }
+
+    fn remove(&self, _: &Path) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Write for Full {
+    fn write(&mut self, _: &[u8]) -> io::Result<usize> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl WriteFile for Full {
+    fn sync(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A file that cannot be written loses the records of all jobs, and each of them is told; not one that has none there.
+#[test]
+fn a_lost_file_is_told_to_every_job() {
+    let diversions = Diversions::default();
+    let of_job = |job: u64| {
+        let diversion = diversions.to(Arc::new(Full), Path::new("/bad.jsonl"));
+        BadRecords::new(options(OnBad::Divert("/bad.jsonl".to_owned()), None), Some(diversion), job)
+    };
+    let (mut one, mut two, mut three, mut four) = (of_job(0), of_job(1), of_job(2), of_job(3));
+    one.take("one", &bad(1)).unwrap();
+    three.take("three", &bad(1)).unwrap();
+    let raw = vec![b'x'; DIVERT_BUFFER_BYTES];
+    let error = two.take("two", &BadRecord { raw: &raw, ..bad(1) }).unwrap_err();
+    assert!(matches!(error, ConnectError::DivertFailed { .. }));
+    two.publish_up_to(error);
+    let told = |error: ConnectError| error.to_string().contains("an earlier bad record could not be written");
+    assert!(told(one.take("one", &bad(2)).unwrap_err()));
+    assert!(told(three.finish().unwrap_err()));
+    four.finish().unwrap();
+}
+
+/// A long record is in the books while its end is looked for, and its memory is given back when it is written.
+#[test]
+fn long_records_are_counted() {
+    let (folder, diversions) = (Folder::new(), Diversions::default());
+    let mut records = diverting(&folder, &diversions);
+    let others: Vec<_> = (0..7).map(|_| diverting(&folder, &diversions)).collect();
+    let raw = vec![b'x'; RECORD_BYTES_MAX];
+    records.take("f", &BadRecord { raw: &raw, ..bad(1) }).unwrap();
+    assert!(records.held_bytes() > RECORD_BYTES_MAX);
+    records.end_cut(Some(3 << 20)).unwrap();
+    assert!(records.held_bytes() <= DIVERT_BUFFER_BYTES);
+    records.take("f", &BadRecord { raw: &raw[..100], ..bad(2) }).unwrap();
+    let all: usize = records.held_bytes() + others.iter().map(BadRecords::held_bytes).sum::<usize>();
+    assert!(all <= DIVERT_BUFFER_BYTES + 10_000, "{all}");
 }

@@ -1,31 +1,38 @@
 //! Files of columns, `'format' = 'parquet'`, read and written.
 //!
-//! Columns are found by their names, in the case in which they are written; one that a file lacks is NULL. Values are cast to
-//! the declared types as CAST does, but for timestamps, which are taken as they stand: a file has them in UTC, and a
-//! TIMESTAMP shows that clock (`parquet.utc-timezone` = `true`).
+//! Columns are found by their names, in the case in which they are written; one that a file lacks is NULL. So are the fields of
+//! rows, see `parquet/types.rs`, but one that is lacking is an error. Values are cast to the declared types as CAST does, but for
+//! timestamps, which are taken as they stand: a file has them in UTC, and a TIMESTAMP shows that clock (`parquet.utc-timezone` =
+//! `true`). Timestamps in 96 bits are read, see `parquet/int96.rs`.
 //!
 //! A record of such a file has no bytes of its own, so there are no bad records: what cannot be read fails the query with the
-//! name of the file. The library that reads may panic over a file that is damaged: that is caught, and the file named.
+//! name of the file. The library that reads may panic over a file that is damaged: that is caught, and the file named. Checksums
+//! of pages are not looked at: damage that leaves a file of its form shows as other values.
 //!
 //! Source: Flink's documentation, "Parquet Format"; `ParquetVectorizedInputFormat`.
 //! Differs from Flink: timestamps are in UTC always, where Flink's default is the zone of its machine; they are written as
 //! 64 bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
 
+mod int96;
+mod types;
+
 use std::any::Any;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ::parquet::arrow::ProjectionMask;
-use ::parquet::arrow::arrow_reader::{ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder};
+use ::parquet::arrow::arrow_reader::{
+    ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+};
 use ::parquet::arrow::arrow_writer::{ArrowWriter, ArrowWriterOptions};
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::errors::ParquetError;
 use ::parquet::file::properties::WriterProperties;
 use arrow::array::{ArrayRef, new_null_array};
-use arrow::compute::{CastOptions, cast_with_options};
-use arrow::datatypes::{DataType, Field, FieldRef, SchemaRef, TimeUnit};
+use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion_expr::ColumnarValue;
 use thalweg_connectors::InProgressFile;
@@ -40,13 +47,12 @@ use crate::connect::options::Given;
 use crate::error::{Code, SqlError};
 use crate::functions::cast::bind_cast;
 use crate::functions::{Bound, column};
-use crate::types::{INSTANT_ZONE, SqlType};
+use crate::types::SqlType;
+use int96::Seconds;
+use types::{cast_plain, plain};
 
 /// How many batches are read between two looks at a file's identity.
 const IDENTITY_CHECK_BATCHES: u64 = if cfg!(test) { 2 } else { 256 };
-
-/// Rows of columns are gathered before they are written, so many bytes at most.
-const GROUP_BYTES_MAX: usize = 64 << 20;
 
 /// The options of the format.
 #[derive(Clone, Debug)]
@@ -108,6 +114,8 @@ pub(super) struct ParquetFile {
     path: PathBuf,
     identity: FileIdentity,
     reader: ParquetRecordBatchReader,
+    /// Tells timestamps that do not fit, if there may be such.
+    seconds: Option<Box<Seconds>>,
     columns: Vec<Take>,
     /// Rows that were read, and how many of them were given out.
     waiting: Option<(RecordBatch, usize)>,
@@ -143,8 +151,21 @@ impl ParquetFile {
             _ => ConnectError::unreadable(path, error),
         })?;
         let failed = |reason: String| failed(reading, path, identity, reason);
-        let builder = guarded(|| ParquetRecordBatchReaderBuilder::try_new(file)).map_err(failed)?;
-        let schema = Arc::clone(builder.schema());
+        let mut metadata =
+            guarded(|| ArrowReaderMetadata::load(&file, ArrowReaderOptions::new())).map_err(failed)?;
+        let schema = Arc::clone(metadata.schema());
+        // Timestamps in 96 bits, in the unit that their column needs.
+        let int96_roots = int96::roots(&metadata);
+        let unit = |column: &ParquetColumn| {
+            let root = schema.index_of(&column.name).ok().filter(|root| int96_roots.contains(root))?;
+            Some((root, int96::unit(&column.of)))
+        };
+        let units: BTreeMap<usize, TimeUnit> = wanted.iter().filter_map(unit).collect();
+        if !units.is_empty() {
+            metadata =
+                guarded(|| int96::in_units(&metadata, &|root| units.get(&root).copied())).map_err(failed)?;
+        }
+        let schema = Arc::clone(metadata.schema());
         let mut roots: Vec<usize> =
             wanted.iter().filter_map(|column| schema.index_of(&column.name).ok()).collect();
         roots.sort_unstable();
@@ -166,7 +187,7 @@ impl ParquetFile {
             };
             let Some(root) = found else { return Ok(take) };
             let held = schema.field(root).data_type();
-            let mut plain = plain(held, Some(&column.of));
+            let mut plain = plain(held, Some(&column.of)).map_err(|reason| mismatch(column, reason))?;
             let from = SqlType::of_arrow(&plain)
                 .ok_or_else(|| mismatch(column, format!("{held} of the file is no type of SQL")))?;
             if from == column.of {
@@ -181,14 +202,25 @@ impl ParquetFile {
             Ok(take)
         };
         let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
-        let mask = ProjectionMask::roots(builder.parquet_schema(), roots.iter().copied());
+        let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
+        let is_fine = |(root, unit): (&usize, &TimeUnit)| (*unit != TimeUnit::Millisecond).then_some(*root);
+        let checked: BTreeSet<usize> = units.iter().filter_map(is_fine).collect();
+        let seconds = match checked.is_empty() {
+            true => None,
+            false => {
+                let open = || Seconds::open(file.try_clone()?, &metadata, &roots, &checked, offset);
+                Some(Box::new(guarded(open).map_err(failed)?))
+            }
+        };
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
         let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS_MAX).with_offset(offset);
         let reader = guarded(|| builder.build()).map_err(failed)?;
         Ok(ParquetFile {
             path: path.to_owned(),
             identity,
             reader,
+            seconds,
             columns,
             waiting: None,
             given: skip,
@@ -221,8 +253,28 @@ impl ParquetFile {
             }
             match read {
                 None => return Ok(None),
-                Some(rows) => self.waiting = Some((self.fitted(&rows)?, 0)),
+                Some(rows) => {
+                    self.check_range(&rows, reading)?;
+                    self.waiting = Some((self.fitted(&rows)?, 0));
+                }
             }
+        }
+    }
+
+    /// Whether all timestamps of 96 bits are what they are in the file.
+    fn check_range(&mut self, rows: &RecordBatch, reading: &Reading) -> Result<(), ConnectError> {
+        let Some(seconds) = &mut self.seconds else { return Ok(()) };
+        let misfit = guarded(|| seconds.misfit(rows))
+            .map_err(|reason| failed(reading, &self.path, self.identity, reason))?;
+        match misfit
+            .and_then(|(place, at)| Some((self.columns.iter().find(|take| take.place == Some(place))?, at)))
+        {
+            None => Ok(()),
+            Some((take, at)) => Err(ConnectError::Mismatch {
+                path: self.path.clone(),
+                column: take.name.clone(),
+                reason: format!("the timestamp {at} is beyond the range of {}; 3 digits hold it", take.of),
+            }),
         }
     }
 
@@ -312,78 +364,6 @@ fn check_identity(reading: &Reading, path: &Path, identity: FileIdentity) -> Res
     }
 }
 
-/// The Arrow type of ours that holds all values of a file's type. Timestamps keep their unit, and are instants if the table
-/// has them so.
-fn plain(held: &DataType, declared: Option<&SqlType>) -> DataType {
-    let field = |field: &FieldRef, declared: Option<&SqlType>| -> FieldRef {
-        Arc::new(Field::new(field.name(), plain(field.data_type(), declared), field.is_nullable()))
-    };
-    match held {
-        DataType::UInt8 => DataType::Int16,
-        DataType::UInt16 => DataType::Int32,
-        DataType::UInt32 => DataType::Int64,
-        DataType::UInt64 => DataType::Decimal128(20, 0),
-        DataType::Float16 => DataType::Float32,
-        DataType::Decimal32(precision, scale)
-        | DataType::Decimal64(precision, scale)
-        | DataType::Decimal256(precision, scale) => DataType::Decimal128((*precision).min(38), *scale),
-        DataType::LargeUtf8 | DataType::Utf8View => DataType::Utf8,
-        DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_) => DataType::Binary,
-        DataType::Date64 => DataType::Date32,
-        DataType::Time32(_) | DataType::Time64(_) => DataType::Time32(TimeUnit::Millisecond),
-        DataType::Timestamp(unit, zone) => {
-            let unit = if *unit == TimeUnit::Second { TimeUnit::Millisecond } else { *unit };
-            let is_instant = match declared {
-                Some(SqlType::TimestampLtz(_)) => true,
-                Some(SqlType::Timestamp(_)) => false,
-                _ => zone.is_some(),
-            };
-            DataType::Timestamp(unit, is_instant.then(|| Arc::from(INSTANT_ZONE)))
-        }
-        DataType::Dictionary(_, value) => plain(value, declared),
-        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            let declared = match declared {
-                Some(SqlType::Array(item)) => Some(item.as_ref()),
-                _ => None,
-            };
-            DataType::List(field(item, declared))
-        }
-        DataType::Struct(fields) => {
-            let declared = |place: usize| match declared {
-                Some(SqlType::Row(fields)) => fields.get(place).map(|(_, of)| of),
-                _ => None,
-            };
-            let fields = fields.iter().enumerate().map(|(place, of)| field(of, declared(place)));
-            DataType::Struct(fields.collect())
-        }
-        DataType::Map(entries, is_sorted) => {
-            let DataType::Struct(of) = entries.data_type() else { return held.clone() };
-            let [key, value] = &of[..] else { return held.clone() };
-            let (of_key, of_value) = match declared {
-                Some(SqlType::Map(key, value)) => (Some(key.as_ref()), Some(value.as_ref())),
-                _ => (None, None),
-            };
-            let entry = DataType::Struct([field(key, of_key), field(value, of_value)].into());
-            DataType::Map(Arc::new(Field::new(entries.name(), entry, false)), *is_sorted)
-        }
-        other => other.clone(),
-    }
-}
-
-/// Casts a column of a file to what [`plain`] says of it.
-fn cast_plain(held: &ArrayRef, to: &DataType) -> Result<ArrayRef, String> {
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = |held: &ArrayRef, to: &DataType| guarded(|| cast_with_options(held.as_ref(), to, &options));
-    match (held.data_type(), to) {
-        // Zones other than UTC are only for showing: between it and none nothing moves.
-        (DataType::Timestamp(unit, Some(zone)), DataType::Timestamp(_, None)) if **zone != *INSTANT_ZONE => {
-            let instants = cast(held, &DataType::Timestamp(*unit, Some(Arc::from(INSTANT_ZONE))))?;
-            cast(&instants, to)
-        }
-        _ => cast(held, to),
-    }
-}
-
 /// A file of columns that is being written.
 pub(super) struct ParquetPart(ArrowWriter<InProgressFile>);
 
@@ -396,11 +376,12 @@ impl ParquetPart {
     }
 
     pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
-        self.0.write(rows).map_err(io_error)?;
-        if GROUP_BYTES_MAX < self.0.in_progress_size() {
-            self.0.flush().map_err(io_error)?;
-        }
-        Ok(())
+        self.0.write(rows).map_err(io_error)
+    }
+
+    /// Writes what is gathered as a group.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(io_error)
     }
 
     pub(super) fn bytes(&self) -> u64 {

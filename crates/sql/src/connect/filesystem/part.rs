@@ -86,8 +86,11 @@ impl Part {
                 })?;
                 part.write(&rows).map_err(|error| failed(&self.name, error))?;
             }
-            // A sink has one format.
-            (Content::Lines { .. }, Writing::Columns(..)) | (Content::Columns(_), Writing::Lines(_)) => {}
+            (Content::Lines { .. }, Writing::Columns(..)) | (Content::Columns(_), Writing::Lines(_)) => {
+                // A sink has one format.
+                let error = io::Error::other("it was begun in another format than that of its rows");
+                return Err(failed(&self.name, error).into());
+            }
         }
         Ok(())
     }
@@ -97,6 +100,22 @@ impl Part {
         match &self.content {
             Content::Lines { bytes, .. } => *bytes,
             Content::Columns(part) => part.bytes(),
+        }
+    }
+
+    /// Bytes of rows that are gathered, to be written together.
+    pub(super) fn gathered_bytes(&self) -> usize {
+        match &self.content {
+            Content::Lines { .. } => 0,
+            Content::Columns(part) => part.held_bytes(),
+        }
+    }
+
+    /// Writes out the rows that are gathered.
+    pub(super) fn flush(&mut self) -> Result<(), Fault> {
+        match &mut self.content {
+            Content::Lines { .. } => Ok(()),
+            Content::Columns(part) => Ok(part.flush().map_err(|error| failed(&self.name, error))?),
         }
     }
 
@@ -124,9 +143,12 @@ impl Part {
     }
 }
 
-/// Publishes an empty file.
-pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
-    let published = InProgressFile::create_as(disk, path, hidden(path)).and_then(InProgressFile::publish);
+/// Publishes an empty file, which other runs may publish at the same time: the word of this one keeps them apart until then.
+pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str) -> Result<(), Fault> {
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!("-{unique_name}"));
+    let until_then = hidden(Path::new(&name));
+    let published = InProgressFile::create_as(disk, path, until_then).and_then(InProgressFile::publish);
     Ok(published.map_err(|error| failed(&path.display().to_string(), error))?)
 }
 

@@ -16,8 +16,9 @@
 //! Differs from Flink: files are published when they are closed, and not with the next checkpoint; partitions are committed as
 //! soon as one of their files is published; a table without partitions has its success file, too.
 
-use std::collections::{HashMap, HashSet};
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,7 +31,7 @@ use thalweg_model::{Clock, EventTime, Fault, ProcessingTime};
 
 use super::part::{Part, Writing, hidden, publish_empty};
 use super::{FileFormat, FileSystem, Rolling, partition};
-use crate::connect::files::{FileKey, Files, refusal_to_replace};
+use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
 use crate::connect::layout::{places_among, record_columns, record_places, schema_of};
 use crate::connect::standard::{encoder, failed};
@@ -40,6 +41,10 @@ use crate::formats::{FormatError, RowKind};
 
 /// How many partitions are written at a time.
 pub const OPEN_PARTS_MAX: usize = 128;
+
+/// Rows of columns are gathered before they are written, so many bytes at most in all the files of a table that are open: the
+/// default budget of an engine is 256 MiB.
+const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
 /// Writes the files of a table.
 pub(super) struct FileSink {
@@ -58,8 +63,6 @@ pub(super) struct FileSink {
     default_partition: String,
     /// The files that are written to, by the directories of their partitions.
     open: HashMap<String, Part>,
-    /// Directories that are there.
-    made: HashSet<String>,
     count: u64,
     checked_at: Option<ProcessingTime>,
 }
@@ -103,7 +106,6 @@ impl FileSink {
             keys: of.partitions.iter().zip(among).map(key).collect(),
             default_partition: of.default_partition.clone(),
             open: HashMap::new(),
-            made: HashSet::new(),
             count: 0,
             checked_at: None,
         };
@@ -132,11 +134,17 @@ impl FileSink {
                         .help("name a regular file; the connectors 'stdout' and 'blackhole' write to none"));
                 }
             }
-            if !world.shared.takes_file(FileKey::of(sink.files.as_ref(), &sink.root)) {
-                return Err(refused(format!(
-                    "{shown} is written by two INSERTs, and 'thalweg.single-file' holds the rows of one"
-                )));
-            }
+            let key = FileKey::of(sink.files.as_ref(), &sink.root);
+            world.shared.takes_file(key, Purpose::Rows).map_err(|known| {
+                refused(match known {
+                    Purpose::Rows => format!(
+                        "{shown} is written by two INSERTs, and 'thalweg.single-file' holds the rows of one"
+                    ),
+                    Purpose::BadRecords => format!(
+                        "{shown} cannot be written as one file, 'thalweg.single-file': bad records are diverted to it"
+                    ),
+                })
+            })?;
             sink.begin("", sink.clock.now()).map_err(|fault| refused(fault.to_string()).help(CHECK))?;
         }
         Ok(sink)
@@ -155,21 +163,28 @@ impl FileSink {
                 self.root.clone()
             } else {
                 let at = self.root.join(directory);
-                if !self.made.contains(directory) {
-                    self.files
-                        .make_directories(&at)
-                        .map_err(|error| failed(&at.display().to_string(), error))?;
-                    if self.made.len() < MADE_MAX {
-                        self.made.insert(directory.to_owned());
-                    }
-                }
-                self.count += 1;
-                at.join(format!("part-{}-{}", self.unique_name, self.count - 1))
+                // For every file: people clean directories away while a job runs.
+                self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
+                self.unused(&at)?
             };
             let part = Part::create(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.writing, now)?;
             self.open.insert(directory.to_owned(), part);
         }
         Ok(())
+    }
+
+    /// The path of the next file in a directory. A clock that stands still, or was set back, has two runs have one name: what
+    /// stands there is not replaced.
+    fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
+        loop {
+            let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
+            self.count += 1;
+            let standing = self.files.standing(&path);
+            let standing = standing.map_err(|error| failed(&path.display().to_string(), error))?;
+            if standing == Standing::Nothing {
+                return Ok(path);
+            }
+        }
     }
 
     /// Publishes the file of a partition, and says that it is complete so far.
@@ -180,7 +195,7 @@ impl FileSink {
             None => Ok(()),
             Some(name) => {
                 let path = self.root.join(directory).join(name);
-                publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path)
+                publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.unique_name)
             }
         }
     }
@@ -226,12 +241,25 @@ impl FileSink {
         now: ProcessingTime,
     ) -> Result<(), Fault> {
         self.begin(directory, now)?;
-        let Some(part) = self.open.get_mut(directory) else { return Ok(()) };
+        let part = self.open.get_mut(directory);
+        let part = part.ok_or_else(|| failed(directory, io::Error::other("its file was not begun")))?;
         part.write(rows, kinds, &mut self.writing, now)?;
         if !self.is_single && self.rolling.bytes < part.bytes() {
             self.publish(directory)?;
         }
         Ok(())
+    }
+
+    /// Writes out what the files of columns have gathered, the largest first, until it is no more in all than one may gather.
+    fn flush(&mut self) -> Result<(), Fault> {
+        loop {
+            let gathered = self.open.values().map(Part::gathered_bytes);
+            if gathered.sum::<usize>() <= GATHERED_BYTES_MAX {
+                return Ok(());
+            }
+            let largest = self.open.values_mut().max_by_key(|part| part.gathered_bytes());
+            largest.map_or(Ok(()), Part::flush)?;
+        }
     }
 
     /// Publishes files that were open or untouched for too long, if it is time to look.
@@ -256,9 +284,6 @@ impl FileSink {
 /// What to do about a path that is refused by the operating system.
 const CHECK: &str = "check the path and its permissions";
 
-/// How many directories are remembered as made; others are made again, which does nothing.
-const MADE_MAX: usize = 10_000;
-
 impl RowSink for FileSink {
     fn write(&mut self, rows: &RecordBatch, kinds: Option<&[RowKind]>) -> Result<(), Fault> {
         let now = self.clock.now();
@@ -273,7 +298,7 @@ impl RowSink for FileSink {
         }
         let wrong = |error: arrow::error::ArrowError| SinkError::Failed {
             target: self.root.display().to_string(),
-            source: std::io::Error::other(error),
+            source: io::Error::other(error),
         };
         let held = rows.project(&self.places).map_err(wrong)?;
         let parted = match self.keys.is_empty() {
@@ -290,12 +315,12 @@ impl RowSink for FileSink {
                 kinds.map(|kinds| places.iter().map(|place| kinds[*place as usize]).collect());
             let wrong = |error: arrow::error::ArrowError| SinkError::Failed {
                 target: directory.clone(),
-                source: std::io::Error::other(error),
+                source: io::Error::other(error),
             };
             let rows = take_record_batch(&held, &UInt32Array::from(places)).map_err(wrong)?;
             self.write_part(&directory, &rows, kinds.as_deref(), now)?;
         }
-        Ok(())
+        self.flush()
     }
 
     fn on_watermark(&mut self, _: EventTime) -> Result<(), Fault> {

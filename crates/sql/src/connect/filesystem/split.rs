@@ -6,7 +6,8 @@
 //!
 //! Position: the files with their identities, and a place in the one that is open. Going back to it reads that file's bytes
 //! up to there again (a gzip stream has no other way), and nothing of the files before it, unless bad records are diverted:
-//! then all files are read again and their rows dropped, so that the diverted file holds what it held.
+//! then all files are read again and their rows dropped, so that the diverted file holds what it held. If one of them has
+//! changed since, the position is refused.
 //!
 //! A directory that is watched is listed again when all of its files are read and the interval has passed. A path is read
 //! once. A file that is replaced, rewritten or appended to after it was read is not read again, as in Flink, where nothing is said
@@ -41,7 +42,7 @@ use crate::connect::World;
 use crate::connect::bad::{BadRecords, SavedBad};
 use crate::connect::decoding::{Decoding, More, Resume, Step};
 use crate::connect::error::ConnectError;
-use crate::connect::files::Files;
+use crate::connect::files::{Files, absolute};
 use crate::connect::layout::{batch_of, record_columns, schema_of};
 use crate::formats::{Format, Position, RowKind};
 use crate::functions::cast::bind_cast;
@@ -49,7 +50,7 @@ use crate::functions::{Context, column};
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 use crate::types::{INSTANT_ZONE, SqlType};
 
-/// What one poll reads at most before it lets others run: far more than the records of a batch take.
+/// What one poll reads at most before it lets others run, with rows or without: far more than the records of a batch take.
 const POLL_BYTES_MAX: usize = 8 << 20;
 
 /// How the files of a table are read: what all of its splits share.
@@ -226,6 +227,12 @@ impl Reading {
     }
 }
 
+/// All files of a table are of one format.
+fn mixed(name: &str) -> ConnectError {
+    let reason = "it was opened as of another format than the table's".to_owned();
+    ConnectError::Corrupt { path: PathBuf::from(name), reason }
+}
+
 fn changed(path: &Path, change: &str) -> ConnectError {
     ConnectError::Changed { path: path.to_owned(), change: change.to_owned() }
 }
@@ -245,7 +252,7 @@ fn metadata(key: &str, file: &Found) -> (SqlType, ArrayRef) {
             let column = TimestampMillisecondArray::from(vec![millis]).with_timezone(INSTANT_ZONE);
             (SqlType::TimestampLtz(3), Arc::new(column))
         }
-        _ => text(file.path.display().to_string()),
+        _ => text(absolute(&file.path).display().to_string()),
     }
 }
 
@@ -265,6 +272,8 @@ enum OpenContent {
 pub(super) struct FileSplit {
     reading: Arc<Reading>,
     files: Vec<Found>,
+    /// Bytes that their names take, which is asked after every step.
+    names_bytes: usize,
     /// The file that is open, or is opened next.
     next: usize,
     open: Option<OpenFile>,
@@ -280,7 +289,8 @@ impl FileSplit {
             Content::Lines { format, wanted } => Some(Decoding::new(format.decoder(wanted))),
             Content::Columns(_) => None,
         };
-        FileSplit { reading, files, next: 0, open: None, decoding, bad, looked_at: None }
+        let names_bytes = names_bytes(&files);
+        FileSplit { reading, files, names_bytes, next: 0, open: None, decoding, bad, looked_at: None }
     }
 
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
@@ -313,7 +323,7 @@ impl FileSplit {
                         }
                     }
                 }
-                (OpenContent::Lines { .. }, None) => None,
+                (OpenContent::Lines { .. }, None) => return Err(mixed(&open.name)),
             };
             match rows {
                 Some((count, columns, kinds)) => {
@@ -328,8 +338,7 @@ impl FileSplit {
     /// The open file is read.
     fn close(&mut self) {
         if let Some(decoding) = &mut self.decoding {
-            // A last line without an end counts, too.
-            self.bad.pass_input(decoding.position().lines + 1);
+            self.bad.pass_input(decoding.lines());
             decoding.start(Position::default());
         }
         self.open = None;
@@ -372,12 +381,13 @@ impl FileSplit {
                 && identity != file.identity
             {
                 // Each version is told once.
-                file.identity = identity;
+                (file.identity, file.has_changed) = (identity, true);
                 self.bad.take_change(&file.path)?;
             }
         }
         // Those that are left are not known.
         self.files.extend(found.into_iter().filter(|file| there.contains_key(&file.path)));
+        self.names_bytes = names_bytes(&self.files);
         Ok(())
     }
 
@@ -388,6 +398,12 @@ impl FileSplit {
             return Err("bad records were diverted already".to_owned());
         }
         let to = self.next;
+        if let Some(file) = self.files[..to].iter().find(|file| file.has_changed) {
+            return Err(format!(
+                "bad records cannot be diverted again: {} has changed since it was read",
+                file.path.display()
+            ));
+        }
         self.next = 0;
         while self.next < to {
             self.open_next(ProcessingTime::ZERO).map_err(failed)?;
@@ -458,11 +474,15 @@ impl FileSplit {
             (OpenContent::Columns(file), _, Content::Columns(columns)) => {
                 *file = ParquetFile::open(&self.reading, &found.path, found.identity, columns, resume.rows)?;
             }
-            _ => {}
+            _ => return Err(mixed(&open.name)),
         }
         self.open = Some(open);
         Ok(())
     }
+}
+
+fn names_bytes(files: &[Found]) -> usize {
+    files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum()
 }
 
 /// Reads as much as there is room for, and at most so much.
@@ -493,20 +513,21 @@ impl RowSource for FileSplit {
     }
 
     fn held_bytes(&self) -> usize {
-        let names: usize =
-            self.files.iter().map(|file| file.path.as_os_str().len() + size_of::<Found>()).sum();
         let open = match self.open.as_ref().map(|open| &open.content) {
             Some(OpenContent::Lines { file, .. }) => file.held_bytes(),
             Some(OpenContent::Columns(file)) => file.held_bytes(),
             None => 0,
         };
-        names + open + self.decoding.as_ref().map_or(0, Decoding::held_bytes) + self.bad.held_bytes()
+        self.names_bytes
+            + open
+            + self.decoding.as_ref().map_or(0, Decoding::held_bytes)
+            + self.bad.held_bytes()
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let saved = |file: &Found| -> SavedFile {
             let FileIdentity { file: id, len_bytes, modified_ns } = file.identity;
-            (file.path.as_os_str().as_bytes().to_vec(), id, len_bytes, modified_ns)
+            (file.path.as_os_str().as_bytes().to_vec(), id, len_bytes, modified_ns, file.has_changed)
         };
         state.put(&self.files.iter().map(saved).collect::<Vec<_>>())?;
         let resume = match (&self.open, &self.decoding) {
@@ -531,11 +552,13 @@ impl RowSource for FileSplit {
         if files.len() < next || (is_open && files.len() == next) {
             return Err(state.wrong(format!("file {next} of {} is to be read on", files.len())));
         }
-        let found = |(path, file, len_bytes, modified_ns): SavedFile| Found {
+        let found = |(path, file, len_bytes, modified_ns, has_changed): SavedFile| Found {
             path: PathBuf::from(OsString::from_vec(path)),
             identity: FileIdentity { file, len_bytes, modified_ns },
+            has_changed,
         };
         self.files = files.into_iter().map(found).collect();
+        self.names_bytes = names_bytes(&self.files);
         (self.next, self.open, self.looked_at) = (next, None, None);
         if let Some(decoding) = &mut self.decoding {
             decoding.start(Position::default());
@@ -552,5 +575,5 @@ impl RowSource for FileSplit {
     }
 }
 
-/// A path and an identity that can be saved.
-type SavedFile = (Vec<u8>, (u64, u64), u64, i128);
+/// A path and an identity that can be saved, and whether it has changed.
+type SavedFile = (Vec<u8>, (u64, u64), u64, i128, bool);

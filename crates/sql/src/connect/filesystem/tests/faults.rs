@@ -2,10 +2,10 @@
 
 use std::fs;
 
-use thalweg_model::ProcessingTime;
+use thalweg_model::{ProcessingTime, SourceStatus};
 
 use super::of;
-use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, write};
+use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
 
 /// What becomes of a query whose second file is changed so after the first one was read.
 fn after(change: impl Fn(&Folder), format: &str, content: &str) -> String {
@@ -65,12 +65,11 @@ fn bad_records_fail_the_query() {
     assert!(error.contains("in/x.csv, line 3 (byte 8), column `a`: "), "{error}");
     assert!(error.contains("'thalweg.on-bad' = 'divert:FILE'"), "{error}");
     // Text that is no UTF-8, and a quote that is never closed.
-    folder.put("in/x.csv", b"1,\xff\n");
-    assert!(
-        rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10)
-            .unwrap_err()
-            .contains("line 1")
-    );
+    for bytes in [&b"1,\xff\n"[..], b"1,\"a\n2,b\n"] {
+        folder.put("in/x.csv", bytes);
+        let error = rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10).unwrap_err();
+        assert!(error.contains("in/x.csv, line 1 (byte 0)"), "{error}");
+    }
 }
 
 #[test]
@@ -97,13 +96,97 @@ fn bad_records_are_diverted() {
     assert_eq!((lines[0]["raw"].as_str(), lines[0]["column"].as_str()), (Some("x,b"), Some("a")));
     assert_eq!(lines[1]["raw_base64"], "Myz/");
     assert!(lines[2]["file"].as_str().unwrap().ends_with("in/y.csv"));
-    // It would be read as input the next time.
-    for file in ["in/bad.jsonl", "in/x.csv"] {
+    // It would be read as input the next time, whatever leads to it.
+    std::os::unix::fs::symlink("in", folder.0.join("link")).unwrap();
+    fs::create_dir(folder.0.join("beside")).unwrap();
+    let inside =
+        "in/x.csv in/bad.jsonl ./in/bad.jsonl beside/../in/bad.jsonl link/bad.jsonl in/new/deep/bad.jsonl";
+    for file in inside.split(' ') {
         let of =
             self::of("", &format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:{file}'"));
         let error = rows_of(&of, &folder.world(), 10).unwrap_err();
         assert!(error.contains("it would be read as input"), "{error}");
     }
+}
+
+/// A path from where the command runs is the same as one from the root.
+#[test]
+fn relative_paths_are_whole_paths() {
+    let of = |options: &str| {
+        table(&format!(
+            "CREATE TABLE t (line STRING, p STRING METADATA FROM 'file.path') WITH (
+             'connector' = 'filesystem', 'path' = 'src/connect/bad', 'format' = 'raw', {options})"
+        ))
+    };
+    let world = crate::connect::World::default();
+    let here = std::path::absolute("src/connect/bad/tests.rs").unwrap();
+    let rows =
+        rows_of(&of("'source.path.regex-pattern' = '/.*/src/connect/bad/[^/]*'"), &world, 100).unwrap();
+    assert!(rows.len() > 10 && rows.iter().all(|row| row.ends_with(&format!(",{}", here.display()))));
+    for file in ["src/connect/bad/x", "./src/connect/bad/x", "src/../src/connect/bad/x"] {
+        let error = rows_of(&of(&format!("'thalweg.on-bad' = 'divert:{file}'")), &world, 10).unwrap_err();
+        assert!(error.contains("it would be read as input"), "{error}");
+    }
+}
+
+/// The directory of a file for bad records is made before anything runs, or refused then.
+#[test]
+fn the_directory_of_a_diversion_is_made() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\nx\n");
+    folder.put("kept", "kept");
+    let divert = |file: &str| {
+        let options = format!("'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:{file}'");
+        rows_of(&of("", &options), &folder.world(), 10)
+    };
+    assert_eq!(divert("log/deep/bad.jsonl").unwrap(), ["1,a"]);
+    assert_eq!(folder.get("log/deep/bad.jsonl").lines().count(), 1);
+    let error = divert("kept/bad.jsonl").unwrap_err();
+    assert!(
+        error.contains("cannot be diverted to ") && error.contains("its directory cannot be made"),
+        "{error}"
+    );
+}
+
+/// Lines of the files before one count as they are: with an end behind the last or without.
+#[test]
+fn files_are_weighed_by_their_lines() {
+    let check = |first: &str, expected: &str| {
+        let folder = Folder::new();
+        folder.put("in/x.csv", first);
+        folder.put("in/y.csv", "y\n");
+        // One reader for all files; one bad record of 10,000 may be.
+        let options =
+            "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 h', 'thalweg.on-bad' = 'skip',
+            'thalweg.bad-share-max' = '0.0001'";
+        let mut found = sources(&of("", options), &folder.world()).unwrap();
+        let told = loop {
+            match found[0].poll(ProcessingTime::ZERO, 4_096) {
+                Ok(polled) if polled.status == SourceStatus::Ready => {}
+                Ok(_) => break String::new(),
+                Err(fault) => break fault.code().to_owned(),
+            }
+        };
+        assert_eq!(told, expected);
+    };
+    let good = "1,a\n".repeat(9_998);
+    check(&format!("x\n{good}"), "TOO_MANY_BAD");
+    check(&format!("x\n{}", good.trim_end()), "TOO_MANY_BAD");
+    check(&format!("x\n{good}2,b\n"), "");
+    check(&format!("x\n{good}2,b"), "");
+    check("x", "TOO_MANY_BAD");
+}
+
+/// Files that lie too deep are not passed over in silence.
+#[test]
+fn directories_that_are_too_deep_are_named() {
+    let folder = Folder::new();
+    folder.put(&format!("in/{}x.csv", "d/".repeat(64)), "1,a\n");
+    let read = || rows_of(&of("", "'path' = 'in', 'format' = 'csv'"), &folder.world(), 10);
+    assert_eq!(read().unwrap(), ["1,a"]);
+    folder.put(&format!("in/{}x.csv", "d/".repeat(65)), "1,a\n");
+    let error = read().unwrap_err();
+    assert!(error.contains("d/d: it lies more than 64 directories deep"), "{error}");
 }
 
 /// More than one in a hundred fails whatever the policy, and the evidence is kept; another share is taken from the options.
@@ -180,6 +263,19 @@ fn a_record_that_is_too_long_is_diverted() {
     // Bad, but whole.
     check(3, 1 << 20, "\n");
     check(3, 10, "\n");
+}
+
+/// Of several in a row each has its length.
+#[test]
+fn records_that_are_too_long_follow_each_other() {
+    let folder = Folder::new();
+    let lengths = [1_300 << 10, 1_301 << 10, (1 << 20) + 1, 2_000 << 10];
+    folder.put("in/x.csv", lengths.map(|length| "x".repeat(length) + "\n").concat());
+    let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'");
+    rows_of(&of, &folder.world(), 4_096).unwrap();
+    let length = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap()["length"].as_u64();
+    let found: Vec<_> = folder.get("bad.jsonl").lines().map(length).collect();
+    assert_eq!(found, lengths.map(|length| Some(length as u64)));
 }
 
 /// What lies at a target and is no regular file stays there.
@@ -288,4 +384,29 @@ fn a_watched_file_that_changes_is_told() {
         assert!(diverted.starts_with("1,a 2,b 1 {\"file\":") && diverted.contains("x.csv"), "{diverted}");
     }
     assert_eq!(watch("fail", &|_| {}), "1,a 2,b 0 ");
+}
+
+/// What was diverted of a file that has changed since cannot be had again: the position is refused by its name.
+#[test]
+fn a_position_behind_a_file_that_has_changed() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\n");
+    let of = of(
+        "",
+        "'path' = 'in', 'format' = 'csv', 'source.monitor-interval' = '1 s', 'thalweg.on-bad' = 'divert:bad.jsonl'",
+    );
+    let mut first = sources(&of, &folder.world()).unwrap();
+    for second in 0..6 {
+        first[0].poll(ProcessingTime::from_nanos(second * 1_000_000_000), 10).unwrap();
+        if second == 2 {
+            // As many bad records as there were changes.
+            folder.put("in/x.csv", "x\n");
+        }
+    }
+    assert_eq!(first[0].bad_count(), 1);
+    let bytes = saved(first[0].as_ref());
+    drop(first);
+    let mut second = sources(&of, &folder.world()).unwrap();
+    let error = restore(second[0].as_mut(), &bytes).unwrap_err();
+    assert!(error.contains("in/x.csv has changed since it was read"), "{error}");
 }

@@ -3,13 +3,18 @@
 use std::sync::Arc;
 
 use arrow::array::*;
-use arrow::datatypes::{Int32Type, TimeUnit};
+use arrow::buffer::OffsetBuffer;
+use arrow::datatypes::{Field, Int32Type, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use parquet::arrow::ArrowWriter;
+use parquet::data_type::{Int96, Int96Type};
+use parquet::file::writer::SerializedFileWriter;
+use parquet::schema::parser::parse_message_type;
 use thalweg_model::ProcessingTime;
 
 use super::of;
-use crate::connect::bed::{Folder, drain, restore, rows_of, saved, shown, sources, table, write};
+use crate::connect::bed::{Folder, batch, drain, restore, rows_of, saved, shown, sources, table, write};
+use crate::connect::bind_sink;
 
 /// A file with these columns.
 fn file(columns: Vec<(&str, ArrayRef)>) -> Vec<u8> {
@@ -105,10 +110,132 @@ fn timestamps_stand_as_they_are() {
     for zone in [None, Some("UTC"), Some("+02:00"), Some("Asia/Tokyo")] {
         check(micros(zone), "TIMESTAMP(3)", "1970-01-01 00:00:01.500");
         check(micros(zone), "TIMESTAMP_LTZ(6)", "1970-01-01 00:00:01.500000");
+        let row = StructArray::try_from(vec![("x", micros(zone))]).unwrap();
+        check(Arc::new(row), "ROW<x TIMESTAMP(6)>", "(1970-01-01 00:00:01.500000)");
     }
     let nanos = Arc::new(TimestampNanosecondArray::from(vec![1_999_999])) as ArrayRef;
     assert_eq!(nanos.data_type(), &arrow::datatypes::DataType::Timestamp(TimeUnit::Nanosecond, None));
     check(nanos, "TIMESTAMP(3)", "1970-01-01 00:00:00.001");
+}
+
+/// Fields of rows are found by their names at any depth, as columns are, and what is lacking is told.
+#[test]
+fn fields_are_taken_by_name() {
+    let folder = Folder::new();
+    let int = |value: i32| Arc::new(Int32Array::from(vec![value])) as ArrayRef;
+    let row = |fields: Vec<(&str, ArrayRef)>| Arc::new(StructArray::try_from(fields).unwrap()) as ArrayRef;
+    let list = |items: ArrayRef| {
+        let field = Arc::new(Field::new("item", items.data_type().clone(), true));
+        let offsets = OffsetBuffer::from_lengths([items.len()]);
+        Arc::new(ListArray::new(field, offsets, items, None)) as ArrayRef
+    };
+    let check = |column: ArrayRef, of_type: &str, expected: Result<&str, &str>| {
+        folder.put("in/x", file(vec![("r", column)]));
+        let of = table(&format!("CREATE TABLE t (r {of_type}) WITH ('connector' = 'filesystem', {PARQUET})"));
+        match (rows_of(&of, &folder.world(), 10), expected) {
+            (Ok(rows), Ok(expected)) => assert_eq!(rows, [expected]),
+            (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+            (found, _) => panic!("{of_type}: {found:?}"),
+        }
+    };
+    let swapped = row(vec![("y", int(2)), ("x", int(1))]);
+    check(Arc::clone(&swapped), "ROW<x INT, y INT>", Ok("(1, 2)"));
+    check(Arc::clone(&swapped), "ROW<y INT, x INT>", Ok("(2, 1)"));
+    check(Arc::clone(&swapped), "ROW<x STRING, y BIGINT>", Ok("(1, 2)"));
+    check(Arc::clone(&swapped), "ROW<x BIGINT>", Ok("(1)"));
+    check(Arc::clone(&swapped), "ROW<Y INT, X INT>", Ok("(2, 1)"));
+    let lacking = "in/x, column `r`: the file has no field `z` in it; there are y, x";
+    check(Arc::clone(&swapped), "ROW<x INT, z INT>", Err(lacking));
+    check(list(Arc::clone(&swapped)), "ARRAY<ROW<x INT, y INT>>", Ok("[(1, 2)]"));
+    let deep = row(vec![("z", int(3)), ("r", list(swapped)), ("R", int(4))]);
+    check(deep, "ROW<r ARRAY<ROW<x BIGINT, y INT>>, z INT>", Ok("([(1, 2)], 3)"));
+}
+
+/// A file of timestamps in 96 bits, in a column and in a field of a row: the days from 1970 on and the nanoseconds of the day.
+fn int96(rows: &[(i64, u64)]) -> Vec<u8> {
+    let schema = "message m { required int96 ts; optional group r { optional int96 x; } }";
+    let schema = Arc::new(parse_message_type(schema).unwrap());
+    let mut bytes = Vec::new();
+    let mut writer = SerializedFileWriter::new(&mut bytes, schema, Arc::default()).unwrap();
+    let value = |(day, nanos): &(i64, u64)| {
+        let mut value = Int96::new();
+        value.set_data(*nanos as u32, (*nanos >> 32) as u32, (2_440_588 + day) as u32);
+        value
+    };
+    let values: Vec<Int96> = rows.iter().map(value).collect();
+    let mut group = writer.next_row_group().unwrap();
+    while let Some(mut column) = group.next_column().unwrap() {
+        let typed = column.typed::<Int96Type>();
+        let levels = vec![typed.get_descriptor().max_def_level(); rows.len()];
+        typed.write_batch(&values, Some(&levels), None).unwrap();
+        column.close().unwrap();
+    }
+    group.close().unwrap();
+    writer.close().unwrap();
+    bytes
+}
+
+/// Timestamps in 96 bits go beyond the nanoseconds that 64 bits hold: each type has those that fit into it, and others fail.
+#[test]
+fn timestamps_of_96_bits() {
+    let folder = Folder::new();
+    let check = |rows: &[(i64, u64)], columns: &str, expected: Result<&str, &str>| {
+        folder.put("in/x", int96(rows));
+        let of = table(&format!("CREATE TABLE t ({columns}) WITH ('connector' = 'filesystem', {PARQUET})"));
+        match (rows_of(&of, &folder.world(), 4_096), expected) {
+            (Ok(rows), Ok(expected)) => assert_eq!(rows.last().unwrap(), expected),
+            (Err(error), Err(expected)) => assert!(error.contains(expected), "{error}"),
+            (found, _) => panic!("{columns}: {found:?}"),
+        }
+    };
+    // 9999-12-31, and the last nanosecond before 1970.
+    let far = [(2_932_896, 43_200_123_456_789)];
+    let before = [(-1, 86_399_999_999_999)];
+    check(&far, "ts TIMESTAMP(3)", Ok("9999-12-31 12:00:00.123"));
+    check(&far, "ts TIMESTAMP_LTZ(6)", Ok("9999-12-31 12:00:00.123456"));
+    check(&far, "r ROW<x TIMESTAMP(3)>", Ok("(9999-12-31 12:00:00.123)"));
+    check(&before, "ts TIMESTAMP(3)", Ok("1969-12-31 23:59:59.999"));
+    check(
+        &before,
+        "r ROW<x TIMESTAMP(6)>, ts TIMESTAMP(9)",
+        Ok("(1969-12-31 23:59:59.999999),1969-12-31 23:59:59.999999999"),
+    );
+    let beyond = "the timestamp 9999-12-31 12:00:00 is beyond the range of ";
+    check(&far, "ts TIMESTAMP(9)", Err(&format!("in/x, column `ts`: {beyond}TIMESTAMP(9)")));
+    check(&far, "r ROW<x TIMESTAMP(9)>", Err(&format!("in/x, column `r`: {beyond}ROW<")));
+    check(&[(200_000_000, 0)], "ts TIMESTAMP(6)", Err("is beyond the range of TIMESTAMP(6)"));
+    // In a later batch, and behind a position.
+    let rows = [vec![before[0]; 6_000], far.to_vec()].concat();
+    check(&rows, "ts TIMESTAMP(9)", Err(beyond));
+    let of = table(&format!("CREATE TABLE t (ts TIMESTAMP(9)) WITH ('connector' = 'filesystem', {PARQUET})"));
+    let mut first = sources(&of, &folder.world()).unwrap();
+    first[0].poll(ProcessingTime::ZERO, 4_000).unwrap();
+    let mut second = sources(&of, &folder.world()).unwrap();
+    restore(second[0].as_mut(), &saved(first[0].as_ref())).unwrap();
+    assert!(drain(second[0].as_mut(), 4_096).unwrap_err().to_string().contains(beyond));
+}
+
+/// What is gathered for all partitions together is bounded, and nothing is lost by that.
+#[test]
+fn partitions_share_what_is_gathered() {
+    let folder = Folder::new();
+    let of = table(
+        "CREATE TABLE t (a INT, b STRING, p INT) PARTITIONED BY (p)
+         WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'parquet')",
+    );
+    let world = folder.world();
+    let mut to = bind_sink(&of, &of.written_columns(), &world).unwrap();
+    let mut lines = 0;
+    for _ in 0..20 {
+        let rows: String = (lines..lines + 1_000)
+            .map(|line| format!("{{\"a\":{line},\"b\":\"{line:0200}\",\"p\":{}}}\n", line % 100))
+            .collect();
+        lines += 1_000;
+        to.write(&batch(&of, &rows), None).unwrap();
+        assert!(to.held_bytes() <= 1 << 20, "{} bytes", to.held_bytes());
+    }
+    to.finish().unwrap();
+    assert_eq!(rows_of(&of, &world, 4_096).unwrap().len(), lines);
 }
 
 /// Any number of rows at a time, from any position.
@@ -133,7 +260,8 @@ fn positions_in_files_of_columns() {
     }
 }
 
-/// A file that is damaged anywhere fails with its name, and never the process; one that changes is told as that.
+/// A file that is damaged anywhere fails with its name or, for pages have no checksums, gives other values: never more rows than it
+/// had, and never does the process end. One that changes is told as that.
 #[test]
 fn damaged_files_are_named() {
     let folder = Folder::new();

@@ -1,11 +1,14 @@
 //! Files that are written: whole under their names, rolled by size and time, in partitions; nothing of a query that fails.
 
+use std::io::Write;
 use std::sync::Arc;
 
+use thalweg_model::disk::Disk;
 use thalweg_model::{EventTime, ProcessingTime, VirtualClock};
 
 use super::of;
 use crate::connect::bed::{Folder, batch, rows_of, table, write};
+use crate::connect::files::RealFiles;
 use crate::connect::{RowSink, World, bind_sink};
 use crate::formats::RowKind;
 
@@ -37,12 +40,14 @@ fn files_appear_when_they_are_whole() {
     to.finish().unwrap();
     assert_eq!(names(&folder), ["out/part-UID-0"]);
     assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,x", "2,NULL"]);
-    // Another run adds to what is there.
-    write(&of, &world, "{\"a\":3}", None).unwrap();
-    assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 3);
+    // Another run adds to what is there, even if its clock has it take the same word.
+    for world in [&world, &folder.world()] {
+        write(&of, world, "{\"a\":3}", None).unwrap();
+    }
+    assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 4);
     // One without rows writes nothing.
     write(&of, &world, "", None).unwrap();
-    assert_eq!(names(&folder).len(), 2);
+    assert_eq!(names(&folder).len(), 3);
 }
 
 /// A query that fails, or is cancelled, leaves what it has published and nothing else.
@@ -180,4 +185,69 @@ fn what_cannot_be_written_is_told_before_anything_runs() {
     let meta = of(", p STRING METADATA FROM 'file.path'", JSON);
     let error = write(&meta, &folder.world(), "", None).unwrap_err();
     assert!(error.contains("declare it VIRTUAL"), "{error}");
+}
+
+/// The file of one run is not emptied by another, which is told; what is left of a run that was killed is in nobody's way.
+#[test]
+fn two_runs_do_not_write_one_file() {
+    let folder = Folder::new();
+    folder.put(".rows.csv.inprogress", "left by a run that was killed");
+    let of = of("", "'path' = 'rows.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'");
+    let mut first = sink(&of, &folder.world());
+    first.write(&batch(&of, "{\"a\":1,\"b\":\"x\"}"), None).unwrap();
+    let second = bind_sink(&of, &of.written_columns(), &folder.world());
+    let error = second.err().expect("it is being written").to_string();
+    assert!(error.contains("rows.csv") && error.contains("another run writes it"), "{error}");
+    first.finish().unwrap();
+    assert_eq!(folder.get("rows.csv"), "1,x\n");
+    write(&of, &folder.world(), "{\"a\":2,\"b\":\"y\"}", None).unwrap();
+    assert_eq!(folder.get("rows.csv"), "2,y\n");
+    // One that comes between the end of writing and publishing keeps its file.
+    let (from, to) = (folder.0.join("from"), folder.0.join("to"));
+    drop(RealFiles.create(&from).unwrap());
+    let mut other = RealFiles.create(&from).unwrap();
+    assert!(RealFiles.publish(&from, &to).is_err());
+    other.write_all(b"other").unwrap();
+    drop(other);
+    RealFiles.publish(&from, &to).unwrap();
+    assert_eq!(folder.get("to"), "other");
+}
+
+/// Bad records and rows do not take each other's place.
+#[test]
+fn a_file_holds_bad_records_or_rows() {
+    let folder = Folder::new();
+    folder.put("in/x.csv", "1,a\nx\n");
+    let reads = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:out.csv'");
+    let writes = of("", "'path' = 'out.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'");
+    let world = folder.world();
+    rows_of(&reads, &world, 10).unwrap();
+    rows_of(&reads, &world, 10).unwrap();
+    let error = write(&writes, &world, "", None).unwrap_err();
+    assert!(error.contains("bad records are diverted to it"), "{error}");
+    let world = folder.world();
+    write(&writes, &world, "", None).unwrap();
+    let error = rows_of(&reads, &world, 10).unwrap_err();
+    assert!(error.contains("an INSERT writes it as one file"), "{error}");
+    assert_eq!(folder.get("out.csv"), "");
+}
+
+/// A directory that is cleaned away is made again, and one whose value ends like an unfinished file is read.
+#[test]
+fn directories_of_partitions() {
+    let folder = Folder::new();
+    let of = table(
+        "CREATE TABLE t (a INT, p STRING) PARTITIONED BY (p) WITH (
+         'connector' = 'filesystem', 'path' = 'out', 'format' = 'json', 'sink.rolling-policy.file-size' = '1 b',
+         'sink.partition-commit.policy.kind' = 'success-file')",
+    );
+    let world = folder.world();
+    let mut to = sink(&of, &world);
+    to.write(&batch(&of, "{\"a\":1,\"p\":\"x.inprogress\"}"), None).unwrap();
+    assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,x.inprogress"]);
+    std::fs::remove_dir_all(folder.0.join("out")).unwrap();
+    to.write(&batch(&of, "{\"a\":2,\"p\":\"x.inprogress\"}"), None).unwrap();
+    to.finish().unwrap();
+    assert_eq!(names(&folder), ["out/p=x.inprogress/_SUCCESS", "out/p=x.inprogress/part-UID-1"]);
+    assert_eq!(rows_of(&of, &world, 10).unwrap(), ["2,x.inprogress"]);
 }

@@ -1,0 +1,57 @@
+//! Streams let others in, and say so when they cannot be gone on with.
+
+use super::*;
+use crate::connect::bed::{Folder, restore, saved, table};
+use crate::connect::options::Given;
+use crate::connect::standard::bind_stream;
+
+/// A stream of which so much has come already, and that is over.
+fn stream(options: &str, bytes: Vec<u8>, world: &World) -> Box<dyn RowSource> {
+    let of = table(&format!(
+        "CREATE TABLE t (a INT, b STRING) WITH ('connector' = 'stdin', 'format' = 'csv', 'thalweg.bad-share-max' = '1', {options})"
+    ));
+    let state = State { bytes: bytes.into(), is_over: true, ..State::default() };
+    let feed = Feed(Arc::new(Shared { state: Mutex::new(state), has_room: Condvar::new() }));
+    let mut given = Given::new(&of);
+    let stream = bind_stream(&mut given, "stdin").unwrap();
+    stream.source("stdin".to_owned(), &[0, 1], world, Ok(feed)).unwrap()
+}
+
+/// Input that makes no rows ends a poll all the same, after as much as a feed holds.
+#[test]
+fn a_poll_ends_without_rows() {
+    let line = format!("{:127}\n", "x");
+    let bytes = line.repeat(5 * FEED_BYTES_MAX / 2 / line.len()).into_bytes();
+    let bytes = [bytes, b"1,a\n2,b".to_vec()].concat();
+    let mut source = stream("'thalweg.on-bad' = 'skip'", bytes, &World::default());
+    let (mut empty, mut rows) = (0, 0);
+    loop {
+        let polled = source.poll(ProcessingTime::ZERO, 10).unwrap();
+        rows += polled.rows.as_ref().map_or(0, |rows| rows.columns.num_rows());
+        empty += usize::from(polled.rows.is_none());
+        if polled.status == SourceStatus::Ended {
+            break;
+        }
+        assert_eq!(polled.status, SourceStatus::Ready);
+    }
+    // Two without rows, and the end.
+    assert_eq!((empty, rows), (3, 2));
+}
+
+/// What was diverted before a position would be missing behind it.
+#[test]
+fn a_stream_that_diverted_is_not_gone_on_with() {
+    let folder = Folder::new();
+    let check = |options: &str, bytes: &[u8], expected: &str| {
+        let mut source = stream(options, bytes.to_vec(), &folder.world());
+        source.poll(ProcessingTime::ZERO, 10).unwrap();
+        let bytes = saved(source.as_ref());
+        drop(source);
+        let mut again = stream(options, Vec::new(), &folder.world());
+        let error = restore(again.as_mut(), &bytes).err().unwrap_or_default();
+        assert!(error.contains(expected) && error.is_empty() == expected.is_empty(), "{error}");
+    };
+    check("'thalweg.on-bad' = 'skip'", b"x\n1,a\n", "");
+    check("'thalweg.on-bad' = 'divert:bad.jsonl'", b"1,a\n", "");
+    check("'thalweg.on-bad' = 'divert:bad.jsonl'", b"x\n1,a\n", "bad records were diverted");
+}

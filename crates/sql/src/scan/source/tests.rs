@@ -1,0 +1,55 @@
+//! A table that is read lets others in: a poll of it ends, whatever its connector brings.
+
+use thalweg_model::VirtualClock;
+
+use super::*;
+use crate::catalog::Entry;
+use crate::scan::rows::PolledRows;
+use crate::session::Session;
+use crate::types::SqlType;
+
+/// A connector that has more at once for ever, and never a row: bad records, one after the other.
+struct Nothing(Arc<std::sync::atomic::AtomicU64>);
+
+impl RowSource for Nothing {
+    fn poll(&mut self, _: ProcessingTime, _: usize) -> Result<PolledRows, Fault> {
+        let polls = 1 + self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        assert!(polls < 100, "it is polled for ever");
+        Ok(PolledRows { rows: None, status: SourceStatus::Ready })
+    }
+
+    fn save(&self, _: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+struct Room;
+
+impl Output<Batch> for Room {
+    fn room(&self) -> usize {
+        100
+    }
+
+    fn push(&mut self, _: Record<Batch>) {}
+}
+
+#[test]
+fn a_poll_without_rows_comes_back() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut session = Session::new(Arc::clone(&clock) as _);
+    session.read("CREATE TABLE t (a INT)").unwrap();
+    let Entry::Table(table) = session.catalog().get("t").unwrap() else { panic!("a view is no table") };
+    let reading = Reading::new(table, &[0], &[Column::plain("a", SqlType::Int, true)]);
+    let polls = Arc::default();
+    let rows = Box::new(Nothing(Arc::clone(&polls)));
+    let mut source = TableSource::new(Arc::new(reading), rows, clock, Tally::default());
+    for poll in 1..=3 {
+        let polled = source.poll(ProcessingTime::ZERO, 1_000, &mut Room).unwrap();
+        assert_eq!(polled.status, SourceStatus::Ready);
+        assert_eq!(polls.load(std::sync::atomic::Ordering::Relaxed), poll);
+    }
+}

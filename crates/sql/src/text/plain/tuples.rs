@@ -1,0 +1,81 @@
+//! Several values compared with several others: `(a, b) IN ((1, 2), (3, 4))` and `(a, b) = (1, 2)` become comparisons of one value each.
+//!
+//! `(a, b) = (c, d)` is `a = c AND b = d`, in the logic of three values: FALSE if one pair differs, whatever the other is. So is IN by OR,
+//! and `<>` and NOT IN by NOT.
+//!
+//! Source: SQL:2016, 8.2 and 8.4 (comparison and IN over row values); Calcite's reference, "row value".
+
+use sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
+
+use super::OPERATORS_MAX;
+use crate::error::{Code, SqlError};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// `(a, b) IN (..)`, if that is what it is; or else the same again.
+pub(super) fn plain_in(value: Expr, list: Vec<Expr>, negated: bool) -> Result<Expr> {
+    let Expr::Tuple(values) = value else {
+        return Ok(Expr::InList { expr: Box::new(value), list, negated });
+    };
+    if list.len().saturating_mul(values.len()) > OPERATORS_MAX {
+        let message = format!("IN compares more than {OPERATORS_MAX} values");
+        return Err(SqlError::new(Code::Unsupported, message).help("join with a table or VALUES"));
+    }
+    let mut found: Option<Expr> = None;
+    for item in list {
+        let Expr::Tuple(item) = item else {
+            let message = format!("{} values are compared with one", values.len());
+            return Err(SqlError::new(Code::TypeMismatch, message)
+                .help("write as many in brackets: ((1, 2), (3, 4))"));
+        };
+        let equal = all_equal(&values, item)?;
+        found = Some(match found {
+            Some(before) => both(before, BinaryOperator::Or, equal),
+            None => equal,
+        });
+    }
+    match found {
+        Some(found) if negated => Ok(not(found)),
+        Some(found) => Ok(found),
+        None => Err(SqlError::new(Code::Syntax, "IN compares with nothing")),
+    }
+}
+
+/// `(a, b) = (c, d)` and `<>`, if that is what it is; or else the same again.
+pub(super) fn plain_comparison(left: Expr, op: BinaryOperator, right: Expr) -> Result<Expr> {
+    match (left, op, right) {
+        (Expr::Tuple(left), BinaryOperator::Eq, Expr::Tuple(right)) => all_equal(&left, right),
+        (Expr::Tuple(left), BinaryOperator::NotEq, Expr::Tuple(right)) => all_equal(&left, right).map(not),
+        (left, op, right) => Ok(both(left, op, right)),
+    }
+}
+
+/// Whether values are equal to others, one by one. Values are written once for each item that they are compared with, so they must be
+/// small.
+fn all_equal(values: &[Expr], others: Vec<Expr>) -> Result<Expr> {
+    if values.len() != others.len() {
+        let message = format!("{} values are compared with {}", values.len(), others.len());
+        return Err(SqlError::new(Code::TypeMismatch, message));
+    }
+    let mut all: Option<Expr> = None;
+    for (value, other) in values.iter().zip(others) {
+        if !matches!(value, Expr::Identifier(_) | Expr::CompoundIdentifier(_) | Expr::Value(_)) {
+            let message = "in brackets, several values before IN or = are columns or literals";
+            return Err(SqlError::new(Code::Unsupported, message).help("compute them in a sub-query"));
+        }
+        let equal = both(value.clone(), BinaryOperator::Eq, other);
+        all = Some(match all {
+            Some(before) => both(before, BinaryOperator::And, equal),
+            None => equal,
+        });
+    }
+    all.ok_or_else(|| SqlError::new(Code::Syntax, "brackets hold no values"))
+}
+
+fn both(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
+    Expr::BinaryOp { left: Box::new(left), op, right: Box::new(right) }
+}
+
+fn not(inner: Expr) -> Expr {
+    Expr::UnaryOp { op: UnaryOperator::Not, expr: Box::new(inner) }
+}
