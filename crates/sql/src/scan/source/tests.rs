@@ -1,5 +1,7 @@
 //! A table that is read lets others in: a poll of it ends, whatever its connector brings.
 
+use std::sync::Mutex;
+
 use thalweg_model::VirtualClock;
 
 use super::*;
@@ -9,12 +11,13 @@ use crate::session::Session;
 use crate::types::SqlType;
 
 /// A connector that has more at once for ever, and never a row: bad records, one after the other.
-struct Nothing(Arc<std::sync::atomic::AtomicU64>);
+struct Nothing(Arc<Mutex<u64>>);
 
 impl RowSource for Nothing {
     fn poll(&mut self, _: ProcessingTime, _: usize) -> Result<PolledRows, Fault> {
-        let polls = 1 + self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        assert!(polls < 100, "it is polled for ever");
+        let mut polls = self.0.lock().unwrap();
+        *polls += 1;
+        assert!(*polls < 100, "it is polled for ever");
         Ok(PolledRows { rows: None, status: SourceStatus::Ready })
     }
 
@@ -44,12 +47,12 @@ fn a_poll_without_rows_comes_back() {
     session.read("CREATE TABLE t (a INT)").unwrap();
     let Entry::Table(table) = session.catalog().get("t").unwrap() else { panic!("a view is no table") };
     let reading = Reading::new(table, &[0], &[Column::plain("a", SqlType::Int, true)]);
-    let polls = Arc::default();
+    let polls: Arc<Mutex<u64>> = Arc::default();
     let rows = Box::new(Nothing(Arc::clone(&polls)));
     let mut source = TableSource::new(Arc::new(reading), rows, clock, Tally::default());
     for poll in 1..=3 {
         let polled = source.poll(ProcessingTime::ZERO, 1_000, &mut Room).unwrap();
         assert_eq!(polled.status, SourceStatus::Ready);
-        assert_eq!(polls.load(std::sync::atomic::Ordering::Relaxed), poll);
+        assert_eq!(*polls.lock().unwrap(), poll);
     }
 }
