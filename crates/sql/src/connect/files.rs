@@ -120,7 +120,10 @@ impl Disk for RealFiles {
         RealDisk.publish(from, to)
     }
 
+    /// Not of somebody else, who has begun to write it since its writer let go of it.
     fn remove(&self, path: &Path) -> io::Result<()> {
+        let file = File::open(path)?;
+        lock(&file)?;
         RealDisk.remove(path)
     }
 }

@@ -14,6 +14,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 use super::kept::{load_rows, save_rows};
 use super::operator::Outcome;
 use super::order::{bytes_of, sorted, taken};
+use crate::batch::Batch;
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
@@ -58,7 +59,12 @@ impl Runs {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        let run = self.run(self.in_order(rows)?);
+        let mut rows = self.in_order(rows)?;
+        if bytes_of(&rows) / 2 > Batch::new(rows.clone()).bytes() {
+            // A part of a batch would hold, and count for, all of it.
+            rows = self.copied(&rows)?;
+        }
+        let run = self.run(rows);
         self.bytes += run.bytes;
         self.runs.push(run);
         if self.runs.len() >= RUNS_MAX {
@@ -83,7 +89,7 @@ impl Runs {
             self.runs[at] = if left.num_rows() == 0 {
                 Run { rows: left, first_ms: i64::MAX, made_for, bytes: 0 }
             } else if left.num_rows() < made_for / LEFT_SHARE {
-                self.run(concat_batches(&self.schema, [&left, &left.slice(0, 0)]).map_err(arrow_error)?)
+                self.run(self.copied(&left)?)
             } else {
                 Run { made_for, ..self.run(left) }
             };
@@ -126,6 +132,11 @@ impl Runs {
     fn run(&self, rows: RecordBatch) -> Run {
         let first_ms = times(&rows, self.time).first().copied().unwrap_or(i64::MAX);
         Run { first_ms, made_for: rows.num_rows(), bytes: bytes_of(&rows), rows }
+    }
+
+    /// The same rows in memory of their own.
+    fn copied(&self, rows: &RecordBatch) -> Outcome<RecordBatch> {
+        concat_batches(&self.schema, [rows, &rows.slice(0, 0)]).map_err(arrow_error)
     }
 
     fn in_order(&self, rows: RecordBatch) -> Outcome<RecordBatch> {
@@ -236,5 +247,12 @@ mod tests {
         let whole = long.bytes();
         assert_eq!(shown(long.passed(3_990).unwrap()).len(), 3_990);
         assert!(long.bytes() * 10 < whole, "{} of {whole}", long.bytes());
+        // Nor do parts that a large batch was cut into.
+        let mut parts = Runs::new(schema(), 1);
+        let large = batch(&rows);
+        for first in (0..4_000).step_by(100) {
+            parts.push(large.slice(first, 100)).unwrap();
+        }
+        assert!(parts.bytes() < 2 * whole, "{} of {whole}", parts.bytes());
     }
 }

@@ -28,10 +28,12 @@ use thalweg_model::{
 
 use super::calc::{batch_of, schema_of};
 use super::operator::{BatchOperator, Outcome};
+use super::order::bytes_of;
 use super::windows::{Clocks, Slices, passed_ms};
 use crate::aggregates::Accumulator;
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch};
 use crate::expression::arrow_error;
+use crate::functions::EvaluationError;
 use crate::keys::KeyIndex;
 use crate::plan::{AggregateCall, Column, WindowSpec};
 use crate::types::{INSTANT_ZONE, SqlType};
@@ -94,7 +96,11 @@ pub struct WindowAggregate {
     firing: Option<Fired>,
     counts: Counts,
     bytes: usize,
+    /// The most that there was since rows or a watermark were taken: what is given back and needed again is not asked for twice.
+    asked: usize,
     allowance: Allowance,
+    /// Why windows behind those that came out last cannot come out.
+    failure: Option<EvaluationError>,
 }
 
 /// Keys and their accumulators.
@@ -200,7 +206,9 @@ impl WindowAggregate {
             firing: None,
             counts: Counts::default(),
             bytes: 0,
+            asked: 0,
             allowance: Allowance::default(),
+            failure: None,
         }
     }
 
@@ -242,9 +250,10 @@ impl WindowAggregate {
     /// A table has other bytes than before. Only what changed is counted: there may be many tables.
     fn note(&mut self, (before, after): (usize, usize)) {
         self.bytes = (self.bytes + after).saturating_sub(before);
-        if after > before {
+        if self.bytes > self.asked {
             // A refusal ends the query, so nothing is to be done about it here.
-            let _ = self.allowance.ask(after - before);
+            let _ = self.allowance.ask(self.bytes - self.asked);
+            self.asked = self.bytes;
         }
     }
 
@@ -310,6 +319,30 @@ impl WindowAggregate {
         Ok(None)
     }
 
+    /// The next rows of what fires, at most so many; none if that was all.
+    fn piece(&mut self, rows_max: usize) -> Outcome<Option<RecordBatch>> {
+        loop {
+            if self.firing.is_none() {
+                self.firing = self.fire()?;
+            }
+            let Some(fired) = &mut self.firing else {
+                // What comes from here on is late for all that has fired.
+                self.closed_ms = self.closing_ms;
+                return Ok(None);
+            };
+            let from = fired.next;
+            let to = fired.table.index.len().min(from + rows_max);
+            fired.next = to;
+            if from < to {
+                let Some(fired) = &self.firing else { return Ok(None) };
+                return self.emit(fired, from..to).map(Some);
+            }
+            let counted = fired.table.counted;
+            self.firing = None;
+            self.note((counted, 0));
+        }
+    }
+
     fn emit(&self, fired: &Fired, groups: Range<usize>) -> Outcome<RecordBatch> {
         let rows = groups.len();
         let mut columns = fired.table.index.columns(groups.clone())?;
@@ -335,6 +368,7 @@ impl BatchOperator for WindowAggregate {
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.len();
+        self.asked = self.bytes;
         self.counts.read += rows as u64;
         let passed = passed_ms(late_by);
         let mut groups = Vec::with_capacity(rows);
@@ -384,36 +418,28 @@ impl BatchOperator for WindowAggregate {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.asked = self.bytes;
         self.closing_ms = self.closing_ms.max(passed_ms(watermark));
         self.fired_end = i64::MIN;
         Ok(())
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        // Windows of few rows come out together.
+        // Windows of few rows come out together, and those that can before what cannot.
         let mut pieces: Vec<RecordBatch> = Vec::new();
-        let mut rows = 0;
-        while rows < BATCH_ROWS_MAX {
-            if self.firing.is_none() {
-                self.firing = self.fire()?;
+        let (mut rows, mut bytes) = (0, 0);
+        while self.failure.is_none() && rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
+            match self.piece(BATCH_ROWS_MAX - rows) {
+                Ok(Some(piece)) => {
+                    (rows, bytes) = (rows + piece.num_rows(), bytes + bytes_of(&piece));
+                    pieces.push(piece);
+                }
+                Ok(None) => break,
+                Err(error) => self.failure = Some(error),
             }
-            let Some(fired) = &mut self.firing else {
-                // What comes from here on is late for all that has fired.
-                self.closed_ms = self.closing_ms;
-                break;
-            };
-            let from = fired.next;
-            let to = fired.table.index.len().min(from + BATCH_ROWS_MAX - rows);
-            fired.next = to;
-            if from == to {
-                let counted = fired.table.counted;
-                self.firing = None;
-                self.note((counted, 0));
-                continue;
-            }
-            let Some(fired) = &self.firing else { break };
-            pieces.push(self.emit(fired, from..to)?);
-            rows += to - from;
+        }
+        if let (true, Some(error)) = (pieces.is_empty(), self.failure.take()) {
+            return Err(error);
         }
         match pieces.len() {
             0 => Ok(None),

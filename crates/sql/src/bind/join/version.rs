@@ -15,7 +15,7 @@ use datafusion_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 
 use super::terms::Terms;
 use super::{JoinKey, JoinKind, JoinMethod, Result};
-use crate::bind::expression::Scope;
+use crate::bind::expression::{Scope, is_cast};
 use crate::bind::query::Lowering;
 use crate::bind::relations::{VersionNode, unknown_column};
 use crate::catalog::Table;
@@ -217,7 +217,7 @@ fn asks_for_first(condition: &Typed, rank: usize) -> bool {
     let [left, right] = &arguments[..] else { return false };
     let is_rank = |value: &Typed| match &value.expression {
         Expression::Column(place) => *place == rank,
-        Expression::Call { name, arguments, .. } if name.starts_with("CAST") => {
+        Expression::Call { name, arguments, .. } if is_cast(name) => {
             arguments.first().and_then(Typed::as_column) == Some(rank)
         }
         _ => false,

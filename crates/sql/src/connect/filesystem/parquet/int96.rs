@@ -42,13 +42,14 @@ pub(super) fn unit(of: &SqlType) -> TimeUnit {
     }
 }
 
-/// The digits of the finest timestamp in a type.
+/// The digits of the finest timestamp in a type; text shows all that there are.
 fn digits(of: &SqlType) -> Option<u8> {
     match of {
         SqlType::Timestamp(digits) | SqlType::TimestampLtz(digits) => Some(*digits),
         SqlType::Array(item) => digits(item),
         SqlType::Map(key, value) => digits(key).max(digits(value)),
         SqlType::Row(fields) => fields.iter().filter_map(|(_, of)| digits(of)).max(),
+        of if of.is_text() => Some(9),
         _ => None,
     }
 }
