@@ -19,7 +19,7 @@ use crate::types::SqlType;
 
 mod join;
 
-pub use join::{Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
+pub use join::{Counted, Join, JoinKey, JoinKind, JoinMethod, WindowPlaces};
 
 /// A column of a stream.
 #[derive(Clone, PartialEq, Eq, Debug)]

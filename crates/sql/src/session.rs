@@ -36,7 +36,10 @@ pub const LATENCY_TARGETS: RangeInclusive<Duration> =
 #[derive(Clone)]
 pub struct Session {
     catalog: Catalog,
+    /// What SET says.
     settings: BTreeMap<String, String>,
+    /// What was said before any text, and stands above it.
+    overrides: BTreeMap<String, String>,
     clock: Arc<dyn Clock>,
     views: Views,
 }
@@ -105,7 +108,27 @@ const KEYS: [&str; 6] = [
 impl Session {
     /// A session without tables, whose clock tells the processing time.
     pub fn new(clock: Arc<dyn Clock>) -> Self {
-        Session { catalog: Catalog::default(), settings: BTreeMap::new(), clock, views: Views::default() }
+        Session {
+            catalog: Catalog::default(),
+            settings: BTreeMap::new(),
+            overrides: BTreeMap::new(),
+            clock,
+            views: Views::default(),
+        }
+    }
+
+    /// Sets a key, whatever SET and RESET say of it later.
+    ///
+    /// # Errors
+    /// [`Code::UnknownOption`] for a key of ours that is none, [`Code::Invalid`] for a value that makes no sense.
+    pub fn override_setting(&mut self, key: &str, value: &str) -> Result<(), SqlError> {
+        check_key(key)?;
+        self.views.forget();
+        set_if_known(&mut self.overrides, key, value)
+    }
+
+    fn setting(&self, key: &str) -> Option<&str> {
+        self.overrides.get(key).or_else(|| self.settings.get(key)).map(String::as_str)
     }
 
     /// Tables and views.
@@ -156,7 +179,8 @@ impl Session {
         match statement {
             Statement::Set { key, value, places: [key_place, value_place] } => {
                 self.views.forget();
-                self.set(key, value, key_place).map_err(|error| error.at(value_place))?;
+                check_key(&key).map_err(|error| error.at(key_place))?;
+                set_if_known(&mut self.settings, &key, &value).map_err(|error| error.at(value_place))?;
                 Ok(None)
             }
             Statement::Reset { key: Some(key) } => {
@@ -254,8 +278,10 @@ impl Session {
     }
 
     fn job(&self, kind: &str, parts: Vec<Part>, place: Place) -> Result<Job, SqlError> {
-        let name =
-            self.settings.get("pipeline.name").cloned().unwrap_or_else(|| format!("{kind}-{}", place.line));
+        let name = self
+            .setting("pipeline.name")
+            .map(str::to_owned)
+            .unwrap_or_else(|| format!("{kind}-{}", place.line));
         Ok(Job { name, parts, place, settings: self.known_settings()? })
     }
 
@@ -281,28 +307,14 @@ impl Session {
         self.job("insert", parts, place)
     }
 
-    fn set(&mut self, key: String, value: String, place: Place) -> Result<(), SqlError> {
-        if key.starts_with("thalweg.") && !KEYS.contains(&key.as_str()) {
-            let error = SqlError::new(Code::UnknownOption, format!("there is no setting '{key}'")).at(place);
-            return Err(match nearest(&key, KEYS) {
-                Some(near) => error.help(format!("did you mean '{near}'?")),
-                None => error.help(format!("there are {}", KEYS.join(", "))),
-            });
-        }
-        let before = self.settings.insert(key.clone(), value);
-        // What makes no sense is not kept.
-        if let Err(error) = self.known_settings() {
-            match before {
-                Some(before) => self.settings.insert(key, before),
-                None => self.settings.remove(&key),
-            };
-            return Err(error);
-        }
-        Ok(())
-    }
-
     fn known_settings(&self) -> Result<Settings, SqlError> {
-        let get = |key: &str| self.settings.get(key).map(String::as_str);
+        Settings::of(|key| self.setting(key))
+    }
+}
+
+impl Settings {
+    /// What keys say; a key without a value has its default.
+    fn of<'a>(get: impl Fn(&str) -> Option<&'a str>) -> Result<Self, SqlError> {
         let wrong = |key: &str, value: &str, wanted: &str| {
             SqlError::new(Code::Invalid, format!("'{key}' is '{value}', and must be {wanted}"))
         };
@@ -348,6 +360,29 @@ impl Session {
             latency_target,
         })
     }
+}
+
+/// Refuses a key of ours that is none.
+fn check_key(key: &str) -> Result<(), SqlError> {
+    if !key.starts_with("thalweg.") || KEYS.contains(&key) {
+        return Ok(());
+    }
+    let error = SqlError::new(Code::UnknownOption, format!("there is no setting '{key}'"));
+    Err(match nearest(key, KEYS) {
+        Some(near) => error.help(format!("did you mean '{near}'?")),
+        None => error.help(format!("there are {}", KEYS.join(", "))),
+    })
+}
+
+/// Sets a key; what makes no sense is not kept.
+fn set_if_known(settings: &mut BTreeMap<String, String>, key: &str, value: &str) -> Result<(), SqlError> {
+    let before = settings.insert(key.to_owned(), value.to_owned());
+    Settings::of(|key| settings.get(key).map(String::as_str)).map(drop).inspect_err(|_| {
+        match before {
+            Some(before) => settings.insert(key.to_owned(), before),
+            None => settings.remove(key),
+        };
+    })
 }
 
 /// The plan without what nobody reads, its columns called as before: operators that pass rows on have the names of those below.

@@ -32,6 +32,19 @@ pub struct ScriptArgs {
     /// SQL, behind that of the file if there is one.
     #[arg(short = 'e', long = "execute", value_name = "SQL")]
     text: Vec<String>,
+    /// Sets a key, whatever the SQL sets it to.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
+    settings: Vec<(String, String)>,
+}
+
+fn setting(text: &str) -> Result<(String, String), String> {
+    let (key, value) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` has no `=`: write table.exec.state.ttl=1h"))?;
+    let (key, value) = (key.trim(), value.trim());
+    if key.is_empty() {
+        return Err(format!("`{text}` has no key before `=`"));
+    }
+    Ok((key.to_owned(), value.to_owned()))
 }
 
 /// SQL and what it is called.
@@ -44,6 +57,8 @@ pub struct Script {
     pub base: PathBuf,
     /// It was read from standard input, from which no table can be read then.
     pub is_from_stdin: bool,
+    /// Keys that are set whatever the SQL says.
+    settings: Vec<(String, String)>,
 }
 
 /// A file, or what stands behind one `-e`.
@@ -60,8 +75,13 @@ impl ScriptArgs {
     pub fn read(&self) -> Result<Script> {
         let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
         // As for a shell, paths begin where the command does.
-        let mut script =
-            Script { text: String::new(), pieces: Vec::new(), base: PathBuf::new(), is_from_stdin };
+        let mut script = Script {
+            text: String::new(),
+            pieces: Vec::new(),
+            base: PathBuf::new(),
+            is_from_stdin,
+            settings: self.settings.clone(),
+        };
         if let Some(file) = &self.file {
             let (name, bytes) = if is_from_stdin {
                 let mut bytes = Vec::new();
@@ -113,6 +133,11 @@ impl Script {
     /// What is to be done, with the session that says so. The tables that are read and written have been checked; nothing is open.
     pub fn plan(&self) -> Result<(Session, Vec<Action>)> {
         let mut session = Session::new(Arc::new(SystemClock::default()));
+        for (key, value) in &self.settings {
+            session
+                .override_setting(key, value)
+                .map_err(|error| WrongOption(format!("--set {key}: {error}")))?;
+        }
         let mut actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
         let world = World { base: self.base.clone(), ..World::default() };
         let mut together = Together::new(&world, self.is_from_stdin);

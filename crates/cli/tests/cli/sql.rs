@@ -338,6 +338,31 @@ fn jobs_of_a_file_share_an_engine() {
     check("SET 'thalweg.latency-target' = '0 s';", "must be from 1 us to 7 d");
 }
 
+/// What is set on the command line holds for each job, whatever the file sets before it.
+#[test]
+fn settings_of_the_command_line_stand_above_those_of_the_file() {
+    let folder = Folder::new("sql_set");
+    let sql = "SET 'table.local-time-zone' = 'Europe/Berlin'; SELECT TO_TIMESTAMP_LTZ(0, 0) AS t;\n\
+               RESET; SELECT TO_TIMESTAMP_LTZ(0, 0) AS t;";
+    folder.write("q.sql", sql);
+    let with = |setting: &str| run(&folder, "run q.sql --set", &[setting], "");
+    let ran = with("table.local-time-zone=Asia/Tokyo");
+    assert_eq!(ran.stdout.matches("1970-01-01 09:00:00.000").count(), 2, "{ran:?}");
+    // A value may hold what stands between it and its key.
+    let ran = with("pipeline.name=a=b");
+    assert!(ran.stderr.contains("a=b: ") && ran.stderr.contains("a=b-2: "), "{ran:?}");
+    for (setting, expected) in [
+        ("pipeline.name", "`pipeline.name` has no `=`"),
+        ("=1", "`=1` has no key"),
+        ("thalweg.wokers=1", "did you mean 'thalweg.workers'"),
+        ("thalweg.workers=0", "'thalweg.workers' is '0', and must be a number from 1 to 1024"),
+    ] {
+        let ran = with(setting);
+        assert_eq!(ran.code, 2, "{ran:?}");
+        assert!(ran.stderr.contains(expected), "{expected}: {ran:?}");
+    }
+}
+
 #[test]
 fn a_file_that_is_named_twice_is_tested_once() {
     let folder = Folder::new("sql_twice");

@@ -21,7 +21,7 @@ use super::over::rank_as_over;
 use crate::error::{Code, SqlError};
 use crate::exec::rank::Keep;
 use crate::expression::Typed;
-use crate::plan::{Column, Frame, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
+use crate::plan::{Column, Counted, Frame, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
 use crate::types::SqlType;
 
 #[cfg(test)]
@@ -198,6 +198,9 @@ pub(super) fn settle(plan: Plan, ttl_ms: Option<i64>) -> Result<Plan> {
             Node::Union(inputs.into_iter().map(|input| settle(input, ttl_ms)).collect::<Result<_>>()?)
         }
         Node::Join { left, right, join } => match &join.method {
+            JoinMethod::Temporal { counts: Counted::First, .. } => {
+                Node::Join { left: settled(left)?, right: added(right, "the first row of each key")?, join }
+            }
             JoinMethod::Regular { .. } | JoinMethod::Lookup | JoinMethod::Temporal { .. } => {
                 Node::Join { left: settled(left)?, right: settled(right)?, join }
             }

@@ -17,9 +17,6 @@ use crate::types::SqlType;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
-/// The most keys of a CUBE, which has two to the power of them as sets.
-const CUBE_KEYS_MAX: usize = 10;
-
 /// The sets of keys, each as places in `keys`; one of all if there are no grouping sets.
 pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<usize>>> {
     let sets = enumerate_grouping_sets(group.to_vec()).map_err(super::sql_error)?;
@@ -28,20 +25,6 @@ pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<us
     match &sets[..] {
         [Expr::GroupingSet(GroupingSet::GroupingSets(sets))] => {
             Ok(sets.iter().map(|set| places(set)).collect())
-        }
-        [Expr::GroupingSet(GroupingSet::Rollup(all))] => {
-            Ok((0..=all.len()).rev().map(|count| places(&all[..count])).collect())
-        }
-        [Expr::GroupingSet(GroupingSet::Cube(all))] if all.len() > CUBE_KEYS_MAX => {
-            let message =
-                format!("CUBE of {} keys has too many sets: {CUBE_KEYS_MAX} keys are the most", all.len());
-            Err(SqlError::new(Code::Invalid, message).help("name the sets: GROUPING SETS (..)"))
-        }
-        [Expr::GroupingSet(GroupingSet::Cube(all))] => {
-            let all = places(all);
-            let is_in = |set: usize, at: usize| set >> at & 1 == 1;
-            let set = |set: usize| (0..all.len()).filter(|at| is_in(set, *at)).map(|at| all[at]).collect();
-            Ok((0..1 << all.len()).rev().map(set).collect())
         }
         plain => Ok(vec![plain.iter().map(place).collect()]),
     }

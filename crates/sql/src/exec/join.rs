@@ -28,7 +28,7 @@ use super::emission::{Emission, together};
 use super::operator::Outcome;
 use crate::batch::Batch;
 use crate::functions::{Context, EvaluationError};
-use crate::plan::{Column, Join, JoinMethod};
+use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;
 pub mod lookup;
@@ -133,7 +133,8 @@ pub trait JoinOperator: Send {
 }
 
 /// The operator of a join of inputs with the columns `left` and `right`, whose results have `columns`.
-/// `right_sources` says how many sources the right input is read by, which a join waits for that reads it whole.
+/// `right_sources` says how many sources the right input is read by: a join that reads it whole waits for all of them, and of
+/// several none comes first.
 ///
 /// # Errors
 /// [`EvaluationError`] if a key is of a type that cannot be one.
@@ -154,8 +155,13 @@ pub fn operator(
             let bounds = interval::Bounds { lower_ms, upper_ms };
             Box::new(interval::IntervalJoin::new(shape, [left_time, right_time], bounds)?)
         }
-        JoinMethod::Temporal { left_time, right_time, forgets_late } => {
-            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], forgets_late)?)
+        JoinMethod::Temporal { left_time, right_time, counts } => {
+            // Which of the rows of several readers comes first is chance.
+            let counts = match counts {
+                Counted::InOrder if right_sources > 1 => Counted::All,
+                counts => counts,
+            };
+            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts)?)
         }
         JoinMethod::Lookup => Box::new(lookup::LookupJoin::new(shape, right_sources)),
         JoinMethod::Regular { ttl_ms } => {

@@ -38,6 +38,9 @@ use crate::keys::KeyIndex;
 use crate::plan::{AggregateCall, Column, WindowSpec};
 use crate::types::{INSTANT_ZONE, SqlType};
 
+#[cfg(test)]
+mod tests;
+
 /// How the windows of rows are told.
 #[derive(Clone, Debug)]
 enum Cut {

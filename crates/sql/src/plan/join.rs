@@ -90,8 +90,8 @@ pub enum JoinMethod {
         left_time: usize,
         /// The place of event time in the right input.
         right_time: usize,
-        /// Whether right rows that come after a later one of their key are left out.
-        forgets_late: bool,
+        /// Which right rows are versions of their key.
+        counts: Counted,
     },
     /// Left rows wait until all of the right input is there.
     Lookup,
@@ -100,6 +100,17 @@ pub enum JoinMethod {
         /// In milliseconds of processing time.
         ttl_ms: i64,
     },
+}
+
+/// Which rows are versions of their key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Counted {
+    /// All.
+    All,
+    /// Those that do not come after a later one.
+    InOrder,
+    /// The earliest.
+    First,
 }
 
 /// Where the window of a row stands.

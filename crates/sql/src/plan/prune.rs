@@ -292,10 +292,10 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
             lower_ms,
             upper_ms,
         },
-        JoinMethod::Temporal { left_time, right_time, forgets_late } => JoinMethod::Temporal {
+        JoinMethod::Temporal { left_time, right_time, counts } => JoinMethod::Temporal {
             left_time: at(&left_moves, left_time),
             right_time: at(&right_moves, right_time),
-            forgets_late,
+            counts,
         },
         method => method,
     };

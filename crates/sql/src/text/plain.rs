@@ -39,6 +39,7 @@ pub use results::NamesOnce;
 pub(crate) use results::{column_names, result_place, without_mark};
 
 mod frames;
+mod groups;
 mod results;
 mod tuples;
 
@@ -590,6 +591,9 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::Nested(inner) => *inner,
         Expr::InList { expr, list, negated } => tuples::plain_in(*expr, list, negated)?,
         Expr::BinaryOp { left, op, right } => tuples::plain_comparison(*left, op, *right)?,
+        Expr::GroupingSets(list) => Expr::GroupingSets(groups::sets(list)?),
+        Expr::Rollup(list) => Expr::GroupingSets(groups::rollup(&list)?),
+        Expr::Cube(list) => Expr::GroupingSets(groups::cube(&list)?),
         Expr::Like { any: true, .. } => return Err(unsupported("LIKE ANY")),
         Expr::UnaryOp { op, expr } => match op {
             UnaryOperator::Plus => *expr,
@@ -622,9 +626,6 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         | Expr::Case { .. }
         | Expr::Exists { .. }
         | Expr::Subquery(_)
-        | Expr::GroupingSets(_)
-        | Expr::Cube(_)
-        | Expr::Rollup(_)
         | Expr::Tuple(_)
         | Expr::Wildcard(_)
         | Expr::QualifiedWildcard(..)) => plain,

@@ -25,6 +25,13 @@ FROM (
   FROM RateHistory
 )
 WHERE row_num = 1;
+CREATE VIEW FirstRates AS
+SELECT currency, rate, update_time
+FROM (
+  SELECT *, ROW_NUMBER() OVER (PARTITION BY currency ORDER BY update_time ASC) AS row_num
+  FROM RateHistory
+)
+WHERE row_num = 1;
 
 --- input Orders
 0,1.00,Euro,2024-06-01 12:00:04.999
@@ -161,3 +168,20 @@ ON o.currency = r.currency;
 8,1.20
 9,1.20
 
+--- query the first row of each key is its only version
+SELECT o.id, r.rate
+FROM Orders AS o
+LEFT JOIN FirstRates FOR SYSTEM_TIME AS OF o.order_time AS r
+ON o.currency = r.currency;
+
+--- rows
+0,NULL
+1,1.10
+2,0.01
+3,1.10
+4,NULL
+5,1.10
+6,NULL
+7,NULL
+8,1.10
+9,1.10

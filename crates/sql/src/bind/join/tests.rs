@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, Entry, View};
 use crate::error::SqlError;
 use crate::expression::Named;
 use crate::functions::Context;
-use crate::plan::{Column, Join, JoinMethod, Node, Plan, Role};
+use crate::plan::{Column, Counted, Join, JoinMethod, Node, Plan, Role};
 use crate::text::script::{Statement, parse};
 
 const TABLES: &str = "
@@ -64,8 +64,13 @@ fn shown((left, right, join): &(&[Column], &[Column], &Join)) -> String {
     let method = match &join.method {
         JoinMethod::Window { is_local, .. } => format!("window{}", if *is_local { " local" } else { "" }),
         JoinMethod::Interval { lower_ms, upper_ms, .. } => format!("interval {lower_ms}..={upper_ms}"),
-        JoinMethod::Temporal { forgets_late, .. } => {
-            format!("temporal{}", if *forgets_late { " last" } else { "" })
+        JoinMethod::Temporal { counts, .. } => {
+            let counts = match counts {
+                Counted::All => "",
+                Counted::InOrder => " last",
+                Counted::First => " first",
+            };
+            format!("temporal{counts}")
         }
         JoinMethod::Lookup => "lookup".to_owned(),
         JoinMethod::Regular { ttl_ms } => format!("regular {ttl_ms}"),
@@ -236,6 +241,10 @@ fn versions_are_found() {
     check(
         "SELECT 1 FROM o JOIN last_r FOR SYSTEM_TIME AS OF o.ts AS q ON o.k = q.k",
         "temporal last Inner [l.k=r.k]",
+    );
+    check(
+        "SELECT 1 FROM o JOIN first_r FOR SYSTEM_TIME AS OF o.ts AS q ON o.k = q.k",
+        "temporal first Inner [l.k=r.k]",
     );
     check(
         "SELECT 1 FROM o JOIN two FOR SYSTEM_TIME AS OF o.ts AS q ON q.b = o.k AND o.v = q.a",

@@ -21,7 +21,7 @@ use crate::bind::relations::{VersionNode, unknown_column};
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError};
 use crate::expression::{Expression, Typed};
-use crate::plan::{Node, Plan, Role};
+use crate::plan::{Counted, Node, Plan, Role};
 use crate::types::SqlType;
 
 /// A table as of a time, behind whatever names it has.
@@ -41,7 +41,7 @@ pub(super) enum Versions {
         right_time: usize,
         /// The places of the key in the right input.
         keys: Vec<usize>,
-        forgets_late: bool,
+        counts: Counted,
         place: Option<Place>,
     },
     /// By whatever must be equal, in the table as it is.
@@ -61,13 +61,13 @@ impl Versions {
             return Err(SqlError::new(Code::Unsupported, message).at(place));
         }
         match self {
-            Versions::Valid { left_time, right_time, keys, forgets_late, .. } => {
+            Versions::Valid { left_time, right_time, keys, counts, .. } => {
                 let keys = terms.take_keys(&keys).ok_or_else(|| {
                     let message = "a join with versions of a table is by all columns of its primary key";
                     SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k for each of them")
                 })?;
                 // Whatever else must hold, it must of the version that is valid.
-                Ok((JoinMethod::Temporal { left_time, right_time, forgets_late }, keys, terms.rest()))
+                Ok((JoinMethod::Temporal { left_time, right_time, counts }, keys, terms.rest()))
             }
             Versions::Present { .. } => {
                 if !terms.has_keys() {
@@ -107,14 +107,16 @@ impl Lowering<'_> {
                 );
             }
         }
-        let (plan, keys, right_time, forgets_late) = match self.last_of_each(&node.input)? {
-            Some(Last { plan, keys, time, is_first_only: true, .. }) => (plan, keys, Some(time), true),
+        let (plan, keys, right_time, counts) = match self.one_of_each(&node.input)? {
+            Some(Chosen { plan, keys, time, counts, is_first_only: true, .. }) => {
+                (plan, keys, Some(time), counts)
+            }
             Some(_) => return Err(no_versions(place)),
             None => {
                 let plan = self.plan(&node.input)?;
                 let keys = primary_key(&plan).ok_or_else(|| no_versions(place))?;
                 let time = plan.rowtime();
-                (plan, keys, time, false)
+                (plan, keys, time, Counted::All)
             }
         };
         let right_time = right_time.ok_or_else(|| no_versions(place))?;
@@ -124,27 +126,28 @@ impl Lowering<'_> {
             let message = format!("event time is {} on one side, and {of} on the other", time.of);
             return Err(SqlError::new(Code::TypeMismatch, message).at(place).help("declare both alike"));
         }
-        Ok((plan, Versions::Valid { left_time, right_time, keys, forgets_late, place }))
+        Ok((plan, Versions::Valid { left_time, right_time, keys, counts, place }))
     }
 
-    /// What keeps the last row of each key by event time, if the query is of that form.
-    fn last_of_each(&self, logical: &LogicalPlan) -> Result<Option<Last>> {
+    /// What keeps the last or the first row of each key by event time, if the query is of that form.
+    fn one_of_each(&self, logical: &LogicalPlan) -> Result<Option<Chosen>> {
         match logical {
-            LogicalPlan::SubqueryAlias(alias) => self.last_of_each(&alias.input),
+            LogicalPlan::SubqueryAlias(alias) => self.one_of_each(&alias.input),
             LogicalPlan::Window(window) => self.ranked_rows(window),
             LogicalPlan::Projection(projection) => {
-                let Some(last) = self.last_of_each(&projection.input)? else { return Ok(None) };
-                let scope = Scope::new(projection.input.schema(), &last.plan.columns);
+                let Some(chosen) = self.one_of_each(&projection.input)? else { return Ok(None) };
+                let scope = Scope::new(projection.input.schema(), &chosen.plan.columns);
                 let outputs = projection.expr.iter().map(|output| self.expressions.bind(output, &scope));
                 let outputs: Vec<Typed> = outputs.collect::<Result<_>>()?;
                 let find = |place: usize| outputs.iter().position(|output| output.as_column() == Some(place));
-                let keys: Option<Vec<usize>> = last.keys.iter().map(|key| find(*key)).collect();
-                let (Some(keys), Some(time)) = (keys, find(last.time)) else { return Ok(None) };
-                let rank = last.rank.and_then(find);
+                let keys: Option<Vec<usize>> = chosen.keys.iter().map(|key| find(*key)).collect();
+                let (Some(keys), Some(time)) = (keys, find(chosen.time)) else { return Ok(None) };
+                let rank = chosen.rank.and_then(find);
                 let mut columns = Vec::new();
                 for (output, field) in outputs.iter().zip(projection.schema.fields()) {
-                    let role =
-                        output.as_column().map_or(Role::Plain, |place| last.plan.columns[place].role.clone());
+                    let role = output
+                        .as_column()
+                        .map_or(Role::Plain, |place| chosen.plan.columns[place].role.clone());
                     columns.push(crate::plan::Column {
                         name: field.name().clone(),
                         of: output.of.clone(),
@@ -152,23 +155,23 @@ impl Lowering<'_> {
                         role,
                     });
                 }
-                let plan = last.plan.project(outputs, columns);
-                Ok(Some(Last { plan, keys, time, rank, is_first_only: last.is_first_only }))
+                let plan = chosen.plan.project(outputs, columns);
+                Ok(Some(Chosen { plan, keys, time, rank, ..chosen }))
             }
             LogicalPlan::Filter(filter) => {
-                let Some(last) = self.last_of_each(&filter.input)? else { return Ok(None) };
-                let scope = Scope::new(filter.input.schema(), &last.plan.columns);
+                let Some(chosen) = self.one_of_each(&filter.input)? else { return Ok(None) };
+                let scope = Scope::new(filter.input.schema(), &chosen.plan.columns);
                 let condition = self.expressions.bind_condition(&filter.predicate, &scope)?;
                 // Any other condition would end versions, which only a change can say.
-                let is_first = last.rank.is_some_and(|rank| asks_for_first(&condition, rank));
-                Ok(is_first.then_some(Last { is_first_only: true, ..last }))
+                let is_first = chosen.rank.is_some_and(|rank| asks_for_first(&condition, rank));
+                Ok(is_first.then_some(Chosen { is_first_only: true, ..chosen }))
             }
             _ => Ok(None),
         }
     }
 
-    /// Rows that are ranked by event time from the last to the first, within a key.
-    fn ranked_rows(&self, window: &Window) -> Result<Option<Last>> {
+    /// Rows that are ranked by event time within a key.
+    fn ranked_rows(&self, window: &Window) -> Result<Option<Chosen>> {
         let [call] = &window.window_expr[..] else { return Ok(None) };
         let call = match call {
             Expr::Alias(alias) => &*alias.expr,
@@ -186,9 +189,10 @@ impl Lowering<'_> {
             |expression: &Expr| self.expressions.bind(expression, &scope).map(|bound| bound.as_column());
         let keys: Option<Vec<usize>> = params.partition_by.iter().map(place).collect::<Result<_>>()?;
         let (Some(keys), Some(time)) = (keys, place(&order.expr)?) else { return Ok(None) };
-        if order.asc || plan.columns[time].role != Role::Rowtime {
+        if plan.columns[time].role != Role::Rowtime {
             return Ok(None);
         }
+        let counts = if order.asc { Counted::First } else { Counted::InOrder };
         // Who is asked for is the first, so the rank is one wherever it is read.
         let rank = plan.columns.len();
         let mut columns = plan.columns.clone();
@@ -196,15 +200,16 @@ impl Lowering<'_> {
         let mut outputs = plan.identity();
         outputs.push(Typed::literal(ScalarValue::Int64(Some(1)), SqlType::BigInt));
         let plan = plan.project(outputs, columns);
-        Ok(Some(Last { plan, keys, time, rank: Some(rank), is_first_only: false }))
+        Ok(Some(Chosen { plan, keys, time, counts, rank: Some(rank), is_first_only: false }))
     }
 }
 
-/// A query that keeps the last row of each key: all rows, of which the last of a key is meant.
-struct Last {
+/// A query that keeps one row of each key: all rows, of which the first by rank is meant.
+struct Chosen {
     plan: Plan,
     keys: Vec<usize>,
     time: usize,
+    counts: Counted,
     /// The place of the rank, if it has a column.
     rank: Option<usize>,
     /// Whether only the first by rank are asked for.

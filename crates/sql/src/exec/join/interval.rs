@@ -6,21 +6,19 @@
 //! State      a left row until the watermark is above `l + upper`, a right one until it is above `r - lower`
 //! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
 //!            the order of time
-//! Late       what is behind the watermark still meets those who are kept, and is kept itself as long as somebody may come
-//!            for it. If nobody may it is counted as late, and of outer joins comes out alone
+//! Late       a row behind the watermark of its side: counted, meets nobody, and of outer joins comes out alone
 //! Watermark  held back by what a pair may lie behind it: the greater of `upper` and `-lower`, if that is above nothing
 //! Cost       two hash look-ups per row, and a search by time among those of its key
 //! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
 //!
-//! Differs from Flink: rows are forgotten as soon as nobody who is on time can come for them, where Flink keeps them up to
-//! half an interval longer, so rows that are late may meet fewer; semi and anti joins, which Flink treats as joins without a
-//! bound.
+//! Differs from Flink: there late rows meet whoever is still kept, which is up to half an interval longer than here, so that it
+//! depends on how both inputs mix whom they meet; semi and anti joins, which Flink treats as joins without a bound.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
-use arrow::compute::take;
+use arrow::compute::{filter_record_batch, not, take};
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
@@ -70,6 +68,8 @@ pub struct IntervalJoin {
     free: Vec<u32>,
     sides: [Kept; 2],
     arriving: Option<Arriving>,
+    /// What comes out of rows that were late.
+    late: Option<RecordBatch>,
     closing_ms: i64,
     counts: Counts,
     funds: Funds,
@@ -131,6 +131,7 @@ impl IntervalJoin {
             free: Vec::new(),
             sides: [Kept::default(), Kept::default()],
             arriving: None,
+            late: None,
             closing_ms: i64::MIN,
             counts: Counts::default(),
             funds: Funds::default(),
@@ -141,6 +142,23 @@ impl IntervalJoin {
     fn arrive(&self, side: Side, rows: RecordBatch) -> Outcome<Arriving> {
         let keys = self.shape.key_bytes(self.converter.as_ref(), side, &rows)?;
         Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
+    }
+
+    /// The rows that are not late by their side's watermark. The others come out alone, if they are to.
+    fn on_time(&mut self, side: Side, rows: RecordBatch, passed_ms: i64) -> Outcome<RecordBatch> {
+        let times = rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
+        if times.values().iter().all(|time| *time >= passed_ms) {
+            return Ok(rows);
+        }
+        let is_late: BooleanArray = times.values().iter().map(|time| Some(*time < passed_ms)).collect();
+        let late = filter_record_batch(&rows, &is_late).map_err(arrow_error)?;
+        self.counts.late += late.num_rows() as u64;
+        if self.shape.keeps(side) {
+            let columns = Some(late.columns().to_vec());
+            let (left, right) = if side == Side::Left { (columns, None) } else { (None, columns) };
+            self.late = Some(self.shape.results(late.num_rows(), left, right)?);
+        }
+        filter_record_batch(&rows, &not(&is_late).map_err(arrow_error)?).map_err(arrow_error)
     }
 
     /// The next rows that have equal keys and are near enough.
@@ -241,11 +259,7 @@ impl IntervalJoin {
                 self.counts.folded += 1;
                 continue;
             }
-            if is_met {
-                self.counts.forwarded += 1;
-            } else if is_keyed {
-                self.counts.late += 1;
-            } else if self.shape.keeps(side) {
+            if is_met || self.shape.keeps(side) {
                 self.counts.forwarded += 1;
             } else {
                 self.counts.filtered += 1;
@@ -376,7 +390,7 @@ impl JoinOperator for IntervalJoin {
         "interval join"
     }
 
-    fn take(&mut self, side: Side, batch: Batch, _late_by: EventTime) -> Outcome<()> {
+    fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
         refuse_changes("an interval join", &batch)?;
         self.counts.read += batch.len() as u64;
         let mut rows = batch.rows;
@@ -384,10 +398,11 @@ impl JoinOperator for IntervalJoin {
         if times.null_count() > 0 {
             // Without a time nobody is near; Flink's rows have one.
             let known = BooleanArray::from_iter((0..times.len()).map(|row| Some(times.is_valid(row))));
-            let left = arrow::compute::filter_record_batch(&rows, &known).map_err(arrow_error)?;
+            let left = filter_record_batch(&rows, &known).map_err(arrow_error)?;
             self.counts.filtered += (rows.num_rows() - left.num_rows()) as u64;
             rows = left;
         }
+        let rows = self.on_time(side, rows, passed_ms(late_by))?;
         self.arriving = Some(self.arrive(side, rows)?);
         Ok(())
     }
@@ -398,6 +413,9 @@ impl JoinOperator for IntervalJoin {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
+        if let Some(rows) = self.late.take() {
+            return Ok(Some(Batch::new(rows)));
+        }
         while let Some(mut arriving) = self.arriving.take() {
             let found = self.candidates(&mut arriving);
             if found.is_empty() {

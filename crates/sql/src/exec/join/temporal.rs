@@ -4,7 +4,8 @@
 //! Output     each left row with the last version of its key that is not later; of a left join also those without one
 //! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones
 //! Emits      when the watermark has passed a left row, in the order of time
-//! Late       a left row behind the watermark of its side: counted, and dropped. A late version counts from its time on
+//! Late       a left row behind the watermark of its side: counted, and dropped. A version behind the watermark of its side
+//!            is valid from that watermark on: who is before it may have been answered already
 //! Watermark  forwarded unchanged, after all that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
 //! Source     Flink, "Event Time Temporal Join"; `TemporalRowTimeJoinOperator`
@@ -13,7 +14,8 @@
 //! that comes late may be older. What a version was before an update says nothing: its update says
 //! all. Two versions of one key and time: the one that came last.
 //!
-//! Differs from Flink: left rows that are late were not dropped before FLINK-39719, but met whichever versions were left.
+//! Differs from Flink: left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
+//! versions that are late meet whoever still waits, which depends on how both inputs mix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,12 +39,13 @@ use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::expression::arrow_error;
 use crate::formats::RowKind;
+use crate::plan::Counted;
 
 /// Joins rows with the versions that are valid at their time.
 pub struct TemporalJoin {
     shape: Shape,
     times: [usize; 2],
-    forgets_late: bool,
+    counts_as: Counted,
     key_converter: Option<RowConverter>,
     /// Of whole rows of the right side.
     row_converter: RowConverter,
@@ -50,9 +53,9 @@ pub struct TemporalJoin {
     waiting: BTreeMap<i64, Vec<(Place, RowKind)>>,
     shelf: Shelf,
     waiting_count: usize,
-    /// Versions of each key, in the order of their times, of which there is one each.
+    /// Versions of each key. Their times do not fall, and they are valid from ever later on.
     versions: HashMap<Arc<[u8]>, Vec<Version>, foldhash::fast::RandomState>,
-    /// When versions that are not the first of their key become valid: then those before them are over.
+    /// From when on versions that are not the first of their key are valid: then those before them are over.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
     closing_ms: i64,
@@ -62,6 +65,8 @@ pub struct TemporalJoin {
 
 struct Version {
     time: i64,
+    /// The time or, of one that came late, the watermark behind which it came.
+    valid_from: i64,
     /// None if there is none from then on.
     row: Option<Box<[u8]>>,
 }
@@ -77,18 +82,17 @@ const KEY_BYTES: usize = 96;
 const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
-    /// Joins by the time columns at `times`. If it forgets what comes late, a version that is earlier than the last one of
-    /// its key is left out.
+    /// Joins by the time columns at `times`, with the right rows that are versions.
     ///
     /// # Errors
     /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
-    pub fn new(shape: Shape, times: [usize; 2], forgets_late: bool) -> Outcome<Self> {
+    pub fn new(shape: Shape, times: [usize; 2], counts_as: Counted) -> Outcome<Self> {
         Ok(TemporalJoin {
             key_converter: shape.key_converter()?,
             row_converter: converter_of(&shape.inputs[1]).map_err(arrow_error)?,
             shape,
             times,
-            forgets_late,
+            counts_as,
             waiting: BTreeMap::new(),
             shelf: Shelf::default(),
             waiting_count: 0,
@@ -116,7 +120,7 @@ impl TemporalJoin {
         Ok(())
     }
 
-    fn take_right(&mut self, batch: &Batch) -> Outcome<()> {
+    fn take_right(&mut self, batch: &Batch, passed: i64) -> Outcome<()> {
         let rows = &batch.rows;
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), Side::Right, rows)?;
         let times = rows.column(self.times[1]).as_primitive::<TimestampMillisecondType>();
@@ -134,7 +138,8 @@ impl TemporalJoin {
                     continue;
                 }
             };
-            if self.insert(key, Version { time: times.value(row), row: row_bytes }) {
+            let time = times.value(row);
+            if self.insert(key, Version { time, valid_from: time.max(passed), row: row_bytes }) {
                 self.counts.folded += 1;
             } else {
                 self.counts.filtered += 1;
@@ -143,9 +148,9 @@ impl TemporalJoin {
         Ok(())
     }
 
-    /// Adds a version; false if it comes too late for one who forgets such.
+    /// Adds a version; false if it is none, or nobody can meet it because a later one is valid as soon as it.
     fn insert(&mut self, key: &[u8], version: Version) -> bool {
-        let time = version.time;
+        let (time, valid_from) = (version.time, version.valid_from);
         let versions = match self.versions.get_mut(key) {
             Some(versions) => versions,
             None => {
@@ -153,26 +158,32 @@ impl TemporalJoin {
                 self.versions.entry(Arc::from(key)).or_default()
             }
         };
-        if self.forgets_late && versions.last().is_some_and(|last| time < last.time) {
+        match (self.counts_as, versions.last()) {
+            (Counted::InOrder, Some(last)) if time < last.time => return false,
+            (Counted::First, Some(first)) if (first.valid_from, first.time) <= (valid_from, time) => {
+                return false;
+            }
+            (Counted::First, Some(_)) => {
+                let dropped: usize = versions.drain(..).map(|version| version.bytes()).sum();
+                self.version_bytes -= dropped;
+            }
+            _ => {}
+        }
+        let at = versions.partition_point(|known| known.time <= time);
+        if versions.get(at).is_some_and(|later| later.valid_from <= valid_from) {
             return false;
         }
-        let bytes = version.bytes();
-        let at = versions.partition_point(|known| known.time < time);
-        match versions.get_mut(at) {
-            Some(known) if known.time == time => {
-                self.version_bytes -= known.bytes();
-                *known = version;
-            }
-            _ => versions.insert(at, version),
-        }
-        self.version_bytes += bytes;
-        if time <= self.closing_ms {
+        self.version_bytes += version.bytes();
+        let first = versions[..at].partition_point(|earlier| earlier.valid_from < valid_from);
+        let replaced: usize = versions.splice(first..at, [version]).map(|version| version.bytes()).sum();
+        self.version_bytes -= replaced;
+        if valid_from <= self.closing_ms {
             self.prune(key);
         } else if let Some((key, versions)) = self.versions.get_key_value(key)
             && versions.len() > 1
         {
             // Those before it are over when it becomes valid, and it is when the one behind it does.
-            let times = versions[at..].iter().take(2).map(|version| version.time);
+            let times = versions[first..].iter().take(2).map(|version| version.valid_from);
             for time in times {
                 self.version_bytes += UPCOMING_BYTES;
                 self.upcoming.entry(time).or_default().push(Arc::clone(key));
@@ -184,7 +195,8 @@ impl TemporalJoin {
     /// Drops the versions of a key that nobody can ask for any more.
     fn prune(&mut self, key: &[u8]) {
         let Some(versions) = self.versions.get_mut(key) else { return };
-        let first = versions.partition_point(|version| version.time <= self.closing_ms).saturating_sub(1);
+        let first =
+            versions.partition_point(|version| version.valid_from <= self.closing_ms).saturating_sub(1);
         let dropped: usize = versions.drain(..first).map(|version| version.bytes()).sum();
         self.version_bytes -= dropped;
     }
@@ -226,7 +238,7 @@ impl TemporalJoin {
         for (row, (time, _, _)) in due.iter().enumerate() {
             let versions = keys.get(row).and_then(|key| self.versions.get(key));
             let valid = versions.and_then(|versions| {
-                let count = versions.partition_point(|version| version.time <= *time);
+                let count = versions.partition_point(|version| version.valid_from <= *time);
                 versions[..count].last()?.row.as_ref()
             });
             if let Some(valid) = valid {
@@ -269,9 +281,10 @@ impl JoinOperator for TemporalJoin {
 
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
         self.counts.read += batch.len() as u64;
+        let passed = passed_ms(late_by);
         match side {
-            Side::Left => self.take_left(&batch, passed_ms(late_by))?,
-            Side::Right => self.take_right(&batch)?,
+            Side::Left => self.take_left(&batch, passed)?,
+            Side::Right => self.take_right(&batch, passed)?,
         }
         self.note_bytes();
         Ok(())
@@ -333,8 +346,10 @@ impl JoinOperator for TemporalJoin {
         state.put(&self.versions.len())?;
         state.put(&crate::keys::ROW_FORMAT)?;
         for (key, versions) in &self.versions {
-            let versions: Vec<(i64, Option<&[u8]>)> =
-                versions.iter().map(|version| (version.time, version.row.as_deref())).collect();
+            let versions: Vec<(i64, i64, Option<&[u8]>)> = versions
+                .iter()
+                .map(|version| (version.time, version.valid_from, version.row.as_deref()))
+                .collect();
             state.put(&(&**key, versions))?;
         }
         Ok(())
@@ -361,9 +376,9 @@ impl JoinOperator for TemporalJoin {
         // What is over is found out again as versions come.
         self.closing_ms = i64::MIN;
         for _ in 0..keys {
-            let (key, versions): (Vec<u8>, Vec<(i64, Option<Box<[u8]>>)>) = state.take()?;
-            for (time, row) in versions {
-                self.insert(&key, Version { time, row });
+            let (key, versions): (Vec<u8>, Vec<(i64, i64, Option<Box<[u8]>>)>) = state.take()?;
+            for (time, valid_from, row) in versions {
+                self.insert(&key, Version { time, valid_from, row });
             }
         }
         self.closing_ms = closing_ms;

@@ -5,13 +5,20 @@ from decimal import Decimal
 from corpus import Topic, time
 
 topic = Topic("temporal_join")
-orders = topic.rows("Orders", id=int, price=Decimal, currency=str, at=time)
+arrived = topic.rows("Orders", id=int, price=Decimal, currency=str, at=time)
+# An order that is not above the watermark of its side is dropped.
+orders = [
+    o for place, o in enumerate(arrived) if all(o["at"] > before["at"] - 15_000 for before in arrived[:place])
+]
 keyed = topic.rows("KeyedRates", currency=str, rate=Decimal, at=time)
 history = topic.rows("RateHistory", currency=str, rate=Decimal, at=time)
 # The view keeps the last row of a currency: a row that is older than the one that is kept is never one of its versions.
 viewed = [
     v for place, v in enumerate(history) if not any(e["currency"] == v["currency"] and e["at"] > v["at"] for e in history[:place])
 ]
+first = {}
+for v in sorted(history, key=lambda v: v["at"]):
+    first.setdefault(v["currency"], v)
 
 
 def version(order, keep=lambda rate: True, versions=viewed):
@@ -48,5 +55,6 @@ topic.check(
         "a table with a primary key: orders with a version only": [
             (o["id"], rate(o, versions=keyed)) for o in orders if version(o, versions=keyed)
         ],
+        "the first row of each key is its only version": [(o["id"], rate(o, versions=first.values())) for o in orders],
     }
 )

@@ -49,6 +49,11 @@ topic.check(
             (start, *values, total(rows, "price"))
             for start, values, _, rows in grouped(both, [both, ["shop"], ["item"], []], below(9))
         ],
+        "ROLLUP of a pair": [(start, *values, len(rows)) for start, values, _, rows in grouped(both, [both, []], below(9))],
+        "ROLLUP within grouping sets": [
+            (start, *values, total(rows, "price"))
+            for start, values, _, rows in grouped(both, [both, ["shop"], [], ["item"]], below(9))
+        ],
         "GROUPING and GROUPING_ID": [
             (start, *values, int("shop" not in kept), int("item" not in kept), 2 * ("shop" not in kept) + ("item" not in kept), len(rows))
             for start, values, kept, rows in grouped(both, [both, ["shop"], []], lambda row: 4 < row["id"] < 9)

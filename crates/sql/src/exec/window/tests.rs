@@ -1,0 +1,88 @@
+//! What window aggregates cost, and how they put out. Which rows come out is held to an oracle by `tests/queries`.
+
+use std::sync::Mutex;
+
+use thalweg_model::Lender;
+
+use super::*;
+use crate::exec::bed::{In, K, TS, batch, call, columns, with_results};
+
+const ID: usize = 0;
+
+fn windows(spec: &WindowSpec, calls: Vec<AggregateCall>) -> WindowAggregate {
+    let time = |name: &str| Column::plain(name, SqlType::Timestamp(3), false);
+    let mut columns_out = with_results(&[K], &calls);
+    columns_out.extend([time("window_start"), time("window_end"), time("window_time")]);
+    let asked = Asked { input: &columns(), keys: vec![K], calls, columns: &columns_out, hash_seed: 7 };
+    WindowAggregate::cutting(spec, TS, None, asked).unwrap()
+}
+
+fn row(id: i32, ts: i64) -> In {
+    In { id, k: Some("a"), v: None, ts }
+}
+
+/// All that comes out, as lengths of batches.
+fn drained(operator: &mut WindowAggregate) -> Vec<usize> {
+    std::iter::from_fn(|| operator.next().unwrap()).map(|batch| batch.len()).collect()
+}
+
+#[test]
+fn windows_of_few_rows_come_out_together_and_leave_nothing() {
+    let tumble = WindowSpec::Tumble { size_ms: 10, offset_ms: 0 };
+    let mut operator = windows(&tumble, vec![call("COUNT", &[], false)]);
+    let rows: Vec<In> = (0..5_000).map(|id| row(id, i64::from(id) * 10)).collect();
+    for rows in rows.chunks(1_000) {
+        operator.take(batch(rows, None), EventTime::MIN).unwrap();
+    }
+    assert!(operator.state_bytes() > 5_000 * TABLE_BYTES, "a window costs something before it has a key");
+    operator.advance(EventTime::MAX).unwrap();
+    let batches = drained(&mut operator);
+    // A row alone takes some hundred bytes of buffers.
+    assert!(batches.iter().sum::<usize>() == 5_000 && batches.len() < 20, "{batches:?}");
+    assert_eq!(operator.state_bytes(), 0);
+}
+
+/// A batch is not put together beyond what an edge should hold.
+#[test]
+fn windows_of_much_come_out_one_by_one() {
+    let tumble = WindowSpec::Tumble { size_ms: 10, offset_ms: 0 };
+    let long: &'static str = "x".repeat(BATCH_BYTES_MAX).leak();
+    let mut operator = windows(&tumble, vec![call("COUNT", &[], false)]);
+    let rows: Vec<In> = (0..5).map(|id| In { k: Some(long), ..row(id, i64::from(id) * 10) }).collect();
+    operator.take(batch(&rows, None), EventTime::MIN).unwrap();
+    operator.advance(EventTime::MAX).unwrap();
+    assert_eq!(drained(&mut operator), [1; 5]);
+}
+
+#[derive(Default)]
+struct Purse(Mutex<usize>);
+
+impl Lender for Purse {
+    fn lend(&self, bytes: usize) -> bool {
+        *self.0.lock().unwrap() += bytes;
+        true
+    }
+}
+
+/// Of many windows that fire at once only one is put together at a time: what that takes is not asked for again for each.
+#[test]
+fn a_firing_asks_for_what_it_holds_at_once() {
+    for spec in [
+        WindowSpec::Hop { size_ms: 100, slide_ms: 1, offset_ms: 0 },
+        WindowSpec::Cumulate { size_ms: 100, step_ms: 1, offset_ms: 0 },
+    ] {
+        let purse = Arc::new(Purse::default());
+        let mut operator = windows(&spec, vec![call("COUNT", &[ID], true)]);
+        operator.fund(&Allowance::new(Arc::clone(&purse) as _));
+        let rows: Vec<In> = (0..4_000).map(|id| row(id, 0)).collect();
+        operator.take(batch(&rows, None), EventTime::MIN).unwrap();
+        let held = operator.state_bytes();
+        assert!(*purse.0.lock().unwrap() >= held);
+        *purse.0.lock().unwrap() = 0;
+        operator.advance(EventTime::MAX).unwrap();
+        assert_eq!(drained(&mut operator).iter().sum::<usize>(), 100, "{spec:?}");
+        let asked = *purse.0.lock().unwrap();
+        assert!(asked <= 3 * held, "{spec:?}: {asked} beside {held}");
+        assert_eq!(operator.state_bytes(), 0, "{spec:?}");
+    }
+}
