@@ -14,6 +14,7 @@ mod expression;
 mod group;
 mod join;
 mod locate;
+mod members;
 mod names;
 mod over;
 mod query;

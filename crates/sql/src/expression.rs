@@ -66,6 +66,9 @@ pub enum Expression {
     },
 }
 
+/// How many characters of an expression an error shows.
+const SHOWN_CHARACTERS: usize = 60;
+
 /// What [`Expression::Is`] asks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum State {
@@ -277,7 +280,7 @@ impl Typed {
                 for argument in arguments.iter().skip(values.len()) {
                     values.push(argument.evaluate(batch)?);
                 }
-                kernel.evaluate(&values, rows)
+                kernel.evaluate(&values, rows).map_err(|error| self.told(&error, batch))
             }
             (Expression::And(terms), first) => array(Arc::new(combine::<true>(first, terms, batch)?)),
             (Expression::Or(terms), first) => array(Arc::new(combine::<false>(first, terms, batch)?)),
@@ -299,6 +302,19 @@ impl Typed {
                 array(choose(branches, otherwise, batch, &self.of.arrow())?)
             }
         }
+    }
+
+    /// An error with the expression that it is of.
+    fn told(&self, error: &EvaluationError, batch: &RecordBatch) -> EvaluationError {
+        let schema = batch.schema_ref();
+        let name =
+            |place: usize| schema.fields().get(place).map_or_else(String::new, |field| field.name().clone());
+        let shown = Named(self, name).to_string();
+        let shown = match shown.char_indices().nth(SHOWN_CHARACTERS) {
+            Some((end, _)) => format!("{}…", &shown[..end]),
+            None => shown,
+        };
+        EvaluationError { code: error.code, message: format!("{shown}: {}", error.message) }
     }
 
     /// Its values as a column.
@@ -490,6 +506,7 @@ impl Typed {
                 "*" | "/" | "%" => 3,
                 _ => 1,
             },
+            Expression::Call { name, .. } if name.starts_with(MEMBERS) => 1,
             _ => 4,
         }
     }
@@ -529,6 +546,10 @@ impl Typed {
                     left.show_operand(f, name, strength.max(2))?;
                     write!(f, " {function} ")?;
                     right.show_operand(f, name, strength + 1)
+                }
+                [value] if function.starts_with(MEMBERS) => {
+                    value.show_operand(f, name, 2)?;
+                    write!(f, " {function}")
                 }
                 _ if let Some((cast, to)) = function.split_once(" AS ") => {
                     write!(f, "{cast}(")?;
@@ -579,6 +600,23 @@ impl Typed {
 fn is_infix(name: &str, arguments: &[Typed]) -> bool {
     let is_word = name.starts_with(|first: char| first.is_alphabetic());
     arguments.len() == 2 && (!is_word || name.starts_with("IS "))
+}
+
+/// What the name of a call begins with that looks a value up among literals.
+const MEMBERS: &str = "IN (";
+
+/// The name of a call that looks a value up among literals: it stands behind the value.
+pub(crate) fn members_name(literals: &[ScalarValue]) -> String {
+    let literals: Vec<String> = literals.iter().map(|literal| Literal(literal).to_string()).collect();
+    format!("{MEMBERS}{})", literals.join(", "))
+}
+
+struct Literal<'a>(&'a ScalarValue);
+
+impl fmt::Display for Literal<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        show_literal(f, self.0)
+    }
 }
 
 fn show_literal(f: &mut fmt::Formatter<'_>, value: &ScalarValue) -> fmt::Result {

@@ -11,7 +11,7 @@ use arrow::array::{ArrayRef, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{FieldRef, Int64Type, Schema};
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion_common::{DFSchema, ScalarValue, Span};
-use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, InList, Like, ScalarFunction, TryCast};
+use datafusion_expr::expr::{Between, BinaryExpr, Case, Cast, Like, ScalarFunction, TryCast};
 use datafusion_expr::{ColumnarValue, Expr, Operator};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ impl<'a> Expressions<'a> {
     ///
     /// # Errors
     /// [`Code::Unsupported`] if the query has too many.
-    fn copies(&self, value: &Typed, times: usize) -> Result<()> {
+    pub(super) fn copies(&self, value: &Typed, times: usize) -> Result<()> {
         let mut nodes = 0_usize;
         value.visit(&mut |_| nodes += 1);
         self.copies.set(self.copies.get().saturating_add(nodes.saturating_mul(times)));
@@ -194,20 +194,7 @@ impl<'a> Expressions<'a> {
             }
             Expr::Like(like) => self.like("LIKE", like, scope),
             Expr::SimilarTo(like) => self.like("SIMILAR", like, scope),
-            Expr::InList(InList { expr, list, negated }) => {
-                let value = self.bind(expr, scope)?;
-                self.copies(&value, list.len())?;
-                let equal = |item: &Expr| {
-                    let item = self.bind(item, scope)?;
-                    let equal = self.compare(ComparisonOp::Eq, value.clone(), item);
-                    equal.map_err(|error| SqlError {
-                        message: format!("{} IN (..): {}", said(expr), error.message),
-                        ..error
-                    })
-                };
-                let any = boolean(Expression::Or(list.iter().map(equal).collect::<Result<_>>()?));
-                if *negated { self.not(any) } else { Ok(any) }
-            }
+            Expr::InList(in_list) => self.in_list(in_list, scope),
             Expr::Case(case) => self.case(case, scope),
             Expr::Cast(Cast { expr, field }) => self.cast(expr, field, false, scope),
             Expr::TryCast(TryCast { expr, field }) => self.cast(expr, field, true, scope),
@@ -278,7 +265,7 @@ impl<'a> Expressions<'a> {
         self.call(symbol(op), bound, vec![left, right], true, true)
     }
 
-    fn not(&self, inner: Typed) -> Result<Typed> {
+    pub(super) fn not(&self, inner: Typed) -> Result<Typed> {
         let is_nullable = inner.is_nullable;
         Ok(Typed { is_nullable, ..boolean(Expression::Not(Box::new(inner))) })
     }
@@ -477,7 +464,7 @@ pub(super) fn is_cast(name: &str) -> bool {
 }
 
 /// A boolean that may be NULL.
-fn boolean(expression: Expression) -> Typed {
+pub(super) fn boolean(expression: Expression) -> Typed {
     let is_nullable = match &expression {
         Expression::And(terms) | Expression::Or(terms) => terms.iter().any(|term| term.is_nullable),
         _ => true,

@@ -201,6 +201,11 @@ fn expressions_are_shown_with_their_brackets() {
     shown("(a = 1 OR a > 2) AND NOT b = 'x'", "(a = 1 OR a > 2) AND NOT (b = 'x')");
     shown("a = 1 OR a > 2 AND b = 'x'", "a = 1 OR (a > 2 AND b = 'x')");
     shown("TRY_CAST(b AS INT) + CAST(b AS INT)", "TRY_CAST(b AS INT) + CAST(b AS INT)");
+    shown("NOT a + 1 IN (1, 2, 3, 4)", "NOT (a + 1 IN (1, 2, 3, 4))");
+    shown(
+        "(b IN ('x', 'it''s', 'y', 'z', b)) = (a IN (1, 2))",
+        "(b IN ('x', 'it''s', 'y', 'z') OR b = b) = (a = 1 OR a = 2)",
+    );
     shown("a IS NOT DISTINCT FROM 1 + 2 * a", "a IS NOT DISTINCT FROM 1 + 2 * a");
 }
 

@@ -296,5 +296,6 @@ impl fmt::Display for ComparisonOp {
     }
 }
 
+pub mod members;
 #[cfg(test)]
 mod tests;

@@ -73,7 +73,7 @@ division by zero
 SELECT id, 100 / i FROM Numbers;
 
 --- error DIVISION_BY_ZERO
-division by zero
+100 / i: division by zero
 
 --- query remainder by a column that is zero
 SELECT id, MOD(100, i) FROM Numbers;
