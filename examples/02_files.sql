@@ -3,7 +3,7 @@
 -- Portable:  yes, with paths that Flink's workers see
 --
 -- Expected: a folder /tmp/thalweg-02-files with JSON lines, of which the first is
---   {"shop":"Riverside","item":"apple","price":0.40,"total":1.20,"size":"small"}
+-- {"shop":"Riverside","item":"apple","price":0.40,"total":1.20,"size":"small"}
 -- and on the standard error: 12 rows in, 10 out
 
 CREATE TABLE sales (

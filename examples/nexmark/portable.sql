@@ -7,9 +7,9 @@
 -- ('thalweg.events' = 'bid') have the same bids as this view, several times as fast, since no row is made for what is not there.
 -- This one comes at its own pace, 10,000 events a second, as without 'max-emit-speed' or 'thalweg.rate'.
 --
--- Expected: bids for every hundredth auction, of 20,000 events in two seconds.
+-- Expected: bids for every hundredth auction, in two seconds; on the standard error: 20000 rows in, 9265 out
 --   auction,bidder,price,dateTime
---   1000,1001,.. ,2015-07-15 00:00:00.000
+--   1000,1001,42711,2015-07-15 00:00:00.000   and 9264 more
 
 CREATE TABLE nexmark (
   event_type INT,

@@ -5,7 +5,7 @@
 --
 -- The public query has the older form GROUP BY SESSION(..); this is the same as a window table function.
 --
--- Expected, on the standard error: 920000 rows in
+-- Expected, on the standard error: 920000 rows in, 19914 out
 
 CREATE TABLE bid (
   auction BIGINT,

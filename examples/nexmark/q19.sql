@@ -3,7 +3,7 @@
 -- Run it:    thalweg run examples/nexmark/q19.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --
--- Expected, on the standard error: 92000 rows in
+-- Expected, on the standard error: 92000 rows in, 246811 out
 
 SET 'table.exec.state.ttl' = '1 h';
 

@@ -5,7 +5,7 @@
 --
 -- Rows only ever come out of an inner join of rows that only come, so any table takes them.
 --
--- Expected, on the standard error: 8000 rows in
+-- Expected, on the standard error: 8000 rows in, 557 out
 
 SET 'table.exec.state.ttl' = '1 h';
 

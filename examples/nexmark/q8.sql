@@ -3,7 +3,7 @@
 -- Run it:    thalweg run examples/nexmark/q8.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --
--- Expected, on the standard error: 80000 rows in
+-- Expected, on the standard error: 80000 rows in, 8401 out
 
 CREATE TABLE person (
   id BIGINT,

@@ -3,7 +3,7 @@
 -- Run it:    thalweg run examples/nexmark/q9.sql
 -- Portable:  the query is; its tables are of one kind each, which is ours (see examples/nexmark/portable.sql)
 --
--- Expected, on the standard error: 9800 rows in
+-- Expected, on the standard error: 9800 rows in, 1910 out
 
 SET 'table.exec.state.ttl' = '1 h';
 

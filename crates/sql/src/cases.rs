@@ -28,6 +28,8 @@
 //!
 //! Rows are read by one reader in the order of the file; values of results are written as a cast to STRING has them.
 
+pub mod head;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

@@ -309,7 +309,7 @@ impl Typed {
         let schema = batch.schema_ref();
         let name =
             |place: usize| schema.fields().get(place).map_or_else(String::new, |field| field.name().clone());
-        let shown = Named(self, name).to_string();
+        let shown = Named(self, name).to_string().replace(char::is_control, " ");
         let shown = match shown.char_indices().nth(SHOWN_CHARACTERS) {
             Some((end, _)) => format!("{}…", &shown[..end]),
             None => shown,

@@ -3,7 +3,6 @@
 //! What a file says stands in its head: lines behind `-- Expected` that begin with `--` and three spaces. The rows that come out are
 //! compared with them as a set of lines; a line that goes on with three spaces and "and N more" stands for N others.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -11,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use thalweg::{Chaining, Clock, Engine, Layout, Parallel, SystemClock};
 use thalweg_sql::bind::changelog::Changes;
+use thalweg_sql::cases::head::{Head, Sums};
 use thalweg_sql::catalog::Entry;
 use thalweg_sql::connect::{self, Output, RowSink, World};
 use thalweg_sql::job::{self, BATCH_EDGES, Shown};
@@ -63,13 +63,13 @@ impl Write for Kept {
     }
 }
 
-/// Runs a file as `thalweg run` does; what it writes to the standard output, and how many rows its jobs read and wrote.
-fn run(path: &Path) -> Result<(String, (u64, u64)), String> {
+/// Runs a file as `thalweg run` does; what it writes to the standard output, and what its jobs come to.
+fn run(path: &Path) -> Result<(String, Sums), String> {
     let (_, actions) = read(path)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let kept = Kept::default();
     let stdout: Output = Arc::new(Mutex::new(Box::new(kept.clone())));
-    let mut rows = (0, 0);
+    let mut sums = Sums::default();
     for action in actions {
         let Action::Run(job) = action else { continue };
         let world = World {
@@ -91,45 +91,22 @@ fn run(path: &Path) -> Result<(String, (u64, u64)), String> {
         let layout = Layout { chaining: Chaining::Default, parallel: Parallel::Serial };
         let graph = assembled.query.plan(layout).map_err(|error| error.to_string())?;
         let handle = engine.submit(graph).map_err(|error| error.to_string())?;
-        handle.wait().map_err(|error| error.to_string())?;
-        rows = (rows.0 + assembled.tally.rows_in(), rows.1 + assembled.tally.rows_out());
+        let report = handle.wait().map_err(|error| error.to_string())?;
+        sums.rows_in += assembled.tally.rows_in();
+        sums.rows_out += assembled.tally.rows_out();
+        sums.late += report.total(|counts| counts.late);
+        sums.bad += report.bad;
     }
     let bytes = kept.0.lock().expect("nobody panics").clone();
-    Ok((String::from_utf8(bytes).expect("text"), rows))
+    Ok((String::from_utf8(bytes).expect("text"), sums))
 }
 
-/// The lines that the head of a file expects, and how many others.
-fn expected(text: &str) -> (BTreeMap<String, usize>, usize) {
-    let (mut lines, mut others) = (BTreeMap::new(), 0);
-    let head = text.lines().take_while(|line| line.starts_with("--"));
-    for line in head.skip_while(|line| !line.contains("Expected")) {
-        let Some(line) = line.strip_prefix("--   ") else { continue };
-        let mut line = line;
-        if let Some((first, rest)) = line.split_once("   and ")
-            && let Some(count) = rest.strip_suffix(" more")
-        {
-            others += count.parse::<usize>().expect("a number of others");
-            line = first;
-        }
-        *lines.entry(line.to_owned()).or_default() += 1;
-    }
-    (lines, others)
-}
-
-fn check_output(path: &Path, output: &str) -> Result<(), String> {
-    let (mut lines, mut others) = expected(&fs::read_to_string(path).expect("a file of SQL"));
-    let mut wrong = Vec::new();
-    for line in output.lines() {
-        match lines.get_mut(line) {
-            Some(count) if *count > 0 => *count -= 1,
-            _ if others > 0 => others -= 1,
-            _ => wrong.push(format!("  not expected: {line}")),
-        }
-    }
-    wrong.extend(
-        lines.into_iter().filter(|(_, count)| *count > 0).map(|(line, _)| format!("  did not come: {line}")),
-    );
-    if wrong.is_empty() && others == 0 { Ok(()) } else { Err(wrong.join("\n")) }
+/// Compares what comes out of a file with what its head says.
+fn check_output(path: &Path, output: &str, sums: Sums) -> Result<(), String> {
+    let text = fs::read_to_string(path).expect("a file of SQL");
+    let mut head = Head::parse(&text).expect("a head that says what to expect")?;
+    output.lines().for_each(|line| head.line(line));
+    head.end(sums)
 }
 
 #[test]
@@ -173,7 +150,7 @@ fn small_examples_have_the_rows_that_they_say() {
     ];
     for name in small {
         let path = Path::new(ROOT).join("examples").join(name).with_extension("sql");
-        let done = run(&path).and_then(|(output, _)| check_output(&path, &output));
+        let done = run(&path).and_then(|(output, sums)| check_output(&path, &output, sums));
         if let Err(error) = done {
             failures.push(format!("{name}:\n{error}"));
         }
@@ -193,13 +170,18 @@ fn every_query_of_the_workloads_runs() {
     {
         let started = std::time::Instant::now();
         match run(&path) {
-            Ok((output, (read, written))) => {
+            Ok((output, sums)) => {
                 let seconds = started.elapsed().as_secs_f64();
                 let name = path.file_stem().unwrap_or_default().to_string_lossy();
                 println!(
-                    "{name}: {read} rows in, {written} out in {seconds:.3} s; {} lines shown",
+                    "{name}: {} rows in, {} out in {seconds:.3} s; {} lines shown",
+                    sums.rows_in,
+                    sums.rows_out,
                     output.lines().count()
                 );
+                if let Err(error) = check_output(&path, &output, sums) {
+                    failures.push(format!("{name}: {error}"));
+                }
             }
             Err(error) => failures.push(format!("{}: {error}", path.display())),
         }

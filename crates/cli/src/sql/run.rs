@@ -7,12 +7,12 @@
 //! divert bad records to.
 
 use std::collections::BTreeSet;
-use std::io::IsTerminal;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{IsTerminal, Read, Write};
+use std::sync::{Arc, Mutex};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::Args;
 use serde::{Serialize, Serializer};
 use thalweg::{
@@ -20,6 +20,7 @@ use thalweg::{
 };
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
+use thalweg_sql::cases::head::Sums;
 use thalweg_sql::connect::{RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::error::{Code, SqlError};
@@ -42,7 +43,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const DRAW: Duration = Duration::from_millis(500);
 
 /// What to run, and how.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct RunArgs {
     #[command(flatten)]
     script: ScriptArgs,
@@ -108,19 +109,86 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(args, &jobs, &clock)?;
     let gone = Gone::default();
-    // All of them first: what cannot be opened is told before anything runs.
-    let assembled = assemble(args, &script, &jobs, &clock, &gone)?;
-    let mut planned = Vec::new();
-    for (job, assembled) in jobs.iter().zip(assembled) {
-        planned.push(plan(assembled, &engine).map_err(|error| too_large(&script, job, &error))?);
-    }
+    let streams = Streams {
+        stdin: (!script.is_from_stdin).then(|| Box::new(std::io::stdin()) as _),
+        stdout: Box::new(gone.stdout()),
+        stderr: Box::new(std::io::stderr()),
+    };
+    let world = world(&script, &clock, streams);
+    let planned = prepare(args.output, &script, &jobs, world, &engine)?;
     let started = Instant::now();
+    let running = start(&script, &jobs, planned, &engine)?;
+    Ok(watch(args, told, running, started, &interrupt, &gone))
+}
+
+/// Runs a script whose rows, as text, go to `stdout`, until its jobs end.
+///
+/// # Errors
+/// What is wrong with it, the first failure of its jobs, or that they do not end within a time.
+pub fn run_until_end(
+    script: &Script,
+    workers: u64,
+    stdout: Box<dyn Write + Send>,
+    within: Duration,
+) -> Result<Sums> {
+    let (_, actions) = script.plan()?;
+    let jobs: Vec<Job> = actions
+        .into_iter()
+        .filter_map(|action| match action {
+            Action::Run(job) => Some(job),
+            Action::Explain(_) | Action::Show(_) => None,
+        })
+        .collect();
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
+    let args = RunArgs { workers: Some(workers), ..RunArgs::default() };
+    let engine = engine(&args, &jobs, &clock)?;
+    let streams =
+        Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(std::io::sink()) };
+    let planned = prepare(Shape::Text, script, &jobs, world(script, &clock, streams), &engine)?;
+    let running = start(script, &jobs, planned, &engine)?;
+    let started = Instant::now();
+    while running.iter().any(Running::is_running) {
+        if within < started.elapsed() {
+            running.iter().for_each(|job| job.handle.stop());
+            return Err(anyhow!("it did not end within {} s", within.as_secs()));
+        }
+        sleep(LOOK);
+    }
+    let mut sums = Sums::default();
+    for job in running {
+        add(&mut sums, &job);
+        job.handle.wait().map_err(|error| failure::of_query(&error))?;
+    }
+    Ok(sums)
+}
+
+/// Puts all jobs together and plans them, before any of them runs: what cannot be opened is told first.
+fn prepare(
+    shape: Shape,
+    script: &Script,
+    jobs: &[Job],
+    world: World,
+    engine: &Engine,
+) -> Result<Vec<(Graph, Tally)>> {
+    let assembled = assemble(shape, script, jobs, world)?;
+    let planned = jobs.iter().zip(assembled);
+    planned
+        .map(|(job, assembled)| plan(assembled, engine).map_err(|error| too_large(script, job, &error)))
+        .collect()
+}
+
+fn start<'a>(
+    script: &Script,
+    jobs: &'a [Job],
+    planned: Vec<(Graph, Tally)>,
+    engine: &Engine,
+) -> Result<Vec<Running<'a>>> {
     let mut running = Vec::new();
     for (job, (graph, tally)) in jobs.iter().zip(planned) {
-        let handle = engine.submit(graph).map_err(|error| too_large(&script, job, &error))?;
+        let handle = engine.submit(graph).map_err(|error| too_large(script, job, &error))?;
         running.push(Running { handle, job, tally });
     }
-    Ok(watch(args, told, running, started, &interrupt, &gone))
+    Ok(running)
 }
 
 fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine> {
@@ -140,27 +208,29 @@ fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
-/// Puts all jobs together; they share what there is only once.
-fn assemble(
-    args: &RunArgs,
-    script: &Script,
-    jobs: &[Job],
-    clock: &Arc<dyn Clock>,
-    gone: &Gone,
-) -> Result<Vec<Assembled>> {
-    let mut world = World {
+/// The standard streams of a run.
+struct Streams {
+    stdin: Option<Box<dyn Read + Send>>,
+    stdout: Box<dyn Write + Send>,
+    stderr: Box<dyn Write + Send>,
+}
+
+fn world(script: &Script, clock: &Arc<dyn Clock>, streams: Streams) -> World {
+    World {
         seed: 1,
         base: script.base.clone(),
         clock: Arc::clone(clock),
-        stdout: Arc::new(Mutex::new(Box::new(gone.stdout()))),
-        stderr: Arc::new(Mutex::new(Box::new(std::io::stderr()))),
+        stdin: Arc::new(Mutex::new(streams.stdin)),
+        stdout: Arc::new(Mutex::new(streams.stdout)),
+        stderr: Arc::new(Mutex::new(streams.stderr)),
         ..World::default()
-    };
-    if !script.is_from_stdin {
-        *world.stdin.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(std::io::stdin()));
     }
+}
+
+/// Puts all jobs together; they share what there is only once.
+fn assemble(shape: Shape, script: &Script, jobs: &[Job], mut world: World) -> Result<Vec<Assembled>> {
+    let clock = Arc::clone(&world.clock);
     let stdout = Arc::clone(&world.stdout);
-    let shape = args.output;
     let mut assembled = Vec::new();
     for (job, number) in jobs.iter().zip(0..) {
         let zone = job.settings.zone;
@@ -175,7 +245,7 @@ fn assemble(
             };
             Ok(Box::new(shown) as Box<dyn RowSink>)
         };
-        let job = job::assemble(job, clock, &world, &mut shown)
+        let job = job::assemble(job, &clock, &world, &mut shown)
             .map_err(|error| script.wrong(&error.at(job.place)))?;
         assembled.push(job);
     }
@@ -229,7 +299,7 @@ fn watch(
     loop {
         let elapsed = started.elapsed();
         for job in running.extract_if(.., |job| !job.is_running()) {
-            ended.add(&job);
+            add(&mut ended, &job);
             is_fine &= tell(job, told, started.elapsed(), gone);
         }
         if running.is_empty() {
@@ -264,8 +334,8 @@ fn watch(
         if is_drawn && next_draw <= elapsed {
             next_draw += DRAW;
             let mut sums = ended;
-            running.iter().for_each(|job| sums.add(job));
-            told.draw(&sums.text(elapsed));
+            running.iter().for_each(|job| add(&mut sums, job));
+            told.draw(&progress(sums, elapsed));
         }
         sleep(LOOK);
     }
@@ -311,29 +381,19 @@ fn tell(Running { handle, job, tally }: Running<'_>, told: &Told, elapsed: Durat
     }
 }
 
-/// How all jobs together are doing.
-#[derive(Clone, Copy, Default)]
-struct Sums {
-    rows_in: u64,
-    rows_out: u64,
-    late: u64,
-    bad: u64,
+/// Adds how a job is doing.
+fn add(sums: &mut Sums, job: &Running<'_>) {
+    let tasks = job.handle.metrics().tasks;
+    sums.rows_in += job.tally.rows_in();
+    sums.rows_out += job.tally.rows_out();
+    sums.late +=
+        tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts.late).sum::<u64>();
+    sums.bad += job.handle.progress().bad;
 }
 
-impl Sums {
-    fn add(&mut self, job: &Running<'_>) {
-        let tasks = job.handle.metrics().tasks;
-        self.rows_in += job.tally.rows_in();
-        self.rows_out += job.tally.rows_out();
-        self.late +=
-            tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts.late).sum::<u64>();
-        self.bad += job.handle.progress().bad;
-    }
-
-    fn text(self, elapsed: Duration) -> String {
-        let Sums { rows_in, rows_out, late, bad } = self;
-        format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
-    }
+/// The line of progress.
+fn progress(Sums { rows_in, rows_out, late, bad }: Sums, elapsed: Duration) -> String {
+    format!("{:.1} s  {rows_in} rows in  {rows_out} out  {late} late  {bad} bad", elapsed.as_secs_f64())
 }
 
 /// Whether a plan has windows of time.

@@ -24,7 +24,7 @@ use thalweg_sql::session::{Action, Job, Session};
 use crate::failure::WrongOption;
 
 /// Which SQL.
-#[derive(Args)]
+#[derive(Args, Default)]
 pub struct ScriptArgs {
     /// A file of SQL; `-` reads it from standard input.
     #[arg(value_name = "FILE")]
@@ -68,6 +68,21 @@ struct Piece {
     text: String,
     /// Lines of the whole text before it.
     lines_before: usize,
+}
+
+impl Script {
+    /// The SQL of a file that was read.
+    pub fn of_file(name: String, text: &str) -> Script {
+        let mut script = Script {
+            text: String::new(),
+            pieces: Vec::new(),
+            base: PathBuf::new(),
+            is_from_stdin: false,
+            settings: Vec::new(),
+        };
+        script.push(name, without_mark(text));
+        script
+    }
 }
 
 impl ScriptArgs {

@@ -1,20 +1,29 @@
-//! `thalweg test`: queries whose input and rows are written in files, run in virtual time.
+//! `thalweg test`: queries whose input and rows are written in files, run in virtual time; and files that `thalweg run` takes, whose
+//! heads say what comes out of them.
 
 use std::collections::HashSet;
 use std::fs;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
+use thalweg_sql::cases::head::{Head, Sums};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
-use super::script;
+use super::run::run_until_end;
+use super::script::{self, Script};
 use crate::console;
+
+/// So long a file that is run as it stands may take.
+const SCRIPT_TIME_MAX: Duration = Duration::from_secs(600);
 
 /// Which files.
 #[derive(Args)]
 pub struct TestArgs {
-    /// Directories, which are searched for files `*.test.sql`, or such files.
+    /// Files, or directories that are searched for files `*.test.sql`, and for SQL whose head says what is expected.
     #[arg(value_name = "DIR", required = true)]
     paths: Vec<PathBuf>,
     /// Only queries whose name has this in it.
@@ -36,29 +45,112 @@ pub fn run(args: &TestArgs) -> Result<bool> {
     let mut known = HashSet::new();
     files.retain(|file| known.insert(fs::canonicalize(file).unwrap_or_else(|_| file.clone())));
     if files.is_empty() {
-        return Err(anyhow!("there is no file *.test.sql in what was named"));
+        return Err(anyhow!(
+            "there is no file *.test.sql in what was named, and none of SQL with the word Expected in its head"
+        ));
     }
-    let manner = Manner { workers: args.workers.into(), ..Manner::default() };
-    let (mut passed, mut failed) = (0, 0);
+    let mut found = Found::default();
     for file in files {
-        let name = file.display();
-        let text = fs::read_to_string(&file).with_context(|| format!("{name}"))?;
-        let cases = Cases::parse(script::without_mark(&text)).map_err(|error| anyhow!("{name}: {error}"))?;
-        for case in cases.cases.iter().filter(|case| case.name.contains(&args.only)) {
-            match cases.run(case, manner) {
-                Verdict::Passed => passed += 1,
-                Verdict::Failed(why) => {
-                    failed += 1;
-                    console::out(&format!("FAILED {name}:{}: {}\n  {why}\n", case.line, case.name))?;
-                }
-            }
+        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        let text = script::without_mark(&text);
+        match Head::parse(text) {
+            Some(head) if !is_cases(&file) => found.script(args, &file, text, head)?,
+            _ => found.cases(args, &file, text)?,
         }
     }
+    let Found { passed, failed } = found;
     if passed + failed == 0 {
         return Err(anyhow!("no query is called `{}`, so nothing was tested", args.only));
     }
     console::out(&format!("{passed} passed, {failed} failed\n"))?;
     Ok(failed == 0)
+}
+
+/// What became of queries and scripts.
+#[derive(Default)]
+struct Found {
+    passed: usize,
+    failed: usize,
+}
+
+impl Found {
+    /// Tests the queries of a file `*.test.sql`.
+    fn cases(&mut self, args: &TestArgs, file: &Path, text: &str) -> Result<()> {
+        let name = file.display();
+        let manner = Manner { workers: args.workers.into(), ..Manner::default() };
+        let cases = Cases::parse(text).map_err(|error| anyhow!("{name}: {error}"))?;
+        for case in cases.cases.iter().filter(|case| case.name.contains(&args.only)) {
+            match cases.run(case, manner) {
+                Verdict::Passed => self.passed += 1,
+                Verdict::Failed(why) => self.fail(&format!("{name}:{}: {}", case.line, case.name), &why)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs a file as `thalweg run` does, and compares what comes out with what its head says.
+    fn script(&mut self, args: &TestArgs, file: &Path, text: &str, head: Result<Head, String>) -> Result<()> {
+        let name = file.display().to_string();
+        if !name.contains(&args.only) {
+            return Ok(());
+        }
+        let head = head.map_err(|error| anyhow!("{name}: {error}"))?;
+        let shown = Compared(Arc::new(Mutex::new((head, Vec::new()))));
+        let script = Script::of_file(name.clone(), text);
+        let ran = run_until_end(&script, args.workers.into(), Box::new(shown.clone()), SCRIPT_TIME_MAX);
+        match ran.map_err(|error| format!("{error:#}")).and_then(|sums| shown.end(sums)) {
+            Ok(()) => self.passed += 1,
+            Err(why) => self.fail(&name, &why)?,
+        }
+        Ok(())
+    }
+
+    fn fail(&mut self, what: &str, why: &str) -> Result<()> {
+        self.failed += 1;
+        console::out(&format!("FAILED {what}\n  {why}\n"))
+    }
+}
+
+/// A standard output whose lines are compared with a head as they come; the last one may have no end yet.
+#[derive(Clone)]
+struct Compared(Arc<Mutex<(Head, Vec<u8>)>>);
+
+impl Compared {
+    fn end(&self, sums: Sums) -> Result<(), String> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone().end(sums)
+    }
+}
+
+impl Write for Compared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let (head, rest) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            rest.extend(piece);
+            if let Some(line) = rest.strip_suffix(b"\n") {
+                head.line(&String::from_utf8_lossy(line));
+                rest.clear();
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Whether a file has cases by its name.
+fn is_cases(path: &Path) -> bool {
+    path.to_string_lossy().ends_with(".test.sql")
+}
+
+/// Whether a file is SQL whose head says what is expected.
+fn is_script(path: &Path) -> Result<bool> {
+    if path.extension().is_none_or(|extension| extension != "sql") {
+        return Ok(false);
+    }
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    Ok(Head::parse(script::without_mark(&text)).is_some())
 }
 
 /// A file, or all such files in a directory and those in it.
@@ -75,7 +167,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.with_context(|| format!("{shown}"))?.path();
         if path.is_dir() {
             find(&path, files)?;
-        } else if path.to_string_lossy().ends_with(".test.sql") {
+        } else if is_cases(&path) || is_script(&path)? {
             files.push(path);
         }
     }

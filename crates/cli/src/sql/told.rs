@@ -26,9 +26,10 @@ use crate::console::{self, ReaderGone};
 use crate::failure::{self, WrongOption};
 
 /// How rows are shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Default)]
 pub enum Shape {
     /// Comma-separated values behind a line of names.
+    #[default]
     Text,
     /// An object a line.
     Json,

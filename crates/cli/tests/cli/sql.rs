@@ -363,6 +363,30 @@ fn settings_of_the_command_line_stand_above_those_of_the_file() {
     }
 }
 
+/// A file that `run` takes is run, and what comes out is compared with its head.
+#[test]
+fn scripts_are_tested_by_their_heads() {
+    let folder = Folder::new("sql_scripts");
+    let table =
+        "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = 't.csv', 'format' = 'csv');\n";
+    folder.write("t.csv", "1\n2\n3\n");
+    let check = |head: &str, sql: &str, expected: &str, code: i32| {
+        folder.write("q.sql", &format!("{head}\n\n{table}{sql}"));
+        for named in ["q.sql", "."] {
+            let ran = folder.run(&format!("test {named}"));
+            assert!(ran.stdout.contains(expected) || ran.stderr.contains(expected), "{expected}: {ran:?}");
+            assert_eq!(ran.code, code, "{ran:?}");
+        }
+    };
+    let shown = "SELECT a, a * a AS b FROM t;";
+    check("-- Expected, and 3 rows in:\n--   a,b\n--   2,4   and 2 more", shown, "1 passed, 0 failed", 0);
+    check("-- Expected:\n--   a,b\n--   1,1\n--   2,4\n--   4,9", shown, "not expected: 3,9", 1);
+    check("-- Expected: 3 rows in, 4 out", shown, "3 out, and 4 were expected", 1);
+    check("-- Expected: 3 rows in", "SELECT 1 / (a - 1) FROM t;", "DIVISION_BY_ZERO", 1);
+    check("-- Expected: 3 rows in", "SELECT b FROM t;", "there is no column `b`", 1);
+    check("-- Expected: something", shown, "neither lines behind", 1);
+}
+
 #[test]
 fn a_file_that_is_named_twice_is_tested_once() {
     let folder = Folder::new("sql_twice");

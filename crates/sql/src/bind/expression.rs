@@ -119,7 +119,13 @@ impl<'a> Expressions<'a> {
     /// [`Code::Unsupported`] if the query has too many.
     pub(super) fn copies(&self, value: &Typed, times: usize) -> Result<()> {
         let mut nodes = 0_usize;
-        value.visit(&mut |_| nodes += 1);
+        value.visit(&mut |typed| {
+            // Literals that are looked up are in the name.
+            nodes += match &typed.expression {
+                Expression::Call { name, .. } => 1 + name.len() / 16,
+                _ => 1,
+            }
+        });
         self.copies.set(self.copies.get().saturating_add(nodes.saturating_mul(times)));
         if self.copies.get() > COPIES_MAX {
             let message = format!(

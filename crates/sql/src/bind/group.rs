@@ -1,6 +1,7 @@
 //! Groups: rows several times for grouping sets, aggregates per key, and aggregates per key and window, which cut windows
 //! themselves where they can.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use arrow::datatypes::Fields;
@@ -30,8 +31,11 @@ pub(super) fn grouping_sets(group: &[Expr], keys: &[&Expr]) -> Result<Vec<Vec<us
     }
 }
 
+/// The most keys that grouping sets leave out: a number has a bit for each, and some for sets that are there several times.
+const LEFT_OUT_KEYS_MAX: usize = 48;
+
 /// Each row once for each set: the keys that are not in it NULL, and a number behind the columns that tells which they are:
-/// a bit for each key, the first one's the highest, set if the key is left out.
+/// a bit for each key, the first one's the highest, set if the key is left out. Above them it counts sets with the same keys.
 pub(super) fn expand(
     input: Plan,
     sets: &[Vec<usize>],
@@ -51,7 +55,13 @@ pub(super) fn expand(
         column.is_nullable |= is_left_out;
     }
     let own: Vec<usize> = (0..keys).filter(|place| !is_window(*place)).collect();
-    let form = |set: &Vec<usize>| {
+    if own.len() > LEFT_OUT_KEYS_MAX {
+        let message =
+            format!("grouping sets are of at most {LEFT_OUT_KEYS_MAX} keys, and these of {}", own.len());
+        return Err(SqlError::new(Code::Unsupported, message));
+    }
+    let mut known: HashMap<i64, i64> = HashMap::new();
+    let mut form = |set: &Vec<usize>| {
         let mut form = input.identity();
         let mut number = 0i64;
         for place in &own {
@@ -63,10 +73,13 @@ pub(super) fn expand(
                 form[*place] = Typed::literal(null, of);
             }
         }
+        let before = known.entry(number).or_default();
+        number |= *before << own.len();
+        *before += 1;
         form.push(Typed::literal(ScalarValue::Int64(Some(number)), SqlType::BigInt));
         form
     };
-    let forms = sets.iter().map(form).collect();
+    let forms = sets.iter().map(&mut form).collect();
     Ok((Plan { columns, node: Node::Expand { input: Box::new(input), forms } }, grouping))
 }
 

@@ -1,5 +1,6 @@
 //! `x IN (a, b, ..)`: a comparison with each by OR or, where many are literals of the type of `x`, a look-up among them.
 
+use arrow::datatypes::DataType;
 use datafusion_common::ScalarValue;
 use datafusion_expr::expr::InList;
 
@@ -35,28 +36,50 @@ impl Expressions<'_> {
     }
 }
 
-/// The same, with one look-up instead of the comparisons of one value with literals, if they are many. They are comparisons of the
-/// same value if what stands on their left is of the same type.
+/// The same, with look-ups instead of the comparisons of one value with literals, if they are many: one for each type of literals.
+/// They are comparisons of the same value if what stands on their left is of the same type.
 fn looked_up(terms: Vec<Typed>) -> Vec<Typed> {
-    let Some(first) = terms.iter().find_map(|term| as_equal(term)) else { return terms };
-    let of = first.0.of.arrow();
-    let value = first.0.clone();
-    let is_alike = |term: &Typed| as_equal(term).is_some_and(|(value, _)| value.of.arrow() == of);
-    let (alike, rest): (Vec<Typed>, Vec<Typed>) = terms.into_iter().partition(is_alike);
+    let mut of_types: Vec<(DataType, Vec<Typed>)> = Vec::new();
+    let mut rest = Vec::new();
+    for term in terms {
+        let Some((value, _)) = as_equal(&term) else {
+            rest.push(term);
+            continue;
+        };
+        let of = value.of.arrow();
+        match of_types.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, alike)) => alike.push(term),
+            None => of_types.push((of, vec![term])),
+        }
+    }
+    let mut found = Vec::new();
+    for (of, alike) in of_types {
+        match look_up(&of, &alike) {
+            Some(look_up) => found.push(look_up),
+            None => found.extend(alike),
+        }
+    }
+    found.extend(rest);
+    found
+}
+
+/// The look-up of a value among the literals that it is compared with; none if they are few.
+fn look_up(of: &DataType, alike: &[Typed]) -> Option<Typed> {
+    let value = as_equal(alike.first()?)?.0;
     let literals: Vec<ScalarValue> =
         alike.iter().filter_map(|term| Some(as_equal(term)?.1.clone())).collect();
-    let kernel = (literals.len() >= LOOKED_UP_MIN).then(|| bind_members(&of, literals.clone())).flatten();
-    let Some(kernel) = kernel else { return alike.into_iter().chain(rest).collect() };
-    let is_nullable = alike.iter().any(|term| term.is_nullable);
+    // What is drawn is drawn once.
+    if literals.len() < LOOKED_UP_MIN && value.is_deterministic() {
+        return None;
+    }
     let expression = Expression::Call {
         name: members_name(&literals),
-        kernel,
-        arguments: vec![value],
+        kernel: bind_members(of, literals)?,
+        arguments: vec![value.clone()],
         is_total: true,
         is_deterministic: true,
     };
-    let found = Typed { is_nullable, ..boolean(expression) };
-    [found].into_iter().chain(rest).collect()
+    Some(Typed { is_nullable: alike.iter().any(|term| term.is_nullable), ..boolean(expression) })
 }
 
 /// The sides of `value = literal`.

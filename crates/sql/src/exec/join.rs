@@ -157,11 +157,12 @@ pub fn operator(
         }
         JoinMethod::Temporal { left_time, right_time, counts } => {
             // Which of the rows of several readers comes first is chance.
+            let is_single = right_sources == 1;
             let counts = match counts {
-                Counted::InOrder if right_sources > 1 => Counted::All,
+                Counted::InOrder if !is_single => Counted::All,
                 counts => counts,
             };
-            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts)?)
+            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts, is_single)?)
         }
         JoinMethod::Lookup => Box::new(lookup::LookupJoin::new(shape, right_sources)),
         JoinMethod::Regular { ttl_ms } => {

@@ -45,6 +45,9 @@ pub trait BatchOperator: Send {
     /// [`EvaluationError`] if there is none because it has no result.
     fn next(&mut self) -> Outcome<Option<Batch>>;
 
+    /// There is room again for what [`next`](Self::next) has left. What was asked of the allowance before is settled since.
+    fn resume(&mut self) {}
+
     /// Whether what it emits has times of its own, so that how late its input was says nothing of it.
     fn emits_own_times(&self) -> bool {
         false
@@ -132,23 +135,41 @@ impl Way for Gathering {
 pub struct Stage<W> {
     inner: Box<dyn BatchOperator>,
     emission: Emission,
+    /// A copy that gathers.
+    is_part: bool,
+    /// Nothing may come out before a mark, not even that it has failed.
+    is_closed: bool,
     way: std::marker::PhantomData<W>,
 }
 
 impl<W: Way> Stage<W> {
     /// Runs an operator.
     pub fn new(inner: Box<dyn BatchOperator>) -> Self {
-        Stage { emission: Emission::new(inner.name()), inner, way: std::marker::PhantomData }
+        Stage {
+            emission: Emission::new(inner.name()),
+            inner,
+            is_part: false,
+            is_closed: false,
+            way: std::marker::PhantomData,
+        }
     }
 
     /// Pushes what there is while there is room.
     fn drain<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
-        self.emission.drain(|| self.inner.next(), output)
+        if self.is_closed {
+            return Flow::Done;
+        }
+        let flow = self.emission.drain(|| self.inner.next(), output);
+        self.is_closed = self.is_part && flow == Flow::Done;
+        flow
     }
 
     fn take(&mut self, event_time: EventTime, batch: Batch) {
         if let Some(batch) = self.emission.admit(event_time, batch) {
-            self.emission.note(self.inner.take(batch, self.emission.late_by()));
+            let taken = self.inner.take(batch, self.emission.late_by());
+            if !self.is_closed || taken.is_err() {
+                self.emission.note(taken);
+            }
         }
     }
 }
@@ -161,7 +182,8 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     const SHARING: Sharing = W::SHARING;
 
     fn fork(&self) -> Self {
-        Stage::new(self.inner.fork())
+        let is_part = W::SHARING == Sharing::Merging;
+        Stage { is_part, is_closed: is_part, ..Stage::new(self.inner.fork()) }
     }
 
     fn absorb(&mut self, copy: &mut Self) {
@@ -198,14 +220,16 @@ impl<W: Way> Operator<Batch> for Stage<W> {
         if let Some(watermark) = self.emission.watermark(mark) {
             self.emission.note(self.inner.advance(watermark));
         }
+        self.is_closed &= matches!(mark, Mark::InputWatermark(_));
         self.drain(output)
     }
 
     fn is_stalled(&self) -> bool {
-        self.emission.is_stalled()
+        !self.is_closed && self.emission.is_stalled()
     }
 
     fn resume<O: Output<Batch>>(&mut self, output: &mut O) -> Flow {
+        self.inner.resume();
         self.drain(output)
     }
 

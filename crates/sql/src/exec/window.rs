@@ -99,7 +99,7 @@ pub struct WindowAggregate {
     firing: Option<Fired>,
     counts: Counts,
     bytes: usize,
-    /// The most that there was since rows or a watermark were taken: what is given back and needed again is not asked for twice.
+    /// The most that there was since a call began: what is given back and needed again within it is not asked for twice.
     asked: usize,
     allowance: Allowance,
     /// Why windows behind those that came out last cannot come out.
@@ -425,6 +425,10 @@ impl BatchOperator for WindowAggregate {
         self.closing_ms = self.closing_ms.max(passed_ms(watermark));
         self.fired_end = i64::MIN;
         Ok(())
+    }
+
+    fn resume(&mut self) {
+        self.asked = self.bytes;
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {

@@ -265,8 +265,8 @@ fn no_versions(place: Option<Place>) -> SqlError {
     let message = "a table without a primary key and an event time has no versions";
     let error = SqlError::new(Code::Invalid, message).at(place);
     error.help(
-        "declare PRIMARY KEY (..) NOT ENFORCED and WATERMARK FOR in its table, or join a view that keeps the last row: \
-         ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) = 1",
+        "declare PRIMARY KEY (..) NOT ENFORCED and WATERMARK FOR in its table, or join a view that keeps the last or the first \
+         row: ROW_NUMBER() OVER (PARTITION BY k ORDER BY ts DESC) = 1",
     )
 }
 

@@ -6,19 +6,19 @@
 //! State      a left row until the watermark is above `l + upper`, a right one until it is above `r - lower`
 //! Emits      pairs as soon as both are there; who met nobody at the first watermark by which nobody can come any more, in
 //!            the order of time
-//! Late       a row behind the watermark of its side: counted, meets nobody, and of outer joins comes out alone
+//! Late       a row behind the watermark of its side: counted, and dropped
 //! Watermark  held back by what a pair may lie behind it: the greater of `upper` and `-lower`, if that is above nothing
 //! Cost       two hash look-ups per row, and a search by time among those of its key
 //! Source     Flink, "Interval Joins"; `TimeIntervalJoin` for rows that are late
 //!
-//! Differs from Flink: there late rows meet whoever is still kept, which is up to half an interval longer than here, so that it
-//! depends on how both inputs mix whom they meet; semi and anti joins, which Flink treats as joins without a bound.
+//! Differs from Flink: there late rows meet whoever is still kept, and of outer joins come out alone if that is nobody, so that it
+//! depends on how both inputs mix what becomes of them; semi and anti joins, which Flink treats as joins without a bound.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, UInt32Array};
-use arrow::compute::{filter_record_batch, not, take};
+use arrow::compute::{filter_record_batch, take};
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
 use arrow::row::RowConverter;
@@ -68,8 +68,6 @@ pub struct IntervalJoin {
     free: Vec<u32>,
     sides: [Kept; 2],
     arriving: Option<Arriving>,
-    /// What comes out of rows that were late.
-    late: Option<RecordBatch>,
     closing_ms: i64,
     counts: Counts,
     funds: Funds,
@@ -131,7 +129,6 @@ impl IntervalJoin {
             free: Vec::new(),
             sides: [Kept::default(), Kept::default()],
             arriving: None,
-            late: None,
             closing_ms: i64::MIN,
             counts: Counts::default(),
             funds: Funds::default(),
@@ -144,21 +141,16 @@ impl IntervalJoin {
         Ok(Arriving { side, is_met: vec![false; rows.num_rows()], keys, rows, row: 0, next: None })
     }
 
-    /// The rows that are not late by their side's watermark. The others come out alone, if they are to.
+    /// The rows that are not late by their side's watermark.
     fn on_time(&mut self, side: Side, rows: RecordBatch, passed_ms: i64) -> Outcome<RecordBatch> {
         let times = rows.column(self.times[side.index()]).as_primitive::<TimestampMillisecondType>();
         if times.values().iter().all(|time| *time >= passed_ms) {
             return Ok(rows);
         }
-        let is_late: BooleanArray = times.values().iter().map(|time| Some(*time < passed_ms)).collect();
-        let late = filter_record_batch(&rows, &is_late).map_err(arrow_error)?;
-        self.counts.late += late.num_rows() as u64;
-        if self.shape.keeps(side) {
-            let columns = Some(late.columns().to_vec());
-            let (left, right) = if side == Side::Left { (columns, None) } else { (None, columns) };
-            self.late = Some(self.shape.results(late.num_rows(), left, right)?);
-        }
-        filter_record_batch(&rows, &not(&is_late).map_err(arrow_error)?).map_err(arrow_error)
+        let is_on_time: BooleanArray = times.values().iter().map(|time| Some(*time >= passed_ms)).collect();
+        let on_time = filter_record_batch(&rows, &is_on_time).map_err(arrow_error)?;
+        self.counts.late += (rows.num_rows() - on_time.num_rows()) as u64;
+        Ok(on_time)
     }
 
     /// The next rows that have equal keys and are near enough.
@@ -413,9 +405,6 @@ impl JoinOperator for IntervalJoin {
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        if let Some(rows) = self.late.take() {
-            return Ok(Some(Batch::new(rows)));
-        }
         while let Some(mut arriving) = self.arriving.take() {
             let found = self.candidates(&mut arriving);
             if found.is_empty() {

@@ -12,7 +12,7 @@
 //!
 //! A version that is deleted ends at the deletion's time; that a key was deleted is remembered, as in Flink, because a version
 //! that comes late may be older. What a version was before an update says nothing: its update says
-//! all. Two versions of one key and time: the one that came last.
+//! all. Two versions of one key and time: the one that came last or, of several readers, the greater one.
 //!
 //! Differs from Flink: left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
 //! versions that are late meet whoever still waits, which depends on how both inputs mix.
@@ -46,6 +46,8 @@ pub struct TemporalJoin {
     shape: Shape,
     times: [usize; 2],
     counts_as: Counted,
+    /// Whether one reader gives all versions, so that one of them comes last.
+    is_single: bool,
     key_converter: Option<RowConverter>,
     /// Of whole rows of the right side.
     row_converter: RowConverter,
@@ -72,6 +74,20 @@ struct Version {
 }
 
 impl Version {
+    /// Whether it follows one that has come after it.
+    fn is_after(&self, other: &Version, is_single: bool) -> bool {
+        match is_single {
+            true => self.time > other.time,
+            false => (self.time, &self.row) > (other.time, &other.row),
+        }
+    }
+
+    /// Whether it can be met before one that has come before it.
+    fn is_earlier(&self, other: &Version, is_single: bool) -> bool {
+        let by_time = (self.valid_from, self.time).cmp(&(other.valid_from, other.time));
+        by_time.is_lt() || (by_time.is_eq() && !is_single && self.row < other.row)
+    }
+
     fn bytes(&self) -> usize {
         size_of::<Version>() + self.row.as_ref().map_or(0, |row| row.len())
     }
@@ -82,17 +98,19 @@ const KEY_BYTES: usize = 96;
 const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
-    /// Joins by the time columns at `times`, with the right rows that are versions.
+    /// Joins by the time columns at `times`, with the right rows that are versions. If not a single reader gives them, which of them
+    /// comes first is chance, and says nothing.
     ///
     /// # Errors
     /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
-    pub fn new(shape: Shape, times: [usize; 2], counts_as: Counted) -> Outcome<Self> {
+    pub fn new(shape: Shape, times: [usize; 2], counts_as: Counted, is_single: bool) -> Outcome<Self> {
         Ok(TemporalJoin {
             key_converter: shape.key_converter()?,
             row_converter: converter_of(&shape.inputs[1]).map_err(arrow_error)?,
             shape,
             times,
             counts_as,
+            is_single,
             waiting: BTreeMap::new(),
             shelf: Shelf::default(),
             waiting_count: 0,
@@ -160,16 +178,14 @@ impl TemporalJoin {
         };
         match (self.counts_as, versions.last()) {
             (Counted::InOrder, Some(last)) if time < last.time => return false,
-            (Counted::First, Some(first)) if (first.valid_from, first.time) <= (valid_from, time) => {
-                return false;
-            }
+            (Counted::First, Some(first)) if !version.is_earlier(first, self.is_single) => return false,
             (Counted::First, Some(_)) => {
                 let dropped: usize = versions.drain(..).map(|version| version.bytes()).sum();
                 self.version_bytes -= dropped;
             }
             _ => {}
         }
-        let at = versions.partition_point(|known| known.time <= time);
+        let at = versions.partition_point(|known| !known.is_after(&version, self.is_single));
         if versions.get(at).is_some_and(|later| later.valid_from <= valid_from) {
             return false;
         }

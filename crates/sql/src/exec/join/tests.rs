@@ -170,12 +170,16 @@ fn joined(kind: JoinKind, on: On, method: JoinMethod, context: &Context) -> Box<
         }
         _ => None,
     };
-    let join = Join { kind, method, keys, condition };
+    joined_of(1, &Join { kind, method, keys, condition }, context)
+}
+
+/// A join whose right input has so many sources.
+fn joined_of(right_sources: usize, join: &Join, context: &Context) -> Box<dyn JoinOperator> {
     let mut output = columns();
-    if !kind.is_half() {
+    if !join.kind.is_half() {
         output.extend(columns());
     }
-    operator(&join, &columns(), &columns(), &output, 1, context).unwrap()
+    operator(join, &columns(), &columns(), &output, right_sources, context).unwrap()
 }
 
 /// How a script is run: in batches of at most so many rows, and with the state saved and loaded after so many calls.

@@ -1,9 +1,13 @@
 //! ROLLUP and CUBE as the grouping sets that they stand for, also of several columns taken as one: `ROLLUP ((a, b), c)`, and within
 //! GROUPING SETS.
 //!
+//! Sets of one ROLLUP or CUBE that have the same keys are one set, as in Flink; sets that are named twice come out twice.
+//!
 //! Source: SQL:2016, 7.13 (group by clause): ROLLUP is all beginnings of its list, the longest first, CUBE all parts of it.
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
+use std::collections::HashSet;
+
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart};
 
 use crate::error::{Code, SqlError};
 
@@ -18,6 +22,9 @@ const CUBE_KEYS_MAX: usize = 10;
 /// The most keys of a ROLLUP, whose sets have half the square of them as keys.
 const ROLLUP_KEYS_MAX: usize = 100;
 
+/// The most sets of one list.
+const SETS_MAX: usize = 4_096;
+
 fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
     let count: usize = list.iter().map(|keys| keys.len().max(1)).sum();
     if count <= most {
@@ -30,7 +37,7 @@ fn check_size(what: &str, list: &[Keys], most: usize) -> Result<()> {
 /// All beginnings of the list.
 pub(super) fn rollup(list: &[Keys]) -> Result<Vec<Keys>> {
     check_size("ROLLUP", list, ROLLUP_KEYS_MAX)?;
-    Ok((0..=list.len()).rev().map(|count| list[..count].concat()).collect())
+    Ok(once((0..=list.len()).rev().map(|count| list[..count].concat()).collect()))
 }
 
 /// All parts of the list.
@@ -39,7 +46,19 @@ pub(super) fn cube(list: &[Keys]) -> Result<Vec<Keys>> {
     // The first key is the last to go.
     let is_in = |set: usize, at: usize| set >> at & 1 == 1;
     let part = |set| (0..list.len()).filter(|at| is_in(set, *at)).flat_map(|at| list[at].clone()).collect();
-    Ok((0..1 << list.len()).rev().map(part).collect())
+    Ok(once((0..1 << list.len()).rev().map(part).collect()))
+}
+
+/// The sets, each once, whatever the order of its keys and however often they are in it.
+fn once(mut sets: Vec<Keys>) -> Vec<Keys> {
+    let mut known = HashSet::new();
+    sets.retain(|set| {
+        let mut keys: Vec<String> = set.iter().map(Expr::to_string).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        known.insert(keys)
+    });
+    sets
 }
 
 /// The sets, with a ROLLUP or CUBE among them replaced by its own.
@@ -47,24 +66,66 @@ pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
     let mut sets = Vec::new();
     for set in list {
         match &set[..] {
-            [Expr::Function(function)] => match (function.name.to_string().as_str(), within(function)) {
-                ("ROLLUP", Some(list)) => sets.extend(rollup(&list)?),
-                ("CUBE", Some(list)) => sets.extend(cube(&list)?),
-                _ => sets.push(set),
-            },
+            [Expr::Function(function)] if is_called(function, "ROLLUP") => {
+                sets.extend(rollup(&within(function)?)?);
+            }
+            [Expr::Function(function)] if is_called(function, "CUBE") => {
+                sets.extend(cube(&within(function)?)?);
+            }
             _ => sets.push(set),
+        }
+        if sets.len() > SETS_MAX {
+            let message = format!("GROUPING SETS has more than {SETS_MAX} sets");
+            return Err(SqlError::new(Code::Unsupported, message));
         }
     }
     Ok(sets)
 }
 
+fn is_called(function: &Function, word: &str) -> bool {
+    match &function.name.0[..] {
+        [ObjectNamePart::Identifier(name)] => {
+            name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word)
+        }
+        _ => false,
+    }
+}
+
 /// The list in the brackets of a ROLLUP or CUBE that was read as a function.
-fn within(function: &Function) -> Option<Vec<Keys>> {
-    let FunctionArguments::List(arguments) = &function.args else { return None };
-    let keys = |argument: &FunctionArg| match argument {
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(several))) => Some(several.clone()),
-        FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Some(vec![one.clone()]),
-        _ => None,
+fn within(function: &Function) -> Result<Vec<Keys>> {
+    let wrong = || {
+        let message = format!("{} takes a list of columns", function.name.to_string().to_uppercase());
+        SqlError::new(Code::Syntax, message)
     };
-    arguments.args.iter().map(keys).collect()
+    let Function {
+        name: _,
+        uses_odbc_syntax: _,
+        parameters,
+        args,
+        filter,
+        null_treatment,
+        over,
+        within_group,
+    } = function;
+    let is_plain = matches!(parameters, FunctionArguments::None)
+        && filter.is_none()
+        && null_treatment.is_none()
+        && over.is_none()
+        && within_group.is_empty();
+    let keys = |argument: &FunctionArg| match argument {
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Tuple(several))) => Ok(several.clone()),
+        FunctionArg::Unnamed(FunctionArgExpr::Expr(one)) => Ok(vec![one.clone()]),
+        _ => Err(wrong()),
+    };
+    match args {
+        FunctionArguments::List(list)
+            if is_plain
+                && !list.args.is_empty()
+                && list.duplicate_treatment.is_none()
+                && list.clauses.is_empty() =>
+        {
+            list.args.iter().map(keys).collect()
+        }
+        _ => Err(wrong()),
+    }
 }

@@ -42,11 +42,7 @@ fn expected(kind: JoinKind, on: On, bounds: Bounds, script: &[Event]) -> Vec<Pai
     let end = Side::BOTH.map(|side| Event::Watermark(side, i64::MAX));
     for event in script.iter().chain(&end) {
         match event {
-            Event::Row(side, _, row) if row.time < own[side.index()] => {
-                if keeps(*side) {
-                    out.push(alone(*side, *row));
-                }
-            }
+            Event::Row(side, _, row) if row.time < own[side.index()] => {}
             Event::Row(side, _, row) => {
                 let mut is_met = false;
                 for other in waiting.iter_mut().filter(|other| other.is_there && other.side != *side) {
