@@ -20,6 +20,8 @@ mod over;
 mod query;
 mod relations;
 mod said;
+mod stars;
+mod subqueries;
 mod tables;
 
 use std::cell::RefCell;
@@ -103,7 +105,6 @@ impl Binder<'_> {
         open: &RefCell<Vec<String>>,
     ) -> Result<LogicalPlan, SqlError> {
         let mut query = query.clone();
-        plain::make_plain(&mut query)?;
         let view = |name: &str| -> Result<LogicalPlan, SqlError> {
             if let Some(plan) = self.views.0.borrow().get(name) {
                 return Ok(plan.clone());
@@ -121,6 +122,18 @@ impl Binder<'_> {
             self.views.0.borrow_mut().insert(name.to_owned(), plan.clone());
             Ok(plan)
         };
+        let columns_of = |name: &ast::ObjectName| -> Option<Vec<String>> {
+            let ast::ObjectNamePart::Identifier(name) = name.0.last()? else { return None };
+            match self.catalog.get(&name.value).ok()? {
+                Entry::Table(table) => Some(table.columns.iter().map(|column| column.name.clone()).collect()),
+                Entry::View(_) => {
+                    let plan = view(&name.value).ok()?;
+                    Some(plan.schema().fields().iter().map(|field| field.name().clone()).collect())
+                }
+            }
+        };
+        stars::write_out(&mut query, &columns_of)?;
+        plain::make_plain(&mut query)?;
         let names = Names::new(self.catalog, self.context, &view);
         let planner = SqlToRel::new_with_options(&names, parser_options());
         let statement = ast::Statement::Query(Box::new(query));
@@ -139,6 +152,7 @@ impl Binder<'_> {
         if !size.has_subquery {
             return Ok(logical);
         }
+        subqueries::check(&logical)?;
         let optimizer = Optimizer::with_rules(vec![std::sync::Arc::new(DecorrelatePredicateSubquery::new())]);
         let mut options = ConfigOptions::default();
         options.optimizer.max_passes = 1;
@@ -257,9 +271,8 @@ fn sql_error(error: DataFusionError) -> SqlError {
         },
         DataFusionError::Collection(mut errors) if !errors.is_empty() => sql_error(errors.remove(0)),
         DataFusionError::SchemaError(error, _) => schema_error(&error),
-        DataFusionError::NotImplemented(message) => {
-            SqlError::new(Code::Unsupported, first_line(&message, "is not supported"))
-        }
+        DataFusionError::NotImplemented(message) => known_error(&message)
+            .unwrap_or_else(|| SqlError::new(Code::Unsupported, first_line(&message, "is not supported"))),
         DataFusionError::Plan(message) => plan_error(&message),
         other => SqlError::new(Code::Invalid, first_line(&other.strip_backtrace(), "is not possible")),
     }
@@ -313,6 +326,9 @@ fn plan_error(message: &str) -> SqlError {
             .map(|function| function.name)
             .chain(crate::aggregates::aggregates().iter().map(|function| function.name));
         let known: Vec<&str> = known.collect();
+        if FLINKS_OWN.contains(&&*name) {
+            return SqlError::new(Code::Unsupported, format!("{name} is not supported"));
+        }
         let group_window =
             ["TUMBLE", "HOP", "SESSION", "CUMULATE"].into_iter().find(|window| name.starts_with(window));
         if let Some(window) = group_window {
@@ -328,6 +344,26 @@ fn plan_error(message: &str) -> SqlError {
     if let Some(error) = not_grouped(message) {
         return error;
     }
+    known_error(message)
+        .unwrap_or_else(|| SqlError::new(Code::Invalid, first_line(message, "is not possible")))
+}
+
+/// Functions of Flink's that we do not have, beside those of windows.
+const FLINKS_OWN: [&str; 10] = [
+    "UNNEST",
+    "JSON_OBJECT",
+    "JSON_ARRAY",
+    "JSON_OBJECTAGG",
+    "JSON_LENGTH",
+    "TYPEOF",
+    "CURRENT_WATERMARK",
+    "CURRENT_DATABASE",
+    "LEAD",
+    "NTILE",
+];
+
+/// An error of the planner in our words.
+fn known_error(message: &str) -> Option<SqlError> {
     let known = [
         ("Unary operator '-' only", Code::TypeMismatch, "- takes numbers and intervals"),
         ("Unary operator 'NOT' requires", Code::TypeMismatch, "NOT takes a condition, a BOOLEAN"),
@@ -346,11 +382,23 @@ fn plan_error(message: &str) -> SqlError {
             Code::Invalid,
             "the queries of UNION ALL have different numbers of columns",
         ),
+        (
+            "Cannot infer common argument type for logical boolean operation",
+            Code::TypeMismatch,
+            "AND and OR take conditions, BOOLEANs",
+        ),
+        ("Source table contains", Code::Invalid, "the list of names is as long as the table has columns"),
+        ("Invalid qualifier", Code::UnknownTable, "no table has the name before `.*`"),
+        (
+            "struct not supported",
+            Code::Unsupported,
+            "brackets hold several values only beside others: ROW(..) makes a row",
+        ),
+        ("Unnest", Code::Unsupported, "UNNEST is not supported"),
+        ("Empty tuple", Code::Unsupported, "GROUP BY () is not supported: leave it out"),
     ];
-    match known.iter().find(|(begin, ..)| message.starts_with(begin)) {
-        Some((_, code, ours)) => SqlError::new(*code, *ours),
-        None => SqlError::new(Code::Invalid, first_line(message, "is not possible")),
-    }
+    let (_, code, ours) = known.iter().find(|(begin, ..)| message.starts_with(begin))?;
+    Some(SqlError::new(*code, *ours))
 }
 
 /// What the planner says of columns that are neither keys nor aggregated.

@@ -12,3 +12,4 @@ pub mod interval;
 pub mod plain;
 pub mod reserved;
 pub mod script;
+mod tokens;

@@ -21,7 +21,9 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::{Array, ArrayData, ArrayRef, make_array};
 use arrow::datatypes::{DataType, Field, FieldRef, IntervalUnit, TimeUnit};
+use arrow::error::ArrowError;
 
 /// Where a field's metadata says which type of SQL it has.
 pub const TYPE_KEY: &str = "sql.type";
@@ -359,6 +361,30 @@ impl fmt::Display for SqlType {
             }
         }
     }
+}
+
+/// The column as of exactly that type. What arrays, maps and rows hold says its length or precision beside its type, which is not the
+/// same for all that made it.
+///
+/// # Errors
+/// [`ArrowError`] if the values are of another type altogether.
+pub(crate) fn relabelled(column: ArrayRef, of: &DataType) -> Result<ArrayRef, ArrowError> {
+    if column.data_type() == of || !column.data_type().is_nested() || !column.data_type().equals_datatype(of)
+    {
+        return Ok(column);
+    }
+    Ok(make_array(relabelled_data(column.to_data(), of)?))
+}
+
+fn relabelled_data(data: ArrayData, of: &DataType) -> Result<ArrayData, ArrowError> {
+    let inner: Vec<&DataType> = match of {
+        DataType::List(field) | DataType::Map(field, _) => vec![field.data_type()],
+        DataType::Struct(fields) => fields.iter().map(|field| field.data_type()).collect(),
+        _ => Vec::new(),
+    };
+    let children = data.child_data().iter().cloned().zip(inner).map(|(child, of)| relabelled_data(child, of));
+    let children = children.collect::<Result<Vec<_>, _>>()?;
+    data.into_builder().data_type(of.clone()).child_data(children).build()
 }
 
 #[cfg(test)]

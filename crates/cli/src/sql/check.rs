@@ -38,7 +38,7 @@ pub fn run(args: &CheckArgs) -> Result<bool> {
         ))?;
     }
     if own.is_empty() {
-        console::out("portable: nothing in it is ours alone\n")?;
+        console::out("portable: no connector, format or option in it is ours alone\n")?;
     }
     Ok(true)
 }

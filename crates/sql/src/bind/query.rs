@@ -218,9 +218,7 @@ impl Lowering<'_> {
         let rows: Vec<Vec<Typed>> = values
             .values
             .iter()
-            .map(|row| {
-                row.iter().map(|value| self.expressions.bind(cell_of(value), &scope)).collect::<Result<_>>()
-            })
+            .map(|row| row.iter().map(|value| self.cell(value, &scope)).collect::<Result<_>>())
             .collect::<Result<_>>()?;
         let mut columns = Vec::new();
         let mut arrays: Vec<ArrayRef> = Vec::new();
@@ -256,6 +254,14 @@ impl Lowering<'_> {
         let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)
             .map_err(|error| SqlError::new(Code::Invalid, error.to_string()))?;
         Ok(Plan { columns, node: Node::Values(batch) })
+    }
+
+    /// A value of VALUES; a NULL has the type that the others of its column have.
+    fn cell(&self, value: &Expr, scope: &Scope<'_>) -> Result<Typed> {
+        match cell_of(value) {
+            Expr::Literal(null, _) if null.is_null() => Ok(Typed::literal(ScalarValue::Null, SqlType::Null)),
+            value => self.expressions.bind(value, scope),
+        }
     }
 
     fn limit(&self, limit: &Limit) -> Result<Plan> {

@@ -252,6 +252,9 @@ fn window_node(
         _ => name.to_string(),
     };
     let Some((names, least)) = parameters(&function) else {
+        if function == "UNNEST" {
+            return Err(SqlError::new(Code::Unsupported, "UNNEST is not supported").into());
+        }
         let error = SqlError::new(Code::UnknownFunction, format!("there is no table function {function}"));
         let known = ["TUMBLE", "HOP", "CUMULATE", "SESSION"];
         let near = crate::error::nearest(&function, known).map(|near| format!("did you mean {near}?"));
@@ -396,7 +399,8 @@ fn table_of(
         other => {
             let at = other.as_ref().and_then(place);
             let message = format!("the first argument of {function} is a table");
-            Err(SqlError::new(Code::Syntax, message).at(at).help(format!("write {function}(TABLE t, ..)")))
+            let help = format!("write {function}(TABLE t, ..); PARTITION BY takes names of columns");
+            Err(SqlError::new(Code::Syntax, message).at(at).help(help))
         }
     }
 }

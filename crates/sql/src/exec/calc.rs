@@ -10,7 +10,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, BooleanArray};
+use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -21,6 +21,7 @@ use crate::batch::Batch;
 use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
 use crate::plan::Column;
+use crate::types::relabelled;
 
 /// The Arrow schema of a stream's columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
@@ -80,12 +81,13 @@ pub(super) fn filtered(batch: Batch, keep: &BooleanArray) -> Outcome<Batch> {
 }
 
 /// A batch of those columns, which has as many rows even if there are none.
-pub(crate) fn batch_of(
-    schema: &SchemaRef,
-    columns: Vec<arrow::array::ArrayRef>,
-    rows: usize,
-) -> Outcome<RecordBatch> {
+pub(crate) fn batch_of(schema: &SchemaRef, columns: Vec<ArrayRef>, rows: usize) -> Outcome<RecordBatch> {
     let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    let columns = columns
+        .into_iter()
+        .zip(schema.fields())
+        .map(|(column, field)| relabelled(column, field.data_type()).map_err(arrow_error));
+    let columns = columns.collect::<Outcome<Vec<_>>>()?;
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options).map_err(arrow_error)
 }
 

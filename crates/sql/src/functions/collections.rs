@@ -25,7 +25,7 @@ use datafusion_expr::ColumnarValue;
 
 use super::each::{self, failure};
 use super::{Argument, BindError, Bound, Context, EvaluationError, Function};
-use crate::types::SqlType;
+use crate::types::{SqlType, relabelled};
 
 /// All of them.
 pub static COLLECTIONS: &[Function] = &[
@@ -159,6 +159,9 @@ fn taken(values: &ArrayRef, places: Vec<Option<usize>>) -> Result<ArrayRef, Eval
 
 /// Several columns as one; 32 bits must count what is in it.
 fn joined(columns: &[&ArrayRef]) -> Result<ArrayRef, EvaluationError> {
+    let of = columns.first().map(|column| column.data_type().clone()).unwrap_or(DataType::Null);
+    let columns = columns.iter().map(|column| relabelled(Arc::clone(column), &of));
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|error| failure(&error))?;
     let all = columns.iter().map(|column| column.as_ref()).collect::<Vec<&dyn Array>>();
     if all.iter().map(|column| column.len()).sum::<usize>() > i32::MAX as usize {
         return Err(failure(&"the arrays of one batch have too many elements"));
@@ -199,6 +202,7 @@ fn list_array(
     nulls: Option<NullBuffer>,
 ) -> Result<ListArray, EvaluationError> {
     let DataType::List(field) = of.arrow() else { return Err(failure(&"a result is no array")) };
+    let values = relabelled(values, field.data_type()).map_err(|error| failure(&error))?;
     ListArray::try_new(field, offsets, values, nulls).map_err(|error| failure(&error))
 }
 
@@ -211,7 +215,10 @@ pub(super) fn map_array(
 ) -> Result<MapArray, EvaluationError> {
     let DataType::Map(entries, is_sorted) = of.arrow() else { return Err(failure(&"a result is no map")) };
     let DataType::Struct(fields) = entries.data_type() else { return Err(failure(&"a map lacks entries")) };
-    let columns = StructArray::try_new(fields.clone(), vec![keys, values], None);
+    let columns =
+        [keys, values].into_iter().zip(fields).map(|(column, field)| relabelled(column, field.data_type()));
+    let columns = columns.collect::<Result<Vec<_>, _>>().map_err(|error| failure(&error))?;
+    let columns = StructArray::try_new(fields.clone(), columns, None);
     let columns = columns.map_err(|error| failure(&error))?;
     MapArray::try_new(Arc::clone(&entries), offsets, columns, nulls, is_sorted)
         .map_err(|error| failure(&error))

@@ -2,7 +2,7 @@
 //!
 //! Numbers are compared as numbers, decimals with all of their digits; floats as IEEE 754 says, so that NaN equals nothing
 //! and 0.0 equals -0.0; text and bytes by their bytes; FALSE comes before TRUE. Text beside a time is read as such a time, and
-//! is unknown if it is none. NULL makes the answer unknown, except to IS [NOT] DISTINCT FROM.
+//! is unknown if it is none. A TIMESTAMP beside a TIMESTAMP_LTZ is an instant by the clocks of the session's zone. NULL makes the answer unknown, except to IS [NOT] DISTINCT FROM.
 //!
 //! Source: Flink, `ScalarOperatorGens` (`generateEquals`, `generateComparison`, `generateIsDistinctFrom`).
 //!
@@ -69,6 +69,15 @@ pub fn bind_comparison(
         _ if is_time(left_type) && right_type.is_text() => {
             readable(right, left_type)?;
             ([left_type.clone(), right_type.clone()], reading(op, [left_type, right_type], 1, context)?)
+        }
+        // A time without a zone is one of the session's.
+        (SqlType::Timestamp(digits), instant @ SqlType::TimestampLtz(_)) => {
+            let left_type = SqlType::TimestampLtz(*digits);
+            ([left_type.clone(), instant.clone()], alike(op, &left_type, instant))
+        }
+        (instant @ SqlType::TimestampLtz(_), SqlType::Timestamp(digits)) => {
+            let right_type = SqlType::TimestampLtz(*digits);
+            ([instant.clone(), right_type.clone()], alike(op, instant, &right_type))
         }
         _ if are_alike(left_type, right_type) => {
             ([left_type.clone(), right_type.clone()], alike(op, left_type, right_type))

@@ -12,7 +12,7 @@ use sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
     ObjectNamePart,
 };
-use sqlparser::dialect::{Dialect, Precedence};
+use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -65,6 +65,14 @@ impl Dialect for FlinkDialect {
 
     fn supports_comment_optimizer_hint(&self) -> bool {
         true
+    }
+
+    /// As in Calcite, IN, BETWEEN, LIKE and SIMILAR TO bind before comparisons: `b = x IN (1, 2)` is `b = (x IN (1, 2))`.
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Between | Precedence::Like => GenericDialect {}.prec_value(Precedence::Eq) + 1,
+            other => GenericDialect {}.prec_value(other),
+        }
     }
 
     fn require_interval_qualifier(&self) -> bool {

@@ -5,7 +5,10 @@
 //!
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
-use sqlparser::ast::{DateTimeField, Expr, Ident, Value};
+use sqlparser::ast::{
+    DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectNamePart,
+    UnaryOperator, Value,
+};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
@@ -102,11 +105,36 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
         0.. => literal(number),
         // The least number has no opposite; no span that can be written is so long.
         _ => Expr::UnaryOp {
-            op: sqlparser::ast::UnaryOperator::Minus,
+            op: UnaryOperator::Minus,
             expr: Box::new(literal(number.checked_neg().unwrap_or(i64::MAX))),
         },
     };
     Ok(call(Ident::with_quote_and_span('`', begin, name), vec![argument]))
+}
+
+/// Whether an expression is an interval that was [read](parse).
+pub(super) fn is_interval(expression: &Expr) -> bool {
+    let Expr::Function(function) = expression else { return false };
+    match &function.name.0[..] {
+        [ObjectNamePart::Identifier(name)] => {
+            name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value)
+        }
+        _ => false,
+    }
+}
+
+/// The opposite of an interval.
+pub(super) fn negated(mut interval: Expr) -> Expr {
+    if let Expr::Function(Function { args: FunctionArguments::List(list), .. }) = &mut interval
+        && let [FunctionArg::Unnamed(FunctionArgExpr::Expr(number))] = &mut list.args[..]
+    {
+        let whole = std::mem::replace(number, Expr::Value(Value::Null.into()));
+        *number = match whole {
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => *expr,
+            positive => Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(positive) },
+        };
+    }
+    interval
 }
 
 /// A unit and its precision, which says nothing that the text does not.

@@ -20,11 +20,11 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
+    AccessExpr, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function,
+    FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
     NamedWindowDefinition, NamedWindowExpr, ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Spanned, Subscript, TableFactor, TableVersion, TimezoneInfo, TrimWhereField,
-    TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
+    SetOperator, SetQuantifier, Spanned, Subscript, TableAlias, TableFactor, TableVersion, TimezoneInfo,
+    TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
 };
 
 use sqlparser::tokenizer::Span;
@@ -32,6 +32,7 @@ use sqlparser::tokenizer::Span;
 use super::bounds::JOINS_MAX;
 use super::ddl::place_of;
 use super::dialect::call;
+use super::interval;
 use super::reserved::is_reserved;
 use crate::error::{Code, Place, SqlError};
 use frames::plain_window;
@@ -76,7 +77,7 @@ pub fn make_expression_plain(expression: &mut Expr) -> Result<(), SqlError> {
 }
 
 fn visit(tree: &mut impl VisitMut) -> Result<(), SqlError> {
-    match tree.visit(&mut Plain { places: Vec::new() }) {
+    match tree.visit(&mut Plain { places: Vec::new(), derived: 0 }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -86,14 +87,24 @@ struct Plain {
     /// Where each expression that is being visited begins and ends, as far as its parts are known. Asking the tree would take
     /// as long as there is tree, at each of its levels.
     places: Vec<Span>,
+    /// How many sub-queries in FROM were given names.
+    derived: usize,
 }
 
 type Visit = ControlFlow<Box<SqlError>>;
 
 fn refuse(what: &str, place: Option<Place>) -> Visit {
-    ControlFlow::Break(Box::new(
-        SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(place),
-    ))
+    ControlFlow::Break(Box::new(not_supported(what).at(place)))
+}
+
+/// What we do not have. Behind a colon stands what to write instead.
+pub(super) fn not_supported(what: &str) -> SqlError {
+    let (what, help) = what.split_once(": ").map_or((what, None), |(what, help)| (what, Some(help)));
+    let error = SqlError::new(Code::Unsupported, format!("{what} is not supported"));
+    match help {
+        Some(help) => error.help(help),
+        None => error,
+    }
 }
 
 /// Where a part of the tree stands, if it says so.
@@ -226,6 +237,7 @@ impl VisitorMut for Plain {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Visit {
         let at = place(factor);
+        self.name_derived(factor);
         match factor {
             TableFactor::Table {
                 name: _,
@@ -374,6 +386,15 @@ fn kind_of(cell: &Expr) -> Kind {
 }
 
 impl Plain {
+    /// A name for a sub-query in FROM that has none: else the columns of two of them would be told apart by nothing.
+    fn name_derived(&mut self, factor: &mut TableFactor) {
+        if let TableFactor::Derived { alias: alias @ None, .. } = factor {
+            self.derived += 1;
+            let name = Ident::with_quote('`', format!("sub-query {}", self.derived));
+            *alias = Some(TableAlias { explicit: false, name, columns: Vec::new(), at: None });
+        }
+    }
+
     fn check_body(&self, body: &SetExpr) -> Visit {
         let mut rest = vec![body];
         while let Some(body) = rest.pop() {
@@ -384,6 +405,8 @@ impl Plain {
                         matches!(set_quantifier, SetQuantifier::ByName | SetQuantifier::AllByName | SetQuantifier::DistinctByName)
                             => "BY NAME",
                         matches!(op, SetOperator::Minus) => "MINUS",
+                        matches!((op, set_quantifier), (SetOperator::Except, SetQuantifier::All)) => "EXCEPT ALL",
+                        matches!((op, set_quantifier), (SetOperator::Intersect, SetQuantifier::All)) => "INTERSECT ALL",
                     );
                     rest.extend([&**left, &**right]);
                 }
@@ -419,7 +442,7 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
                     if matches!(operator, Right(_) | RightOuter(_) | FullOuter(_)) =>
                 {
                     refuse(
-                        "USING of a RIGHT or FULL JOIN: write ON a.k = b.k, and COALESCE(a.k, b.k) for the column; it",
+                        "USING of a RIGHT or FULL JOIN: write ON a.k = b.k, and COALESCE(a.k, b.k) for the column",
                         at,
                     )
                 }
@@ -428,11 +451,9 @@ fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {
         }
         CrossJoin(JoinConstraint::None) => ControlFlow::Continue(()),
         CrossJoin(_) => refuse("a condition of CROSS JOIN", at),
-        Semi(_) | LeftSemi(_) | RightSemi(_) => {
-            refuse("SEMI JOIN: write WHERE EXISTS (..) or IN (..); it", at)
-        }
+        Semi(_) | LeftSemi(_) | RightSemi(_) => refuse("SEMI JOIN: write WHERE EXISTS (..) or IN (..)", at),
         Anti(_) | LeftAnti(_) | RightAnti(_) => {
-            refuse("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..); it", at)
+            refuse("ANTI JOIN: write WHERE NOT EXISTS (..) or NOT IN (..)", at)
         }
         _ => refuse("this kind of join", at),
     }
@@ -462,10 +483,14 @@ fn name_item(item: &mut SelectItem, ordinal: usize, at: Option<Place>) -> Visit 
 
 /// Refuses a word that is no name without quotes.
 pub(super) fn check_name(ident: &Ident) -> Result<(), SqlError> {
+    let at = || (ident.span.start.line > 0).then(|| place_of(&ident.span));
+    if ident.quote_style == Some('\'') {
+        let error = SqlError::new(Code::Syntax, format!("'{}' is text and no name", ident.value));
+        return Err(error.at(at()).help(format!("write `{}`", ident.value)));
+    }
     if ident.quote_style.is_none() && is_reserved(&ident.value) {
         let error = SqlError::new(Code::Syntax, format!("{} is a word of SQL and no name", ident.value));
-        let at = (ident.span.start.line > 0).then(|| place_of(&ident.span));
-        return Err(error.at(at).help(format!("write `{}`", ident.value)));
+        return Err(error.at(at()).help(format!("write `{}`", ident.value)));
     }
     Ok(())
 }
@@ -491,8 +516,7 @@ fn cast(expr: Expr, data_type: DataType) -> Expr {
 
 /// The plain form of an expression whose parts are plain.
 fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
-    let unsupported =
-        |what: &str| SqlError::new(Code::Unsupported, format!("{what} is not supported")).at(at);
+    let unsupported = |what: &str| not_supported(what).at(at);
     Ok(match expression {
         Expr::Value(ValueWithSpan { value, span }) => plain_value(value, span, &unsupported)?,
         Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: _ }) => {
@@ -515,7 +539,7 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
                     (of, is_read, "time", "TIME '23:59:59'")
                 }
                 DataType::Date => (data_type, parse_date(&written).is_some(), "date", "DATE '2024-12-31'"),
-                _ => return Err(unsupported("a literal of this type: write CAST('..' AS type); it")),
+                _ => return Err(unsupported("a literal of this type: write CAST('..' AS type)")),
             };
             if !is_read {
                 let error = SqlError::new(Code::Invalid, format!("'{written}' is no {what}"));
@@ -529,7 +553,7 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
             }
             match kind {
                 CastKind::Cast | CastKind::TryCast => Expr::Cast { kind, expr, data_type, array, format },
-                _ => return Err(unsupported("`::`: write CAST(.. AS ..); it")),
+                _ => return Err(unsupported("`::`: write CAST(.. AS ..)")),
             }
         }
         Expr::Extract { field, syntax: _, expr } => function("EXTRACT", vec![text(unit_name(&field)), *expr]),
@@ -559,6 +583,7 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
             arguments.extend(overlay_for.map(|length| *length));
             function("OVERLAY", arguments)
         }
+        Expr::Array(array) if !array.named => return Err(unsupported("[..]: write ARRAY[..]")),
         Expr::Array(array) => function("ARRAY", array.elem),
         Expr::CompoundFieldAccess { root, access_chain } => {
             let mut accesses = access_chain.into_iter().peekable();
@@ -590,6 +615,9 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::Function(function) => Expr::Function(plain_function(function, &unsupported)?),
         Expr::Nested(inner) => *inner,
         Expr::InList { expr, list, negated } => tuples::plain_in(*expr, list, negated)?,
+        Expr::BinaryOp { op: op @ (BinaryOperator::Xor | BinaryOperator::MyIntegerDivide), .. } => {
+            return Err(unsupported(&format!("the operator {op}")));
+        }
         Expr::BinaryOp { left, op, right } => tuples::plain_comparison(*left, op, *right)?,
         Expr::GroupingSets(list) => Expr::GroupingSets(groups::sets(list)?),
         Expr::Rollup(list) => Expr::GroupingSets(groups::rollup(&list)?),
@@ -597,10 +625,11 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         Expr::Like { any: true, .. } => return Err(unsupported("LIKE ANY")),
         Expr::UnaryOp { op, expr } => match op {
             UnaryOperator::Plus => *expr,
+            UnaryOperator::Minus if interval::is_interval(&expr) => interval::negated(*expr),
             UnaryOperator::Minus | UnaryOperator::Not => Expr::UnaryOp { op, expr },
             _ => return Err(unsupported("this operator")),
         },
-        Expr::Interval(_) => return Err(unsupported("this form of INTERVAL: write INTERVAL '5' MINUTE; it")),
+        Expr::Interval(_) => return Err(unsupported("this form of INTERVAL: write INTERVAL '5' MINUTE")),
         Expr::Identifier(ident) => {
             check_name(&ident)?;
             Expr::Identifier(ident)
@@ -630,11 +659,11 @@ fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
         | Expr::Wildcard(_)
         | Expr::QualifiedWildcard(..)) => plain,
         Expr::ILike { .. } => return Err(unsupported("ILIKE")),
-        Expr::RLike { .. } => return Err(unsupported("RLIKE: write REGEXP(text, pattern); it")),
+        Expr::RLike { .. } => return Err(unsupported("RLIKE: write REGEXP(text, pattern)")),
         Expr::AtTimeZone { .. } => return Err(unsupported("AT TIME ZONE")),
         Expr::Collate { .. } => return Err(unsupported("COLLATE")),
         Expr::Map(_) | Expr::Dictionary(_) => {
-            return Err(unsupported("a literal of a map: write MAP('k', v, ..); it"));
+            return Err(unsupported("a literal of a map: write MAP('k', v, ..)"));
         }
         Expr::AnyOp { .. } | Expr::AllOp { .. } => return Err(unsupported("ANY or ALL of a query")),
         _ => return Err(unsupported("this expression")),
@@ -678,7 +707,7 @@ fn rounded(
         CeilFloorKind::DateTimeField(field) => {
             Ok(function(&format!("{name}_TO"), vec![expr, text(unit_name(&field))]))
         }
-        CeilFloorKind::Scale(_) => Err(unsupported("a scale: write ROUND(x, n); it")),
+        CeilFloorKind::Scale(_) => Err(unsupported("a scale: write ROUND(x, n)")),
     }
 }
 
@@ -788,7 +817,7 @@ mod tests {
         );
         check(
             "SELECT a::INT FROM t",
-            "UNSUPPORTED line 1, column 8: `::`: write CAST(.. AS ..); it is not supported",
+            "UNSUPPORTED line 1, column 8: `::` is not supported; write CAST(.. AS ..)",
         );
         check(
             "SELECT a FROM t TABLESAMPLE (10)",
@@ -834,7 +863,7 @@ mod tests {
         refused(
             "ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
             "UNSUPPORTED",
-            "FOLLOWING: a frame ends at CURRENT ROW; it is not supported",
+            "FOLLOWING is not supported; a frame ends at CURRENT ROW",
         );
         refused(
             "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",

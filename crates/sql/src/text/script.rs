@@ -11,11 +11,12 @@ use std::collections::HashSet;
 use sqlparser::ast::{Ident, Query};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
-use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use super::bounds;
 use super::ddl::{self, CreateTable, Name, place_of};
 use super::dialect::FlinkDialect;
+use super::tokens::tokens;
 use crate::error::{Code, Place, SqlError};
 
 /// The longest text that is read, in bytes.
@@ -162,70 +163,6 @@ fn end_of_set(tokens: &[TokenWithSpan]) -> usize {
     tokens.len()
 }
 
-/// The words of a text, without the blanks between them, which may be millions; hints stay, which are comments.
-fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
-    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
-        let (line, column) = (error.location.line as usize, error.location.column as usize);
-        let place = Place { line: line.max(1), column: column.max(1), width: 1 };
-        SqlError::new(Code::Syntax, error.message.to_lowercase()).at(place)
-    })?;
-    let mut split = Vec::with_capacity(tokens.len());
-    for token in tokens {
-        match &token.token {
-            // Two brackets of types that end together. There is no other use for the token in this dialect.
-            Token::ShiftRight => {
-                for _ in 0..2 {
-                    split.push(TokenWithSpan { token: Token::Gt, span: token.span });
-                }
-            }
-            Token::DoubleQuotedString(text) => {
-                let error = SqlError::new(Code::Syntax, format!("\"{text}\" is neither text nor a name"));
-                let help = format!("write '{text}' for text and `{text}` for a name");
-                return Err(error.at(place_of(&token.span)).help(help));
-            }
-            Token::Word(word)
-                if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("MATCH_RECOGNIZE") =>
-            {
-                let error =
-                    SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
-                return Err(error.at(place_of(&token.span)));
-            }
-            // Nothing reads STATE_TTL: the setting holds. It passes since leaving it out changes no row; what others ask for
-            // must not be lost.
-            Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
-                let is_behind_select = split
-                    .last()
-                    .is_some_and(|before: &TokenWithSpan| word(&before.token).as_deref() == Some("SELECT"));
-                if !is_behind_select || !is_state_ttl(&comment[1..]) {
-                    let error = SqlError::new(
-                        Code::Unsupported,
-                        "there are no hints but STATE_TTL(..) behind SELECT",
-                    );
-                    return Err(error
-                        .at(place_of(&token.span))
-                        .help("write options into WITH of CREATE TABLE"));
-                }
-                split.push(token);
-            }
-            Token::Whitespace(_) => {}
-            _ => split.push(token),
-        }
-    }
-    Ok(split)
-}
-
-/// Whether a hint is `STATE_TTL(..)` and nothing more.
-fn is_state_ttl(hint: &str) -> bool {
-    let hint = hint.trim();
-    let Some((name, arguments)) = hint.split_once('(') else { return false };
-    let mut is_quoted = false;
-    let end = arguments.find(|character| {
-        is_quoted ^= character == '\'';
-        character == ')' && !is_quoted
-    });
-    name.trim_end().eq_ignore_ascii_case("STATE_TTL") && end.is_some_and(|end| end + 1 == arguments.len())
-}
-
 pub(super) fn is_blank(token: &Token) -> bool {
     matches!(token, Token::Whitespace(_))
 }
@@ -325,6 +262,12 @@ fn syntax_error(error: ParserError, tokens: &[TokenWithSpan], place: Place) -> S
 
 fn plain_message(message: &str) -> String {
     let message = message.strip_prefix("sql parser error: ").unwrap_or(message);
+    // It shows the token as the parser has it.
+    if message.starts_with("No infix parser for token") {
+        let word = message.split("value: \"").nth(1).and_then(|rest| rest.split('"').next());
+        return word
+            .map_or("there is no such operator".to_owned(), |word| format!("there is no operator {word}"));
+    }
     let message =
         message.replace("Expected: ", "expected ").replace(", found: EOF", ", and here the statement ends");
     let message = message.replace(", found: ", ", found ");

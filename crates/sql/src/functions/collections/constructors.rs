@@ -3,13 +3,13 @@
 //! Elements are cast to their common type. Fields of a ROW are called EXPR$0, EXPR$1, as Flink calls them.
 
 use arrow::array::{ArrayRef, StructArray};
-use arrow::datatypes::DataType;
+use arrow::datatypes::{DataType, FieldRef};
 use datafusion_expr::ColumnarValue;
 
 use super::{check_comparable, joined, lists, maps};
 use crate::functions::each::{self, Nulls, bound, failure};
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError, column};
-use crate::types::{SqlType, common_type};
+use crate::types::{SqlType, common_type, relabelled};
 
 /// `ARRAY[a, ..]`.
 pub(super) fn array(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -63,7 +63,10 @@ pub(super) fn row(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     Ok(bound(types, given, of.clone(), Nulls::Never, move |arguments, rows| {
         let DataType::Struct(fields) = of.arrow() else { return Err(failure(&"a result is no row")) };
         let count = each::row_count(arguments, rows);
-        let columns = arguments.iter().map(|argument| column(argument, count)).collect::<Result<_, _>>()?;
+        let field = |(argument, field): (&ColumnarValue, &FieldRef)| {
+            relabelled(column(argument, count)?, field.data_type()).map_err(|error| failure(&error))
+        };
+        let columns = arguments.iter().zip(&fields).map(field).collect::<Result<_, _>>()?;
         let made = StructArray::try_new_with_length(fields, columns, None, count);
         each::shaped(made.map_err(|error| failure(&error))?, arguments)
     }))

@@ -110,7 +110,11 @@ fn times_are_compared_with_their_like() {
     check("TIMESTAMP_LTZ(3): 2021-01-01 00:00:00", "<", "TIMESTAMP_LTZ(6): 2021-01-01 00:00:00.000001");
     check("INTERVAL DAY TO SECOND: 1", "<", "INTERVAL DAY TO SECOND: 2");
     check("INTERVAL YEAR TO MONTH: 12", "=", "INTERVAL YEAR TO MONTH: 12");
-    check("TIMESTAMP(3): 2021-01-01 00:00:00", "refused", "TIMESTAMP_LTZ(3): 2021-01-01 00:00:00");
+    check("TIMESTAMP(3): 2021-01-01 00:00:00", "=", "TIMESTAMP_LTZ(3): 2021-01-01 00:00:00");
+    check("TIMESTAMP_LTZ(6): 2021-01-01 00:00:00", "<", "TIMESTAMP(3): 2021-01-01 00:00:00.001");
+    // It is an instant by the clocks of the session's zone, as the other side is.
+    let zone = chrono_tz::Asia::Shanghai;
+    check_in(zone, "TIMESTAMP(3): 2021-01-01 08:00:00", "=", "TIMESTAMP_LTZ(3): 2021-01-01 00:00:00");
     check("TIMESTAMP(3): 2021-01-01 00:00:00", "refused", "DATE: 2021-01-01");
     check("DATE: 2021-01-01", "refused", "INT: 1");
     check("INTERVAL YEAR TO MONTH: 12", "refused", "INTERVAL DAY TO SECOND: 2");

@@ -8,6 +8,7 @@ use sqlparser::ast::{
     WindowFrameUnits, WindowSpec,
 };
 
+use super::not_supported;
 use crate::error::{Code, SqlError};
 use crate::text::interval::MILLIS;
 
@@ -16,15 +17,15 @@ use crate::text::interval::MILLIS;
 /// # Errors
 /// [`Code::Unsupported`] for frames that look ahead, [`Code::TypeMismatch`] for bounds that do not go with ROWS or RANGE.
 pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
-    let unsupported = |what: &str| Err(SqlError::new(Code::Unsupported, format!("{what} is not supported")));
+    let unsupported = |what: &str| Err(not_supported(what));
     if window.window_name.is_some() {
-        return unsupported("a window that adds to another: write it out; it");
+        return unsupported("a window that adds to another: write it out");
     }
     let Some(frame) = &mut window.window_frame else { return Ok(()) };
     match &frame.end_bound {
         None | Some(WindowFrameBound::CurrentRow) => {}
         Some(WindowFrameBound::Following(_)) => {
-            return unsupported("FOLLOWING: a frame ends at CURRENT ROW; it");
+            return unsupported("FOLLOWING: a frame ends at CURRENT ROW");
         }
         Some(WindowFrameBound::Preceding(_)) => return unsupported("a frame that ends before CURRENT ROW"),
     }
@@ -32,7 +33,7 @@ pub(super) fn plain_window(window: &mut WindowSpec) -> Result<(), SqlError> {
         WindowFrameBound::CurrentRow | WindowFrameBound::Preceding(None) => None,
         WindowFrameBound::Preceding(Some(bound)) => Some(bound),
         WindowFrameBound::Following(_) => {
-            return unsupported("FOLLOWING: a frame begins before CURRENT ROW; it");
+            return unsupported("FOLLOWING: a frame begins before CURRENT ROW");
         }
     };
     let mismatch = |message: String, help: &str| Err(SqlError::new(Code::TypeMismatch, message).help(help));

@@ -1,0 +1,127 @@
+//! A text as words, numbers, texts and signs; what Flink's lexer refuses is refused here.
+//!
+//! Texts that follow each other on lines of their own are one text: `'a'` and below it `'b'` are `'ab'`.
+//!
+//! Sources: Flink's documentation, "SQL" (comments, identifiers); Calcite's `Parser.jj` for texts that are continued, and for signs.
+
+use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
+
+use super::ddl::place_of;
+use super::dialect::FlinkDialect;
+use super::script::word;
+use crate::error::{Code, Place, SqlError};
+
+/// The words of a text, without the blanks between them, which may be millions; hints stay, which are comments.
+///
+/// # Errors
+/// [`Code::Syntax`] for what is no word of this dialect, [`Code::Unsupported`] for hints and forms of text that we do not have.
+pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
+    let tokens = Tokenizer::new(&FlinkDialect, text).tokenize_with_location().map_err(|error| {
+        let (line, column) = (error.location.line as usize, error.location.column as usize);
+        let place = Place { line: line.max(1), column: column.max(1), width: 1 };
+        SqlError::new(Code::Syntax, error.message.to_lowercase()).at(place)
+    })?;
+    let mut split: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
+    let mut is_behind_blank = true;
+    for token in tokens {
+        let is_blank = matches!(token.token, Token::Whitespace(_));
+        match &token.token {
+            // Two brackets of types that end together. There is no other use for the token in this dialect.
+            Token::ShiftRight => {
+                for _ in 0..2 {
+                    split.push(TokenWithSpan { token: Token::Gt, span: token.span });
+                }
+            }
+            Token::SingleQuotedString(text) => match split.last_mut() {
+                Some(TokenWithSpan { token: Token::SingleQuotedString(before), span }) => {
+                    if token.span.start.line == span.end.line {
+                        let error = SqlError::new(Code::Syntax, format!("the text '{text}' follows another"));
+                        return Err(error.at(place_of(&token.span)).help("a comma is missing, or ||"));
+                    }
+                    before.push_str(text);
+                    span.end = token.span.end;
+                }
+                Some(TokenWithSpan { token: Token::Word(before), span })
+                    if !is_behind_blank && before.quote_style.is_none() && is_form(&before.value) =>
+                {
+                    let message = format!("text that begins with {}' is not supported", before.value);
+                    return Err(SqlError::new(Code::Unsupported, message).at(place_of(span)));
+                }
+                _ => split.push(token),
+            },
+            // `0x10`, and not `x'10'`, which is longer by its quotes.
+            Token::HexStringLiteral(digits)
+                if token.span.end.column - token.span.start.column == digits.chars().count() as u64 + 2 =>
+            {
+                let error = SqlError::new(Code::Syntax, format!("0x{digits} is no number"));
+                return Err(error.at(place_of(&token.span)).help(format!("write x'{digits}' for bytes")));
+            }
+            Token::DoubleQuotedString(text) => {
+                let error = SqlError::new(Code::Syntax, format!("\"{text}\" is neither text nor a name"));
+                let help = format!("write '{text}' for text and `{text}` for a name");
+                return Err(error.at(place_of(&token.span)).help(help));
+            }
+            Token::Word(word)
+                if word.quote_style.is_none() && word.value.eq_ignore_ascii_case("MATCH_RECOGNIZE") =>
+            {
+                let error =
+                    SqlError::new(Code::Unsupported, "MATCH_RECOGNIZE, patterns of rows, is not supported");
+                return Err(error.at(place_of(&token.span)));
+            }
+            // Nothing reads STATE_TTL: the setting holds. It passes since leaving it out changes no row; what others ask for
+            // must not be lost.
+            Token::Whitespace(Whitespace::MultiLineComment(comment)) if comment.starts_with('+') => {
+                let is_behind_select = split
+                    .last()
+                    .is_some_and(|before: &TokenWithSpan| word(&before.token).as_deref() == Some("SELECT"));
+                if !is_behind_select || !is_state_ttl(&comment[1..]) {
+                    let error = SqlError::new(
+                        Code::Unsupported,
+                        "there are no hints but STATE_TTL(..) behind SELECT",
+                    );
+                    return Err(error
+                        .at(place_of(&token.span))
+                        .help("write options into WITH of CREATE TABLE"));
+                }
+                split.push(token);
+            }
+            Token::Whitespace(_) => {}
+            sign @ (Token::DoubleEq
+            | Token::Spaceship
+            | Token::ShiftLeft
+            | Token::Sharp
+            | Token::Caret
+            | Token::Ampersand
+            | Token::Pipe
+            | Token::Tilde) => {
+                let error = SqlError::new(Code::Syntax, format!("there is no operator {sign}"));
+                let error = error.at(place_of(&token.span));
+                return Err(match sign {
+                    Token::DoubleEq => error.help("write ="),
+                    Token::Spaceship => error.help("write IS NOT DISTINCT FROM"),
+                    _ => error,
+                });
+            }
+            _ => split.push(token),
+        }
+        is_behind_blank = is_blank;
+    }
+    Ok(split)
+}
+
+/// Whether a word right before a text says how it is written: with escapes, or in which character set.
+fn is_form(word: &str) -> bool {
+    word.eq_ignore_ascii_case("e") || word.starts_with('_')
+}
+
+/// Whether a hint is `STATE_TTL(..)` and nothing more.
+fn is_state_ttl(hint: &str) -> bool {
+    let hint = hint.trim();
+    let Some((name, arguments)) = hint.split_once('(') else { return false };
+    let mut is_quoted = false;
+    let end = arguments.find(|character| {
+        is_quoted ^= character == '\'';
+        character == ')' && !is_quoted
+    });
+    name.trim_end().eq_ignore_ascii_case("STATE_TTL") && end.is_some_and(|end| end + 1 == arguments.len())
+}
