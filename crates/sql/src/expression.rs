@@ -486,12 +486,12 @@ impl fmt::Debug for Typed {
     }
 }
 
-/// An expression with the names of its columns.
+/// An expression with the names of its columns; by `{:#}` as one of several conditions, in brackets if it needs them.
 pub struct Named<'a, F>(pub &'a Typed, pub F);
 
 impl<F: Fn(usize) -> String> fmt::Display for Named<'_, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.show(f, &self.1)
+        if f.alternate() { self.0.show_operand(f, &self.1, 1) } else { self.0.show(f, &self.1) }
     }
 }
 

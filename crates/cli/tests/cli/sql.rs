@@ -371,7 +371,7 @@ fn scripts_are_tested_by_their_heads() {
         "CREATE TABLE t (a INT) WITH ('connector' = 'filesystem', 'path' = 't.csv', 'format' = 'csv');\n";
     folder.write("t.csv", "1\n2\n3\n");
     let check = |head: &str, sql: &str, expected: &str, code: i32| {
-        folder.write("q.sql", &format!("{head}\n\n{table}{sql}"));
+        folder.write("q.sql", format!("{head}\n\n{table}{sql}"));
         for named in ["q.sql", "."] {
             let ran = folder.run(&format!("test {named}"));
             assert!(ran.stdout.contains(expected) || ran.stderr.contains(expected), "{expected}: {ran:?}");

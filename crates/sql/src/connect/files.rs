@@ -114,18 +114,25 @@ impl Disk for RealFiles {
     }
 
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
-        // Its writer has closed it, and with that let go of it: somebody may have begun to write it in between.
-        let file = File::open(from)?;
-        lock(&file)?;
+        let _held = held(from)?;
         RealDisk.publish(from, to)
     }
 
-    /// Not of somebody else, who has begun to write it since its writer let go of it.
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let file = File::open(path)?;
-        lock(&file)?;
+        let _held = held(path)?;
         RealDisk.remove(path)
     }
+}
+
+/// A file, with its lock. Its writer has closed it, and with that let go of it: somebody may have begun to write it in between, or
+/// have published it and begun another.
+fn held(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    lock(&file)?;
+    if RealDisk.identity(path)?.file != id_of(&file)? {
+        return Err(io::Error::new(io::ErrorKind::NotFound, "another file has taken its place"));
+    }
+    Ok(file)
 }
 
 impl Files for RealFiles {

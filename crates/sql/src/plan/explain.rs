@@ -71,7 +71,13 @@ pub fn shown(plan: &Plan) -> Shown {
         }
         Node::Calc { conditions, outputs: made, .. } => {
             if !conditions.is_empty() {
-                details.push(("where", conditions.iter().map(show).collect::<Vec<_>>().join(" AND ")));
+                let conditions: Vec<String> = match &conditions[..] {
+                    [one] => vec![show(one)],
+                    several => {
+                        several.iter().map(|condition| format!("{:#}", Named(condition, name_of))).collect()
+                    }
+                };
+                details.push(("where", conditions.join(" AND ")));
             }
             details.push(("select", outputs(made)));
             "Calc"
