@@ -8,7 +8,9 @@
 -- a segment, and the five minutes of the average speed. Accidents have windows of another kind than tolls, and Flink joins like
 -- windows only: so they come out beside the tolls.
 --
--- The forty reports in examples/data are made up. Expected, by kind:
+-- The forty reports in examples/data are made up.
+--
+-- Expected, by kind:
 --   toll> +I[1970-01-01T00:00, 0, 0, 10, 6, 51.666666666666664]   and 15 more
 --   accident> +I[1970-01-01T00:01:30, 1970-01-01T00:03:30, 0, 0, 11, 2]
 

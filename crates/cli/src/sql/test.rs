@@ -94,7 +94,10 @@ impl Found {
         if !name.contains(&args.only) {
             return Ok(());
         }
-        let head = head.map_err(|error| anyhow!("{name}: {error}"))?;
+        let head = match head {
+            Ok(head) => head,
+            Err(error) => return self.fail(&name, &error),
+        };
         let shown = Compared(Arc::new(Mutex::new((head, Vec::new()))));
         let script = Script::of_file(name.clone(), text);
         let ran = run_until_end(&script, args.workers.into(), Box::new(shown.clone()), SCRIPT_TIME_MAX);
@@ -145,12 +148,10 @@ fn is_cases(path: &Path) -> bool {
 }
 
 /// Whether a file is SQL whose head says what is expected.
-fn is_script(path: &Path) -> Result<bool> {
-    if path.extension().is_none_or(|extension| extension != "sql") {
-        return Ok(false);
-    }
-    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
-    Ok(Head::parse(script::without_mark(&text)).is_some())
+fn is_script(path: &Path) -> bool {
+    // What cannot be read as text is none.
+    path.extension().is_some_and(|extension| extension == "sql")
+        && fs::read_to_string(path).is_ok_and(|text| Head::parse(script::without_mark(&text)).is_some())
 }
 
 /// A file, or all such files in a directory and those in it.
@@ -167,7 +168,7 @@ fn find(path: &Path, files: &mut Vec<PathBuf>) -> Result<()> {
         let path = entry.with_context(|| format!("{shown}"))?.path();
         if path.is_dir() {
             find(&path, files)?;
-        } else if is_cases(&path) || is_script(&path)? {
+        } else if is_cases(&path) || is_script(&path) {
             files.push(path);
         }
     }

@@ -3,39 +3,67 @@
 //!
 //! Source: SQL:2016, 7.10 (joined table), syntax rules for common columns.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, JoinConstraint, JoinOperator, ObjectName, ObjectNamePart, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor, TableWithJoins, VisitMut, VisitorMut,
+    Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
+    TableFactor, TableWithJoins, VisitMut, VisitorMut, With,
 };
 
 use crate::error::{Code, SqlError};
 use crate::text::ddl::place_of;
+use crate::text::dialect::TABLE_ARGUMENT;
+use crate::text::plain::NamesOnce;
 
 /// The columns of a table or view by its name; none if there is none.
 pub(super) type ColumnsOf<'a> = &'a dyn Fn(&ObjectName) -> Option<Vec<String>>;
 
-/// Writes out every `*` that has common columns.
+/// Gives every sub-query in FROM a name, and writes out every `*` that has common columns.
 ///
 /// # Errors
 /// [`Code::Unsupported`] for one whose columns are not known before it is planned.
 pub(super) fn write_out(query: &mut Query, columns_of: ColumnsOf<'_>) -> Result<(), SqlError> {
-    let mut stars = Stars { columns_of, scopes: Vec::new() };
+    let _ = query.visit(&mut Namer { count: 0 });
+    let mut stars = Stars { columns_of, scopes: RefCell::default(), withs: Vec::new() };
     match query.visit(&mut stars) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
 }
 
-struct Stars<'a> {
-    columns_of: ColumnsOf<'a>,
-    /// Columns of the queries that WITH names, of each query that is being visited.
-    scopes: Vec<HashMap<String, Option<Vec<String>>>>,
+/// Names sub-queries in FROM that have no name: else the columns of two of them would be told apart by nothing.
+struct Namer {
+    count: usize,
 }
 
-/// A column of a FROM: the table that it is of, unless it is of several.
+impl VisitorMut for Namer {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Derived { alias: alias @ None, .. } = factor {
+            self.count += 1;
+            let name = Ident::with_quote('`', format!("sub-query {}", self.count));
+            *alias = Some(TableAlias { explicit: false, name, columns: Vec::new(), at: None });
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// Columns of the queries that a WITH names, as far as they are known.
+type Named = HashMap<String, Option<Vec<String>>>;
+
+struct Stars<'a> {
+    columns_of: ColumnsOf<'a>,
+    /// Of each query that is being looked at; a query of WITH sees those before it.
+    scopes: RefCell<Vec<Named>>,
+    /// What queries have as WITH whose bodies are being visited.
+    withs: Vec<Option<With>>,
+}
+
+/// A column of a FROM, and the table that it is of.
 #[derive(Clone)]
 struct Found {
     table: Option<Ident>,
@@ -45,55 +73,82 @@ struct Found {
 impl VisitorMut for Stars<'_> {
     type Break = Box<SqlError>;
 
+    /// Visits WITH, which is put back behind the body: so each of its queries is visited once, and sees what is before it.
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<SqlError>> {
-        self.scopes.push(HashMap::new());
-        for table in query.with.iter().flat_map(|with| &with.cte_tables) {
-            let columns = match &table.alias.columns[..] {
-                [] => self.of_query(&table.query),
-                names => Some(names.iter().map(|column| column.name.value.clone()).collect()),
-            };
-            if let Some(scope) = self.scopes.last_mut() {
-                scope.insert(table.alias.name.value.clone(), columns);
-            }
+        self.scopes.borrow_mut().push(Named::new());
+        let mut with = query.with.take();
+        for table in with.iter_mut().flat_map(|with| &mut with.cte_tables) {
+            table.query.visit(self)?;
+            self.declare(&table.alias, &table.query);
         }
+        self.withs.push(with);
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _query: &mut Query) -> ControlFlow<Box<SqlError>> {
-        self.scopes.pop();
+    fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Box<SqlError>> {
+        query.with = self.withs.pop().flatten();
+        self.scopes.borrow_mut().pop();
         ControlFlow::Continue(())
     }
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Box<SqlError>> {
-        let star = select.projection.iter().position(|item| matches!(item, SelectItem::Wildcard(_)));
-        let Some(star) = star.filter(|_| select.from.iter().any(has_common)) else {
+        if !select.from.iter().any(has_common) {
             return ControlFlow::Continue(());
-        };
-        let Some(found) = self.of_from(&select.from) else {
-            let at = match &select.projection[star] {
-                SelectItem::Wildcard(options) => Some(place_of(&options.wildcard_token.0.span)),
-                _ => None,
+        }
+        let is_star = |item: &SelectItem| matches!(item, SelectItem::Wildcard(_));
+        while let Some(star) = select.projection.iter().position(is_star) {
+            let Some(found) = self.of_from(&select.from) else {
+                let at = match &select.projection[star] {
+                    SelectItem::Wildcard(options) => Some(place_of(&options.wildcard_token.0.span)),
+                    _ => None,
+                };
+                let message = "`*` of a join by USING or NATURAL is not supported if its columns have no names of their own";
+                let error = SqlError::new(Code::Unsupported, message).at(at).help("name the columns");
+                return ControlFlow::Break(Box::new(error));
             };
-            let message = "`*` of a join by USING or NATURAL whose columns are computed is not supported";
-            let error = SqlError::new(Code::Unsupported, message).at(at).help("name the columns");
-            return ControlFlow::Break(Box::new(error));
-        };
-        let items = found.into_iter().map(|Found { table, name }| {
-            let name = Ident::with_quote('`', name);
-            SelectItem::UnnamedExpr(match table {
-                Some(table) => Expr::CompoundIdentifier(vec![table, name]),
-                None => Expr::Identifier(name),
-            })
-        });
-        select.projection.splice(star..=star, items);
+            let items = found.into_iter().map(|Found { table, name }| {
+                let name = Ident::with_quote('`', name);
+                SelectItem::UnnamedExpr(match table {
+                    Some(table) => Expr::CompoundIdentifier(vec![table, name]),
+                    None => Expr::Identifier(name),
+                })
+            });
+            select.projection.splice(star..=star, items);
+        }
         ControlFlow::Continue(())
     }
 }
 
 impl Stars<'_> {
-    /// The columns of a query, as far as they have names.
+    /// Notes the columns of a query that WITH names.
+    fn declare(&self, alias: &TableAlias, query: &Query) {
+        let columns = self.aliased(alias, || self.of_query(query));
+        if let Some(scope) = self.scopes.borrow_mut().last_mut() {
+            scope.insert(alias.name.value.clone(), columns);
+        }
+    }
+
+    /// The names that an alias gives, or those that there are.
+    fn aliased(&self, alias: &TableAlias, own: impl FnOnce() -> Option<Vec<String>>) -> Option<Vec<String>> {
+        match &alias.columns[..] {
+            [] => own(),
+            names => Some(names.iter().map(|column| column.name.value.clone()).collect()),
+        }
+    }
+
+    /// The columns of a query; none if they are not known.
     fn of_query(&self, query: &Query) -> Option<Vec<String>> {
-        let mut body = &*query.body;
+        self.scopes.borrow_mut().push(Named::new());
+        for table in query.with.iter().flat_map(|with| &with.cte_tables) {
+            self.declare(&table.alias, &table.query);
+        }
+        let columns = self.of_body(&query.body);
+        self.scopes.borrow_mut().pop();
+        columns
+    }
+
+    fn of_body(&self, body: &SetExpr) -> Option<Vec<String>> {
+        let mut body = body;
         loop {
             body = match body {
                 SetExpr::SetOperation { left, .. } => left,
@@ -105,39 +160,67 @@ impl Stars<'_> {
     }
 
     fn of_select(&self, select: &Select) -> Option<Vec<String>> {
+        let is_written_out = select.from.iter().any(has_common);
+        let mut has_star = false;
         let mut names = Vec::new();
-        for item in &select.projection {
+        for (ordinal, item) in select.projection.iter().enumerate() {
             match item {
                 SelectItem::UnnamedExpr(Expr::Identifier(name)) => names.push(name.value.clone()),
                 SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => {
                     names.push(parts.last()?.value.clone());
                 }
                 SelectItem::ExprWithAlias { alias, .. } => names.push(alias.value.clone()),
+                SelectItem::UnnamedExpr(_) => names.push(format!("EXPR${ordinal}")),
                 SelectItem::Wildcard(_) => {
+                    has_star |= !is_written_out;
                     names.extend(self.of_from(&select.from)?.into_iter().map(|found| found.name));
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), _) => {
-                    let table = last(table)?;
-                    let all = self.of_from(&select.from)?;
-                    let is_its =
-                        |found: &Found| found.table.as_ref().is_some_and(|of| of.value == table.value);
-                    names.extend(all.into_iter().filter(is_its).map(|found| found.name));
+                    has_star = true;
+                    names.extend(self.of_table(&select.from, last(table)?)?);
                 }
                 _ => return None,
             }
         }
-        Some(names)
+        let mut once = NamesOnce::default();
+        let unique: Vec<String> = names.iter().map(|name| once.take(name.clone())).collect();
+        // What a `*` brings twice is the planner's to name.
+        (!has_star || unique == names).then_some(unique)
     }
 
-    fn of_from(&self, from: &[TableWithJoins]) -> Option<Vec<Found>> {
-        let mut all = Vec::new();
-        for joined in from {
-            all.extend(self.of_joined(joined)?);
+    /// The columns of a table of a FROM by the name that it has there.
+    fn of_table(&self, from: &[TableWithJoins], name: &Ident) -> Option<Vec<String>> {
+        let factors = from.iter().flat_map(|joined| {
+            [&joined.relation].into_iter().chain(joined.joins.iter().map(|join| &join.relation))
+        });
+        for factor in factors {
+            let of = match factor {
+                TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                    match self.of_table(std::slice::from_ref(&**table_with_joins), name) {
+                        Some(columns) => return Some(columns),
+                        None => continue,
+                    }
+                }
+                factor => self.of_factor(factor)?,
+            };
+            if of
+                .first()
+                .is_some_and(|found| found.table.as_ref().is_some_and(|table| table.value == name.value))
+            {
+                return Some(of.into_iter().map(|found| found.name).collect());
+            }
         }
-        Some(all)
+        None
     }
 
-    fn of_joined(&self, joined: &TableWithJoins) -> Option<Vec<Found>> {
+    /// Common columns come first in all of a FROM, whatever stands before them.
+    fn of_from(&self, from: &[TableWithJoins]) -> Option<Vec<Found>> {
+        from.iter().try_fold(Vec::new(), |before, joined| self.of_joined(before, joined))
+    }
+
+    /// The columns of joins, behind those of what stands before a comma.
+    fn of_joined(&self, before: Vec<Found>, joined: &TableWithJoins) -> Option<Vec<Found>> {
+        let mut common_first: Vec<Found> = Vec::new();
         let mut left = self.of_factor(&joined.relation)?;
         for join in &joined.joins {
             let right = self.of_factor(&join.relation)?;
@@ -146,42 +229,96 @@ impl Stars<'_> {
                     names.iter().map(|name| Some(last(name)?.value.clone())).collect::<Option<_>>()?
                 }
                 Some(JoinConstraint::Natural) => {
+                    let all = common_first.iter().chain(&left);
                     let is_common = |found: &&Found| right.iter().any(|other| other.name == found.name);
-                    left.iter().filter(is_common).map(|found| found.name.clone()).collect()
+                    all.filter(is_common).map(|found| found.name.clone()).collect()
                 }
                 _ => Vec::new(),
             };
+            // The left side has a value wherever there is one: RIGHT and FULL are refused.
+            let mut first = Vec::new();
+            for name in &common {
+                let place = |columns: &[Found]| columns.iter().position(|found| found.name == *name);
+                first.push(match place(&common_first) {
+                    Some(place) => common_first.remove(place),
+                    None => left.remove(place(&left)?),
+                });
+            }
+            common_first.splice(0..0, first);
             let is_own = |found: &Found| !common.contains(&found.name);
-            let first = common.iter().map(|name| Found { table: None, name: name.clone() });
-            left = first
-                .chain(left.into_iter().filter(is_own))
-                .chain(right.into_iter().filter(is_own))
-                .collect();
+            left.extend(right.into_iter().filter(is_own));
         }
-        Some(left)
+        Some(common_first.into_iter().chain(before).chain(left).collect())
     }
 
     fn of_factor(&self, factor: &TableFactor) -> Option<Vec<Found>> {
         let (columns, table, alias) = match factor {
-            TableFactor::Table { name, alias, args: None, .. } => {
-                let known = last(name)
-                    .filter(|_| name.0.len() == 1)
-                    .and_then(|name| self.scopes.iter().rev().find_map(|scope| scope.get(&name.value)));
-                let columns = match known {
-                    Some(columns) => columns.clone()?,
-                    None => (self.columns_of)(name)?,
-                };
-                (columns, last(name), alias)
+            TableFactor::Table { name, alias, args: None, .. } => (self.of_name(name), last(name), alias),
+            TableFactor::Table { args: Some(arguments), alias, .. } => {
+                (self.of_window(&arguments.args), None, alias)
             }
-            TableFactor::Derived { subquery, alias, .. } => (self.of_query(subquery)?, None, alias),
+            TableFactor::TableFunction { expr: Expr::Function(function), alias } => match &function.args {
+                FunctionArguments::List(list) => (self.of_window(&list.args), None, alias),
+                _ => return None,
+            },
+            TableFactor::Derived { subquery, alias, .. } => {
+                let columns = match alias {
+                    Some(alias) => self.aliased(alias, || self.of_query(subquery)),
+                    None => self.of_query(subquery),
+                };
+                (columns, None, alias)
+            }
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                return self.of_joined(table_with_joins);
+                return self.of_joined(Vec::new(), table_with_joins);
             }
             _ => return None,
         };
         let table = alias.as_ref().map(|alias| &alias.name).or(table).cloned();
         let found = |name| Found { table: table.clone(), name };
-        Some(renamed(columns, alias.as_ref())?.into_iter().map(found).collect())
+        Some(renamed(columns?, alias.as_ref())?.into_iter().map(found).collect())
+    }
+
+    /// The columns of what a name stands for: a query of WITH, or a table.
+    fn of_name(&self, name: &ObjectName) -> Option<Vec<String>> {
+        let scopes = self.scopes.borrow();
+        let known = last(name)
+            .filter(|_| name.0.len() == 1)
+            .and_then(|name| scopes.iter().rev().find_map(|scope| scope.get(&name.value)));
+        match known {
+            Some(columns) => columns.clone(),
+            None => {
+                drop(scopes);
+                (self.columns_of)(name)
+            }
+        }
+    }
+
+    /// The columns of a window function: those of its table, and those of the window.
+    fn of_window(&self, arguments: &[FunctionArg]) -> Option<Vec<String>> {
+        let mut values = arguments.iter().filter_map(|argument| match argument {
+            FunctionArg::Unnamed(FunctionArgExpr::Expr(value))
+            | FunctionArg::Named { arg: FunctionArgExpr::Expr(value), .. }
+            | FunctionArg::ExprNamed { arg: FunctionArgExpr::Expr(value), .. } => Some(value),
+            _ => None,
+        });
+        let mut columns = values.find_map(|value| match value {
+            Expr::Subquery(query) => self.of_query(query),
+            Expr::Function(function) if function.name.to_string().contains(TABLE_ARGUMENT) => {
+                let FunctionArguments::List(list) = &function.args else { return None };
+                match list.args.first()? {
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
+                        self.of_name(&ObjectName::from(vec![name.clone()]))
+                    }
+                    FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::CompoundIdentifier(parts))) => {
+                        self.of_name(&ObjectName::from(parts.clone()))
+                    }
+                    _ => None,
+                }
+            }
+            _ => None,
+        })?;
+        columns.extend(["window_start", "window_end", "window_time"].map(str::to_owned));
+        Some(columns)
     }
 }
 

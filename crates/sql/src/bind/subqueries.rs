@@ -20,7 +20,9 @@ pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
         expression.apply(|part| {
             let checked = match part {
                 Expr::Exists(exists) => {
-                    of_exists(&exists.subquery.subquery).and_then(|()| check(&exists.subquery.subquery))
+                    let is_correlated = !exists.subquery.outer_ref_columns.is_empty();
+                    of_exists(&exists.subquery.subquery, is_correlated)
+                        .and_then(|()| check(&exists.subquery.subquery))
                 }
                 Expr::InSubquery(within) => {
                     let is_correlated = !within.subquery.outer_ref_columns.is_empty();
@@ -39,16 +41,21 @@ pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
     }
 }
 
-fn of_exists(subquery: &LogicalPlan) -> Result<()> {
-    if aggregates_all(subquery) {
+fn of_exists(subquery: &LogicalPlan, is_correlated: bool) -> Result<()> {
+    if aggregates_all(subquery, false) {
         let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
-        return Err(SqlError::new(Code::Unsupported, message).help("leave it out, or write a HAVING"));
+        return Err(SqlError::new(Code::Unsupported, message).help("leave it out"));
+    }
+    if is_correlated && aggregates_all(subquery, true) {
+        let message =
+            "an aggregate without GROUP BY in an EXISTS that speaks of the outer query is not supported";
+        return Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"));
     }
     of_limits(subquery, "EXISTS")
 }
 
 fn of_in(subquery: &LogicalPlan, is_correlated: bool) -> Result<()> {
-    if is_correlated && aggregates_all(subquery) {
+    if is_correlated && aggregates_all(subquery, true) {
         let message =
             "an aggregate without GROUP BY in an IN that speaks of the outer query is not supported";
         return Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"));
@@ -56,14 +63,15 @@ fn of_in(subquery: &LogicalPlan, is_correlated: bool) -> Result<()> {
     if is_correlated { of_limits(subquery, "an IN that speaks of the outer query") } else { Ok(()) }
 }
 
-/// Whether the rows are one aggregate of all of them, whatever is computed of it.
-fn aggregates_all(plan: &LogicalPlan) -> bool {
+/// Whether the rows are one aggregate of all of them, whatever is computed of it; also where a HAVING asks something of it.
+fn aggregates_all(plan: &LogicalPlan, with_having: bool) -> bool {
     match plan {
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
         LogicalPlan::Projection(_)
         | LogicalPlan::SubqueryAlias(_)
         | LogicalPlan::Sort(_)
-        | LogicalPlan::Limit(_) => plan.inputs().into_iter().any(aggregates_all),
+        | LogicalPlan::Limit(_) => plan.inputs().into_iter().any(|input| aggregates_all(input, with_having)),
+        LogicalPlan::Filter(filter) if with_having => aggregates_all(&filter.input, true),
         _ => false,
     }
 }

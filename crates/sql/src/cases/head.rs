@@ -6,7 +6,8 @@
 //! --   Station,5.15   and 3 more
 //! ```
 //!
-//! The head is the comment lines that the file begins with; what is said begins at the first one that has the word `Expected`.
+//! The head is the comment lines that the file begins with; what is said begins at the first one that begins with the word
+//! `Expected`.
 //!
 //! | in the head | says |
 //! |---|---|
@@ -52,8 +53,11 @@ impl Head {
     /// # Errors
     /// What is said, if none of it can be compared.
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
-        let said =
-            || text.lines().take_while(|line| line.starts_with("--")).skip_while(|line| !line.contains(WORD));
+        let said = || {
+            text.lines()
+                .take_while(|line| line.starts_with("--"))
+                .skip_while(|line| !line.strip_prefix("-- ").is_some_and(|line| line.starts_with(WORD)))
+        };
         said().next()?;
         let counts = ["rows in", "out", "late", "bad"].map(|words| (words, None));
         let mut head =
@@ -160,7 +164,7 @@ mod tests {
 
     #[test]
     fn counts_stand_anywhere_behind_the_word() {
-        let head = "-- 7 late\n-- Expected: 51 rows, three for each of 17 minutes; 920 rows in, 51 out\n-- and 0 late outlines";
+        let head = "-- 7 late, Expected or not: 3 out\n-- Expected: 51 rows, three for each of 17 minutes; 920 rows in, 51 out\n-- and 0 late outlines";
         let sums = Sums { rows_in: 920, rows_out: 51, late: 0, bad: 9 };
         check(head, &["whatever"], sums, Ok(()));
         let expected = "919 rows in, and 920 were expected\n  1 late, and 0 were expected";

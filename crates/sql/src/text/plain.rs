@@ -23,8 +23,8 @@ use sqlparser::ast::{
     AccessExpr, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function,
     FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
     NamedWindowDefinition, NamedWindowExpr, ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Spanned, Subscript, TableAlias, TableFactor, TableVersion, TimezoneInfo,
-    TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
+    SetOperator, SetQuantifier, Spanned, Subscript, TableFactor, TableVersion, TimezoneInfo, TrimWhereField,
+    TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
 };
 
 use sqlparser::tokenizer::Span;
@@ -77,7 +77,7 @@ pub fn make_expression_plain(expression: &mut Expr) -> Result<(), SqlError> {
 }
 
 fn visit(tree: &mut impl VisitMut) -> Result<(), SqlError> {
-    match tree.visit(&mut Plain { places: Vec::new(), derived: 0 }) {
+    match tree.visit(&mut Plain { places: Vec::new() }) {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(*error),
     }
@@ -87,8 +87,6 @@ struct Plain {
     /// Where each expression that is being visited begins and ends, as far as its parts are known. Asking the tree would take
     /// as long as there is tree, at each of its levels.
     places: Vec<Span>,
-    /// How many sub-queries in FROM were given names.
-    derived: usize,
 }
 
 type Visit = ControlFlow<Box<SqlError>>;
@@ -237,7 +235,7 @@ impl VisitorMut for Plain {
 
     fn pre_visit_table_factor(&mut self, factor: &mut TableFactor) -> Visit {
         let at = place(factor);
-        self.name_derived(factor);
+        check_alias(factor)?;
         match factor {
             TableFactor::Table {
                 name: _,
@@ -386,15 +384,6 @@ fn kind_of(cell: &Expr) -> Kind {
 }
 
 impl Plain {
-    /// A name for a sub-query in FROM that has none: else the columns of two of them would be told apart by nothing.
-    fn name_derived(&mut self, factor: &mut TableFactor) {
-        if let TableFactor::Derived { alias: alias @ None, .. } = factor {
-            self.derived += 1;
-            let name = Ident::with_quote('`', format!("sub-query {}", self.derived));
-            *alias = Some(TableAlias { explicit: false, name, columns: Vec::new(), at: None });
-        }
-    }
-
     fn check_body(&self, body: &SetExpr) -> Visit {
         let mut rest = vec![body];
         while let Some(body) = rest.pop() {
@@ -427,6 +416,24 @@ fn without_brackets(mut expression: &Expr) -> &Expr {
 
 fn is_number(expression: &Expr) -> bool {
     matches!(expression, Expr::Value(ValueWithSpan { value: Value::Number(..), .. }))
+}
+
+/// Refuses a name of a table that is none, and such names of its columns.
+fn check_alias(factor: &TableFactor) -> Visit {
+    let (TableFactor::Table { alias, .. }
+    | TableFactor::Derived { alias, .. }
+    | TableFactor::TableFunction { alias, .. }
+    | TableFactor::NestedJoin { alias, .. }) = factor
+    else {
+        return ControlFlow::Continue(());
+    };
+    let names = alias
+        .iter()
+        .flat_map(|alias| [&alias.name].into_iter().chain(alias.columns.iter().map(|column| &column.name)));
+    for name in names.filter(|name| name.quote_style == Some('\'')) {
+        refuse_name(name)?;
+    }
+    ControlFlow::Continue(())
 }
 
 fn check_join(operator: &JoinOperator, at: Option<Place>) -> Visit {

@@ -96,8 +96,8 @@ SELECT * FROM C1 AS x JOIN (C2 JOIN C3 USING (e)) ON x.a = C3.f - 4;
 --- query columns that are computed
 SELECT * FROM C1 JOIN (SELECT COUNT(*) OVER (ORDER BY PROCTIME()), 2 AS b FROM C2) AS s USING (b);
 
---- error UNSUPPORTED
-name the columns
+--- changelog
++I,2,1,2,1
 
 --- query names of columns of a NATURAL JOIN
 SELECT a, b, c, d FROM C1 NATURAL JOIN C2;
@@ -209,3 +209,84 @@ SELECT t = z, t < z FROM P WHERE t IS NOT NULL;
 --- rows
 FALSE,TRUE
 FALSE,TRUE
+
+--- query names that a sub-query has twice
+SELECT * FROM (SELECT * FROM L AS p JOIN L AS q USING (a)) AS s JOIN R USING (a);
+
+--- changelog
++I,1,x,x,x
++I,1,x,x,x
++I,1,x,x,x
++I,1,x,x,x
++I,2,y,y,w
+
+--- query names that a join has twice
+WITH q AS (SELECT * FROM L AS p JOIN R AS q ON p.a = q.a) SELECT * FROM q JOIN N USING (a);
+
+--- error UNSUPPORTED
+name the columns
+
+--- query all of one table of a join by USING
+SELECT * FROM (SELECT C2.* FROM C1 JOIN C2 USING (b, c)) AS s JOIN C3 USING (d);
+
+--- changelog
++I,3,2,2,4,4,5
+
+--- query a column that three tables have
+SELECT * FROM C1 JOIN C2 USING (b) JOIN (SELECT f AS g, 2 AS b FROM C3) AS s USING (b);
+
+--- changelog
++I,2,1,2,2,3,4,5
+
+--- query a common column that another table has, too
+SELECT * FROM C1 JOIN C2 USING (b), N;
+
+--- changelog
+
+--- query common columns behind a comma
+SELECT * FROM C3, C1 JOIN C2 USING (c);
+
+--- changelog
++I,2,3,4,5,1,2,2,3,4
+
+--- query sub-queries without names, joined by a column
+SELECT * FROM (SELECT c, a AS x FROM C1) JOIN (SELECT d AS x2, c FROM C2) USING (c);
+
+--- changelog
++I,2,1,3
+
+--- query a name of WITH that hides a table
+WITH C1 AS (SELECT *, 5 AS n FROM C1 JOIN C2 USING (b)) SELECT * FROM C1 JOIN (SELECT 2 AS b) AS s USING (b);
+
+--- changelog
++I,2,1,2,2,3,4,5
+
+--- query WITH in a sub-query
+SELECT * FROM (WITH C1 AS (SELECT d, e AS h FROM C2) SELECT * FROM C1) AS q JOIN C3 USING (d);
+
+--- changelog
++I,3,4,4,5
+
+--- query a result without a name
+SELECT * FROM (SELECT d, e + 1 FROM C2) AS p JOIN C3 USING (d);
+
+--- changelog
++I,3,5,4,5
+
+--- query common columns of values
+SELECT * FROM C3 JOIN (VALUES (4, 'v')) AS q (e, v) USING (e);
+
+--- changelog
++I,4,3,5,v
+
+--- query a text is no name of a table
+SELECT * FROM C1 AS 'x';
+
+--- error SYNTAX
+'x' is text and no name
+
+--- query a HAVING in EXISTS
+SELECT x FROM L WHERE EXISTS (SELECT COUNT(*) FROM R WHERE R.a = L.a HAVING COUNT(*) = 0);
+
+--- error UNSUPPORTED
+an aggregate without GROUP BY in an EXISTS that speaks of the outer query

@@ -18,6 +18,7 @@ CODES = {
     "INVALID",
     "DIVISION_BY_ZERO",
     "BAD_CAST",
+    "NOT_ONE_ROW",
 }
 HERE = pathlib.Path(__file__).resolve().parent
 
