@@ -48,6 +48,7 @@ fn setting(text: &str) -> Result<(String, String), String> {
 }
 
 /// SQL and what it is called.
+#[derive(Default)]
 pub struct Script {
     /// All of it.
     text: String,
@@ -70,33 +71,12 @@ struct Piece {
     lines_before: usize,
 }
 
-impl Script {
-    /// The SQL of a file that was read.
-    pub fn of_file(name: String, text: &str) -> Script {
-        let mut script = Script {
-            text: String::new(),
-            pieces: Vec::new(),
-            base: PathBuf::new(),
-            is_from_stdin: false,
-            settings: Vec::new(),
-        };
-        script.push(name, without_mark(text));
-        script
-    }
-}
-
 impl ScriptArgs {
     /// Reads it.
     pub fn read(&self) -> Result<Script> {
         let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
         // As for a shell, paths begin where the command does.
-        let mut script = Script {
-            text: String::new(),
-            pieces: Vec::new(),
-            base: PathBuf::new(),
-            is_from_stdin,
-            settings: self.settings.clone(),
-        };
+        let mut script = Script { is_from_stdin, settings: self.settings.clone(), ..Script::default() };
         if let Some(file) = &self.file {
             let (name, bytes) = if is_from_stdin {
                 let mut bytes = Vec::new();
@@ -130,6 +110,13 @@ pub fn without_mark(text: &str) -> &str {
 }
 
 impl Script {
+    /// The SQL of a file that was read.
+    pub fn of_file(name: String, text: &str) -> Script {
+        let mut script = Script::default();
+        script.push(name, without_mark(text));
+        script
+    }
+
     fn push(&mut self, name: String, text: &str) {
         // The last statement of a piece may have no end.
         if !self.pieces.is_empty() {

@@ -120,7 +120,11 @@ struct Compared(Arc<Mutex<(Head, Vec<u8>)>>);
 
 impl Compared {
     fn end(&self, sums: Sums) -> Result<(), String> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).0.clone().end(sums)
+        let (mut head, rest) = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !rest.is_empty() {
+            head.line(&String::from_utf8_lossy(&rest));
+        }
+        head.end(sums)
     }
 }
 

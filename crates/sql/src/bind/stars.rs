@@ -1,5 +1,8 @@
 //! `*` of joins by USING and of NATURAL JOIN: the common columns first, each once, then what is left of both sides, as in Flink and in
-//! standard SQL. The planner leaves them where they stand, so such a `*` is written out before it sees it.
+//! standard SQL. The planner leaves them where they stand, so such a `*` is written out before it sees it. For that, sub-queries in
+//! FROM that have no name are given one.
+//!
+//! Only the syntax tree is looked at, and the names of columns of tables and views.
 //!
 //! Source: SQL:2016, 7.10 (joined table), syntax rules for common columns.
 
@@ -9,13 +12,13 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, JoinConstraint, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias,
-    TableFactor, TableWithJoins, VisitMut, VisitorMut, With,
+    Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableAlias, TableFactor,
+    TableWithJoins, VisitMut, VisitorMut, With,
 };
 
 use crate::error::{Code, SqlError};
 use crate::text::ddl::place_of;
-use crate::text::dialect::TABLE_ARGUMENT;
+use crate::text::dialect::{TABLE_ARGUMENT, last_name, single_name};
 use crate::text::plain::NamesOnce;
 
 /// The columns of a table or view by its name; none if there is none.
@@ -122,17 +125,9 @@ impl VisitorMut for Stars<'_> {
 impl Stars<'_> {
     /// Notes the columns of a query that WITH names.
     fn declare(&self, alias: &TableAlias, query: &Query) {
-        let columns = self.aliased(alias, || self.of_query(query));
+        let columns = renamed(Some(alias), || self.of_query(query));
         if let Some(scope) = self.scopes.borrow_mut().last_mut() {
             scope.insert(alias.name.value.clone(), columns);
-        }
-    }
-
-    /// The names that an alias gives, or those that there are.
-    fn aliased(&self, alias: &TableAlias, own: impl FnOnce() -> Option<Vec<String>>) -> Option<Vec<String>> {
-        match &alias.columns[..] {
-            [] => own(),
-            names => Some(names.iter().map(|column| column.name.value.clone()).collect()),
         }
     }
 
@@ -177,7 +172,7 @@ impl Stars<'_> {
                 }
                 SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), _) => {
                     has_star = true;
-                    names.extend(self.of_table(&select.from, last(table)?)?);
+                    names.extend(self.of_table(&select.from, last_name(table)?)?);
                 }
                 _ => return None,
             }
@@ -226,7 +221,7 @@ impl Stars<'_> {
             let right = self.of_factor(&join.relation)?;
             let common: Vec<String> = match constraint_of(&join.join_operator) {
                 Some(JoinConstraint::Using(names)) => {
-                    names.iter().map(|name| Some(last(name)?.value.clone())).collect::<Option<_>>()?
+                    names.iter().map(|name| Some(last_name(name)?.value.clone())).collect::<Option<_>>()?
                 }
                 Some(JoinConstraint::Natural) => {
                     let all = common_first.iter().chain(&left);
@@ -252,38 +247,39 @@ impl Stars<'_> {
     }
 
     fn of_factor(&self, factor: &TableFactor) -> Option<Vec<Found>> {
-        let (columns, table, alias) = match factor {
-            TableFactor::Table { name, alias, args: None, .. } => (self.of_name(name), last(name), alias),
-            TableFactor::Table { args: Some(arguments), alias, .. } => {
-                (self.of_window(&arguments.args), None, alias)
-            }
-            TableFactor::TableFunction { expr: Expr::Function(function), alias } => match &function.args {
-                FunctionArguments::List(list) => (self.of_window(&list.args), None, alias),
-                _ => return None,
-            },
-            TableFactor::Derived { subquery, alias, .. } => {
-                let columns = match alias {
-                    Some(alias) => self.aliased(alias, || self.of_query(subquery)),
-                    None => self.of_query(subquery),
+        let (columns, alias) = match factor {
+            TableFactor::Table { name, alias, args, .. } => {
+                let own = || match args {
+                    None => self.of_name(name),
+                    Some(arguments) => self.of_window(&arguments.args),
                 };
-                (columns, None, alias)
+                (renamed(alias.as_ref(), own)?, alias)
+            }
+            TableFactor::TableFunction { expr: Expr::Function(function), alias } => {
+                let FunctionArguments::List(list) = &function.args else { return None };
+                (renamed(alias.as_ref(), || self.of_window(&list.args))?, alias)
+            }
+            TableFactor::Derived { subquery, alias, .. } => {
+                (renamed(alias.as_ref(), || self.of_query(subquery))?, alias)
             }
             TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 return self.of_joined(Vec::new(), table_with_joins);
             }
             _ => return None,
         };
-        let table = alias.as_ref().map(|alias| &alias.name).or(table).cloned();
-        let found = |name| Found { table: table.clone(), name };
-        Some(renamed(columns?, alias.as_ref())?.into_iter().map(found).collect())
+        let table = match (alias, factor) {
+            (Some(alias), _) => Some(alias.name.clone()),
+            (None, TableFactor::Table { name, args: None, .. }) => last_name(name).cloned(),
+            _ => None,
+        };
+        Some(columns.into_iter().map(|name| Found { table: table.clone(), name }).collect())
     }
 
     /// The columns of what a name stands for: a query of WITH, or a table.
     fn of_name(&self, name: &ObjectName) -> Option<Vec<String>> {
         let scopes = self.scopes.borrow();
-        let known = last(name)
-            .filter(|_| name.0.len() == 1)
-            .and_then(|name| scopes.iter().rev().find_map(|scope| scope.get(&name.value)));
+        let known =
+            single_name(name).and_then(|name| scopes.iter().rev().find_map(|scope| scope.get(&name.value)));
         match known {
             Some(columns) => columns.clone(),
             None => {
@@ -303,7 +299,9 @@ impl Stars<'_> {
         });
         let mut columns = values.find_map(|value| match value {
             Expr::Subquery(query) => self.of_query(query),
-            Expr::Function(function) if function.name.to_string().contains(TABLE_ARGUMENT) => {
+            Expr::Function(function)
+                if single_name(&function.name).is_some_and(|name| name.value == TABLE_ARGUMENT) =>
+            {
                 let FunctionArguments::List(list) = &function.args else { return None };
                 match list.args.first()? {
                     FunctionArg::Unnamed(FunctionArgExpr::Expr(Expr::Identifier(name))) => {
@@ -322,14 +320,13 @@ impl Stars<'_> {
     }
 }
 
-/// Columns under the names that an alias gives them, if it does.
-fn renamed(columns: Vec<String>, alias: Option<&TableAlias>) -> Option<Vec<String>> {
+/// The names that an alias gives to columns, or else those that they have.
+fn renamed(alias: Option<&TableAlias>, own: impl FnOnce() -> Option<Vec<String>>) -> Option<Vec<String>> {
     match alias {
         Some(alias) if !alias.columns.is_empty() => {
-            let is_whole = alias.columns.len() == columns.len();
-            is_whole.then(|| alias.columns.iter().map(|column| column.name.value.clone()).collect())
+            Some(alias.columns.iter().map(|column| column.name.value.clone()).collect())
         }
-        _ => Some(columns),
+        _ => own(),
     }
 }
 
@@ -355,14 +352,6 @@ fn constraint_of(operator: &JoinOperator) -> Option<&JoinConstraint> {
         | JoinOperator::Right(on)
         | JoinOperator::RightOuter(on)
         | JoinOperator::FullOuter(on) => Some(on),
-        _ => None,
-    }
-}
-
-/// The last part of a name.
-fn last(ObjectName(parts): &ObjectName) -> Option<&Ident> {
-    match parts.last() {
-        Some(ObjectNamePart::Identifier(name)) => Some(name),
         _ => None,
     }
 }

@@ -2,7 +2,9 @@
 //!
 //! A sub-query that aggregates without GROUP BY has a row even where nothing is; as a join it has one for each key that is there.
 
+use datafusion_common::ScalarValue;
 use datafusion_common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion_expr::logical_plan::{Limit, Subquery};
 use datafusion_expr::{Expr, LogicalPlan};
 
 use crate::error::{Code, SqlError};
@@ -18,19 +20,12 @@ pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
     // Looking fails for nothing.
     let _ = logical.apply_expressions(|expression| {
         expression.apply(|part| {
-            let checked = match part {
-                Expr::Exists(exists) => {
-                    let is_correlated = !exists.subquery.outer_ref_columns.is_empty();
-                    of_exists(&exists.subquery.subquery, is_correlated)
-                        .and_then(|()| check(&exists.subquery.subquery))
-                }
-                Expr::InSubquery(within) => {
-                    let is_correlated = !within.subquery.outer_ref_columns.is_empty();
-                    of_in(&within.subquery.subquery, is_correlated)
-                        .and_then(|()| check(&within.subquery.subquery))
-                }
-                _ => Ok(()),
+            let (subquery, asked) = match part {
+                Expr::Exists(exists) => (&exists.subquery, Asked::Exists),
+                Expr::InSubquery(within) => (&within.subquery, Asked::In),
+                _ => return Ok(TreeNodeRecursion::Continue),
             };
+            let checked = asked.check(subquery).and_then(|()| check(&subquery.subquery));
             wrong = wrong.take().or(checked.err());
             Ok(if wrong.is_some() { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
         })
@@ -41,26 +36,55 @@ pub(super) fn check(logical: &LogicalPlan) -> Result<()> {
     }
 }
 
-fn of_exists(subquery: &LogicalPlan, is_correlated: bool) -> Result<()> {
-    if aggregates_all(subquery, false) {
-        let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
-        return Err(SqlError::new(Code::Unsupported, message).help("leave it out"));
-    }
-    if is_correlated && aggregates_all(subquery, true) {
-        let message =
-            "an aggregate without GROUP BY in an EXISTS that speaks of the outer query is not supported";
-        return Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"));
-    }
-    of_limits(subquery, "EXISTS")
+/// What is asked of the rows of a sub-query.
+#[derive(Clone, Copy)]
+enum Asked {
+    /// Whether there is one.
+    Exists,
+    /// Whether a value is among them.
+    In,
 }
 
-fn of_in(subquery: &LogicalPlan, is_correlated: bool) -> Result<()> {
-    if is_correlated && aggregates_all(subquery, true) {
-        let message =
-            "an aggregate without GROUP BY in an IN that speaks of the outer query is not supported";
-        return Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"));
+impl Asked {
+    fn check(self, subquery: &Subquery) -> Result<()> {
+        let rows = &*subquery.subquery;
+        let is_correlated = !subquery.outer_ref_columns.is_empty();
+        match self {
+            Asked::Exists if aggregates_all(rows, false) => {
+                let message = "EXISTS of an aggregate without GROUP BY is always TRUE, and not supported";
+                Err(SqlError::new(Code::Unsupported, message).help("leave it out"))
+            }
+            _ if is_correlated && aggregates_all(rows, true) => {
+                let word = match self {
+                    Asked::Exists => "EXISTS",
+                    Asked::In => "IN",
+                };
+                let message = format!(
+                    "an aggregate without GROUP BY in an {word} that speaks of the outer query is not supported"
+                );
+                Err(SqlError::new(Code::Unsupported, message).help("join with a query that has GROUP BY"))
+            }
+            Asked::In if !is_correlated => Ok(()),
+            _ if limits(rows).is_some_and(|limit| !self.is_harmless(limit)) => {
+                let message = match self {
+                    Asked::Exists => "LIMIT and OFFSET within EXISTS are not supported",
+                    Asked::In => {
+                        "LIMIT and OFFSET within an IN that speaks of the outer query are not supported"
+                    }
+                };
+                Err(SqlError::new(Code::Unsupported, message))
+            }
+            _ => Ok(()),
+        }
     }
-    if is_correlated { of_limits(subquery, "an IN that speaks of the outer query") } else { Ok(()) }
+
+    /// Whether what is asked has the same answer without the limit: for EXISTS, one of at least a row.
+    fn is_harmless(self, limit: &Limit) -> bool {
+        let is_zero = |count: &Expr| *count == Expr::Literal(ScalarValue::Int64(Some(0)), None);
+        let has_row =
+            limit.fetch.as_deref().is_none_or(|count| matches!(count, Expr::Literal(..)) && !is_zero(count));
+        matches!(self, Asked::Exists) && limit.skip.as_deref().is_none_or(is_zero) && has_row
+    }
 }
 
 /// Whether the rows are one aggregate of all of them, whatever is computed of it; also where a HAVING asks something of it.
@@ -76,26 +100,13 @@ fn aggregates_all(plan: &LogicalPlan, with_having: bool) -> bool {
     }
 }
 
-/// LIMIT of at least one row asks EXISTS for nothing; all else would be lost.
-fn of_limits(plan: &LogicalPlan, where_: &str) -> Result<()> {
+/// The limit of the rows, whatever is computed of them.
+fn limits(plan: &LogicalPlan) -> Option<&Limit> {
     match plan {
-        LogicalPlan::Limit(limit) => {
-            let is_one = |count: &Expr| matches!(count, Expr::Literal(value, _) if value.to_string() != "0");
-            let is_none = |count: &Expr| matches!(count, Expr::Literal(value, _) if value.to_string() == "0");
-            let is_harmless = where_ == "EXISTS"
-                && limit.skip.as_deref().is_none_or(is_none)
-                && limit.fetch.as_deref().is_none_or(is_one);
-            if is_harmless {
-                return Ok(());
-            }
-            Err(SqlError::new(
-                Code::Unsupported,
-                format!("LIMIT and OFFSET within {where_} are not supported"),
-            ))
-        }
+        LogicalPlan::Limit(limit) => Some(limit),
         LogicalPlan::Projection(_) | LogicalPlan::SubqueryAlias(_) | LogicalPlan::Sort(_) => {
-            plan.inputs().into_iter().try_for_each(|input| of_limits(input, where_))
+            plan.inputs().into_iter().find_map(limits)
         }
-        _ => Ok(()),
+        _ => None,
     }
 }

@@ -39,7 +39,7 @@ pub struct Sums {
 /// What a head says, less what has come out so far.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Head {
-    has_lines: bool,
+    /// How often each line is still to come; without any, nothing is said of lines.
     lines: BTreeMap<String, u64>,
     others: u64,
     /// Counts by the words behind their numbers, in the order of [`Sums`].
@@ -60,15 +60,14 @@ impl Head {
         };
         said().next()?;
         let counts = ["rows in", "out", "late", "bad"].map(|words| (words, None));
-        let mut head =
-            Head { has_lines: false, lines: BTreeMap::new(), others: 0, counts, wrong: Vec::new() };
+        let mut head = Head { lines: BTreeMap::new(), others: 0, counts, wrong: Vec::new() };
         for line in said() {
             match line.strip_prefix("--   ") {
                 Some(line) => head.expect(line),
                 None => head.count(line),
             }
         }
-        let is_empty = !head.has_lines && head.counts.iter().all(|(_, count)| count.is_none());
+        let is_empty = head.lines.is_empty() && head.counts.iter().all(|(_, count)| count.is_none());
         Some(if is_empty {
             Err(format!(
                 "its head has the word {WORD}, but neither lines behind `--   ` nor `N rows in` or `N out`"
@@ -83,7 +82,6 @@ impl Head {
             .split_once("   and ")
             .and_then(|(line, rest)| Some((line, rest.strip_suffix(" more")?.parse::<u64>().ok()?)));
         let (line, others) = more.unwrap_or((line, 0));
-        self.has_lines = true;
         self.others += others;
         *self.lines.entry(line.to_owned()).or_default() += 1;
     }
@@ -104,8 +102,10 @@ impl Head {
 
     /// Notes a line that has come out.
     pub fn line(&mut self, line: &str) {
+        if self.lines.is_empty() {
+            return;
+        }
         match self.lines.get_mut(line) {
-            _ if !self.has_lines => {}
             Some(count) if 0 < *count => *count -= 1,
             _ if 0 < self.others => self.others -= 1,
             _ if self.wrong.len() < TOLD_MAX => self.wrong.push(format!("not expected: {line}")),

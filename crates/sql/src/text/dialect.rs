@@ -173,6 +173,22 @@ fn name_as_expression(ObjectName(parts): ObjectName) -> Expr {
     }
 }
 
+/// A name that has one part.
+pub(crate) fn single_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
+    match &parts[..] {
+        [ObjectNamePart::Identifier(name)] => Some(name),
+        _ => None,
+    }
+}
+
+/// The last part of a name: what a table is called where nothing else is said.
+pub(crate) fn last_name(ObjectName(parts): &ObjectName) -> Option<&Ident> {
+    match parts.last() {
+        Some(ObjectNamePart::Identifier(name)) => Some(name),
+        _ => None,
+    }
+}
+
 /// A call of a function.
 pub(super) fn call(name: Ident, arguments: Vec<Expr>) -> Expr {
     let argument = |argument| FunctionArg::Unnamed(FunctionArgExpr::Expr(argument));

@@ -6,14 +6,14 @@
 //! Source: Flink's documentation, "Data Types", INTERVAL; SQL:2016, part 2, section 5.3 (interval literals).
 
 use sqlparser::ast::{
-    DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectNamePart,
-    UnaryOperator, Value,
+    DateTimeField, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, UnaryOperator,
+    Value,
 };
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 
-use super::dialect::call;
+use super::dialect::{call, single_name};
 
 /// The function that a span of days to seconds is read as.
 pub const MILLIS: &str = "interval of milliseconds";
@@ -115,12 +115,8 @@ pub(super) fn parse(parser: &mut Parser) -> Result<Expr, ParserError> {
 /// Whether an expression is an interval that was [read](parse).
 pub(super) fn is_interval(expression: &Expr) -> bool {
     let Expr::Function(function) = expression else { return false };
-    match &function.name.0[..] {
-        [ObjectNamePart::Identifier(name)] => {
-            name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value)
-        }
-        _ => false,
-    }
+    single_name(&function.name)
+        .is_some_and(|name| name.quote_style.is_some() && [MILLIS, MONTHS].contains(&&*name.value))
 }
 
 /// The opposite of an interval.

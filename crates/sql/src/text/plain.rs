@@ -10,6 +10,7 @@
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
 //! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, as the planner knows numbers there only;
 //! * `(a, b) IN ((1, 2), (3, 4))`, `(a, b) = (1, 2)`: comparisons of one value each;
+//! * ROLLUP and CUBE: the grouping sets that they stand for; `-INTERVAL '1' DAY`: the opposite interval;
 //! * cells of VALUES that are no literals: calls of [`CELL`];
 //! * names that a list of results has twice: with a number behind them, as Flink calls them;
 //! * expressions without a name in a list of results: `EXPR$0`, `EXPR$1`, by their places, as Flink calls them.
@@ -20,25 +21,23 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Distinct, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint, JoinOperator,
-    NamedWindowDefinition, NamedWindowExpr, ObjectNamePart, Query, Select, SelectFlavor, SelectItem, SetExpr,
-    SetOperator, SetQuantifier, Spanned, Subscript, TableFactor, TableVersion, TimezoneInfo, TrimWhereField,
-    TypedString, UnaryOperator, Value, ValueWithSpan, VisitMut, VisitorMut, WindowType,
+    Distinct, Expr, FunctionArg, FunctionArgExpr, FunctionArguments, GroupByExpr, Ident, JoinConstraint,
+    JoinOperator, NamedWindowDefinition, NamedWindowExpr, Query, Select, SelectFlavor, SelectItem, SetExpr,
+    SetOperator, SetQuantifier, Spanned, TableFactor, TableVersion, UnaryOperator, Value, ValueWithSpan,
+    VisitMut, VisitorMut,
 };
-
 use sqlparser::tokenizer::Span;
 
 use super::bounds::JOINS_MAX;
 use super::ddl::place_of;
-use super::dialect::call;
-use super::interval;
+use super::dialect::{call, single_name};
 use super::reserved::is_reserved;
 use crate::error::{Code, Place, SqlError};
 use frames::plain_window;
 pub use results::NamesOnce;
 pub(crate) use results::{column_names, result_place, without_mark};
 
+mod expressions;
 mod frames;
 mod groups;
 mod results;
@@ -285,14 +284,14 @@ impl VisitorMut for Plain {
         }
         // The unit is a word, which would be taken for a column.
         if let Expr::Function(function) = expression
-            && let [ObjectNamePart::Identifier(name)] = &function.name.0[..]
+            && let Some(name) = single_name(&function.name)
             && matches!(name.value.to_uppercase().as_str(), "TIMESTAMPADD" | "TIMESTAMPDIFF")
             && let FunctionArguments::List(list) = &mut function.args
             && let Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(unit))) = list.args.first_mut()
             && let Expr::Identifier(ident) = unit
         {
             let name = ident.value.to_uppercase();
-            *unit = text(name.strip_prefix("SQL_TSI_").unwrap_or(&name));
+            *unit = expressions::text(name.strip_prefix("SQL_TSI_").unwrap_or(&name));
         }
         ControlFlow::Continue(())
     }
@@ -305,7 +304,7 @@ impl VisitorMut for Plain {
         let at = (span.start.line > 0).then(|| place_of(&span));
         // What it is made of is taken out, and comes back in a plainer form.
         let taken = std::mem::replace(expression, Expr::Value(Value::Null.into()));
-        match plain(taken, at) {
+        match expressions::plain(taken, at) {
             Ok(plain) => *expression = plain,
             Err(error) => return ControlFlow::Break(Box::new(error.at(at))),
         }
@@ -509,443 +508,5 @@ fn refuse_name(ident: &Ident) -> Visit {
     }
 }
 
-fn function(name: &str, arguments: Vec<Expr>) -> Expr {
-    call(Ident::new(name), arguments)
-}
-
-fn text(value: impl Into<String>) -> Expr {
-    Expr::Value(Value::SingleQuotedString(value.into()).into())
-}
-
-fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast { kind: CastKind::Cast, expr: Box::new(expr), data_type, array: false, format: None }
-}
-
-/// The plain form of an expression whose parts are plain.
-fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlError> {
-    let unsupported = |what: &str| not_supported(what).at(at);
-    Ok(match expression {
-        Expr::Value(ValueWithSpan { value, span }) => plain_value(value, span, &unsupported)?,
-        Expr::TypedString(TypedString { data_type, value, uses_odbc_syntax: _ }) => {
-            let written = match &value.value {
-                Value::SingleQuotedString(text) => text.clone(),
-                _ => return Err(unsupported("a literal of this form")),
-            };
-            let digits = written.trim().rsplit_once('.').map_or(0, |(_, fraction)| fraction.len() as u64);
-            use crate::functions::cast::text::{parse_date, parse_time, parse_timestamp};
-            let (data_type, is_read, what, like) = match data_type {
-                DataType::Timestamp(None, TimezoneInfo::None | TimezoneInfo::WithoutTimeZone) => {
-                    let of = DataType::Timestamp(Some(digits.min(9)), TimezoneInfo::None);
-                    let is_read = parse_timestamp(&written, digits.min(9) as u8).is_some();
-                    (of, is_read, "timestamp", "TIMESTAMP '2024-12-31 23:59:59.999'")
-                }
-                DataType::Time(None, TimezoneInfo::None) => {
-                    // Times of a day have milliseconds.
-                    let of = DataType::Time(Some(digits.min(3)), TimezoneInfo::None);
-                    let is_read = parse_time(&written, digits.min(3) as u8).is_some();
-                    (of, is_read, "time", "TIME '23:59:59'")
-                }
-                DataType::Date => (data_type, parse_date(&written).is_some(), "date", "DATE '2024-12-31'"),
-                _ => return Err(unsupported("a literal of this type: write CAST('..' AS type)")),
-            };
-            if !is_read {
-                let error = SqlError::new(Code::Invalid, format!("'{written}' is no {what}"));
-                return Err(error.at(at).help(format!("write {like}")));
-            }
-            cast(Expr::Value(value), data_type)
-        }
-        Expr::Cast { kind, expr, data_type, array, format } => {
-            if array || format.is_some() {
-                return Err(unsupported("a format in CAST"));
-            }
-            match kind {
-                CastKind::Cast | CastKind::TryCast => Expr::Cast { kind, expr, data_type, array, format },
-                _ => return Err(unsupported("`::`: write CAST(.. AS ..)")),
-            }
-        }
-        Expr::Extract { field, syntax: _, expr } => function("EXTRACT", vec![text(unit_name(&field)), *expr]),
-        Expr::Ceil { expr, field } => rounded("CEIL", *expr, field, &unsupported)?,
-        Expr::Floor { expr, field } => rounded("FLOOR", *expr, field, &unsupported)?,
-        Expr::Position { expr, r#in } => function("POSITION", vec![*expr, *r#in]),
-        Expr::Substring { expr, substring_from, substring_for, special: _, shorthand: _ } => {
-            let from = substring_from
-                .map_or_else(|| Expr::Value(Value::Number("1".to_owned(), false).into()), |from| *from);
-            let mut arguments = vec![*expr, from];
-            arguments.extend(substring_for.map(|length| *length));
-            function("SUBSTRING", arguments)
-        }
-        Expr::Trim { trim_where, trim_what, expr, trim_characters } => {
-            if trim_characters.is_some() {
-                return Err(unsupported("TRIM(text, characters)"));
-            }
-            let name = match trim_where {
-                None | Some(TrimWhereField::Both) => "TRIM_BOTH",
-                Some(TrimWhereField::Leading) => "TRIM_LEADING",
-                Some(TrimWhereField::Trailing) => "TRIM_TRAILING",
-            };
-            function(name, vec![trim_what.map_or_else(|| text(" "), |what| *what), *expr])
-        }
-        Expr::Overlay { expr, overlay_what, overlay_from, overlay_for } => {
-            let mut arguments = vec![*expr, *overlay_what, *overlay_from];
-            arguments.extend(overlay_for.map(|length| *length));
-            function("OVERLAY", arguments)
-        }
-        Expr::Array(array) if !array.named => return Err(unsupported("[..]: write ARRAY[..]")),
-        Expr::Array(array) => function("ARRAY", array.elem),
-        Expr::CompoundFieldAccess { root, access_chain } => {
-            let mut accesses = access_chain.into_iter().peekable();
-            let mut root = *root;
-            // What stands before the first subscript is a column's name: `t.a[1]`.
-            while let (
-                Expr::Identifier(_) | Expr::CompoundIdentifier(_),
-                Some(AccessExpr::Dot(Expr::Identifier(_))),
-            ) = (&root, accesses.peek())
-                && let Some(AccessExpr::Dot(Expr::Identifier(part))) = accesses.next()
-            {
-                root = match root {
-                    Expr::Identifier(first) => Expr::CompoundIdentifier(vec![first, part]),
-                    Expr::CompoundIdentifier(mut parts) => {
-                        parts.push(part);
-                        Expr::CompoundIdentifier(parts)
-                    }
-                    other => other,
-                };
-            }
-            accesses.try_fold(root, |inner, access| match access {
-                AccessExpr::Subscript(Subscript::Index { index }) => Ok(function("ITEM", vec![inner, index])),
-                AccessExpr::Dot(Expr::Identifier(field)) => {
-                    Ok(function("FIELD", vec![inner, text(field.value)]))
-                }
-                _ => Err(unsupported("this kind of access")),
-            })?
-        }
-        Expr::Function(function) => Expr::Function(plain_function(function, &unsupported)?),
-        Expr::Nested(inner) => *inner,
-        Expr::InList { expr, list, negated } => tuples::plain_in(*expr, list, negated)?,
-        Expr::BinaryOp { op: op @ (BinaryOperator::Xor | BinaryOperator::MyIntegerDivide), .. } => {
-            return Err(unsupported(&format!("the operator {op}")));
-        }
-        Expr::BinaryOp { left, op, right } => tuples::plain_comparison(*left, op, *right)?,
-        Expr::GroupingSets(list) => Expr::GroupingSets(groups::sets(list)?),
-        Expr::Rollup(list) => Expr::GroupingSets(groups::rollup(&list)?),
-        Expr::Cube(list) => Expr::GroupingSets(groups::cube(&list)?),
-        Expr::Like { any: true, .. } => return Err(unsupported("LIKE ANY")),
-        Expr::UnaryOp { op, expr } => match op {
-            UnaryOperator::Plus => *expr,
-            UnaryOperator::Minus if interval::is_interval(&expr) => interval::negated(*expr),
-            UnaryOperator::Minus | UnaryOperator::Not => Expr::UnaryOp { op, expr },
-            _ => return Err(unsupported("this operator")),
-        },
-        Expr::Interval(_) => return Err(unsupported("this form of INTERVAL: write INTERVAL '5' MINUTE")),
-        Expr::Identifier(ident) => {
-            check_name(&ident)?;
-            Expr::Identifier(ident)
-        }
-        Expr::CompoundIdentifier(idents) => {
-            idents.iter().try_for_each(check_name)?;
-            Expr::CompoundIdentifier(idents)
-        }
-        plain @ (Expr::IsFalse(_)
-        | Expr::IsNotFalse(_)
-        | Expr::IsTrue(_)
-        | Expr::IsNotTrue(_)
-        | Expr::IsNull(_)
-        | Expr::IsNotNull(_)
-        | Expr::IsUnknown(_)
-        | Expr::IsNotUnknown(_)
-        | Expr::IsDistinctFrom(..)
-        | Expr::IsNotDistinctFrom(..)
-        | Expr::InSubquery { .. }
-        | Expr::Between { .. }
-        | Expr::Like { .. }
-        | Expr::SimilarTo { .. }
-        | Expr::Case { .. }
-        | Expr::Exists { .. }
-        | Expr::Subquery(_)
-        | Expr::Tuple(_)
-        | Expr::Wildcard(_)
-        | Expr::QualifiedWildcard(..)) => plain,
-        Expr::ILike { .. } => return Err(unsupported("ILIKE")),
-        Expr::RLike { .. } => return Err(unsupported("RLIKE: write REGEXP(text, pattern)")),
-        Expr::AtTimeZone { .. } => return Err(unsupported("AT TIME ZONE")),
-        Expr::Collate { .. } => return Err(unsupported("COLLATE")),
-        Expr::Map(_) | Expr::Dictionary(_) => {
-            return Err(unsupported("a literal of a map: write MAP('k', v, ..)"));
-        }
-        Expr::AnyOp { .. } | Expr::AllOp { .. } => return Err(unsupported("ANY or ALL of a query")),
-        _ => return Err(unsupported("this expression")),
-    })
-}
-
-fn plain_value(value: Value, span: Span, unsupported: &dyn Fn(&str) -> SqlError) -> Result<Expr, SqlError> {
-    let with_span = |value| Expr::Value(ValueWithSpan { value, span });
-    Ok(match value {
-        Value::Number(number, _) if number.contains(['e', 'E']) => cast(
-            with_span(Value::SingleQuotedString(number)),
-            DataType::Double(sqlparser::ast::ExactNumberInfo::None),
-        ),
-        Value::Number(number, is_long) => {
-            let digits = number.bytes().filter(u8::is_ascii_digit).count();
-            if digits > usize::from(crate::types::DECIMAL_PRECISION_MAX) {
-                let message = format!("{number} has {digits} digits, and numbers have at most 38");
-                return Err(SqlError::new(Code::TypeMismatch, message).at(place_of(&span)));
-            }
-            with_span(Value::Number(number, is_long))
-        }
-        Value::UnicodeStringLiteral(text) | Value::NationalStringLiteral(text) => {
-            with_span(Value::SingleQuotedString(text))
-        }
-        value @ (Value::SingleQuotedString(_)
-        | Value::HexStringLiteral(_)
-        | Value::Boolean(_)
-        | Value::Null) => with_span(value),
-        _ => return Err(unsupported("a literal of this form")),
-    })
-}
-
-fn rounded(
-    name: &str,
-    expr: Expr,
-    field: CeilFloorKind,
-    unsupported: &dyn Fn(&str) -> SqlError,
-) -> Result<Expr, SqlError> {
-    match field {
-        CeilFloorKind::DateTimeField(DateTimeField::NoDateTime) => Ok(function(name, vec![expr])),
-        CeilFloorKind::DateTimeField(field) => {
-            Ok(function(&format!("{name}_TO"), vec![expr, text(unit_name(&field))]))
-        }
-        CeilFloorKind::Scale(_) => Err(unsupported("a scale: write ROUND(x, n)")),
-    }
-}
-
-fn unit_name(field: &DateTimeField) -> String {
-    let name = field.to_string().to_uppercase();
-    match name.strip_suffix('S') {
-        Some(one) if !one.is_empty() => one.to_owned(),
-        _ => name,
-    }
-}
-
-fn plain_function(
-    mut function: Function,
-    unsupported: &dyn Fn(&str) -> SqlError,
-) -> Result<Function, SqlError> {
-    if function.parameters != FunctionArguments::None || function.uses_odbc_syntax {
-        return Err(unsupported("a function call of this form"));
-    }
-    if function.null_treatment.is_some() {
-        return Err(unsupported("IGNORE NULLS"));
-    }
-    let name = match &function.name.0[..] {
-        [ObjectNamePart::Identifier(name)] => name.value.to_uppercase(),
-        _ => return Err(unsupported("a function of another catalog")),
-    };
-    if !function.within_group.is_empty() {
-        return Err(unsupported("WITHIN GROUP"));
-    }
-    if let Some(WindowType::WindowSpec(window)) = &mut function.over {
-        plain_window(window)?;
-    }
-    if let FunctionArguments::Subquery(_) = function.args {
-        return Err(unsupported("a query as the argument of a function"));
-    }
-    if let FunctionArguments::List(list) = &mut function.args {
-        if !list.clauses.is_empty() {
-            return Err(unsupported("a clause within the arguments of a function"));
-        }
-        let is_star = |argument: &FunctionArg| {
-            let (FunctionArg::Unnamed(given)
-            | FunctionArg::Named { arg: given, .. }
-            | FunctionArg::ExprNamed { arg: given, .. }) = argument;
-            !matches!(given, FunctionArgExpr::Expr(_))
-        };
-        let is_all = matches!(&list.args[..], [FunctionArg::Unnamed(FunctionArgExpr::Wildcard)]);
-        if name == "COUNT" && is_all && list.duplicate_treatment.is_none() {
-            // All rows are counted: there is nothing to look at.
-            list.args.clear();
-        } else if list.args.iter().any(is_star) {
-            let error = SqlError::new(Code::Invalid, format!("`*` is no argument of {name}"));
-            return Err(error.help("all rows are counted by COUNT(*), and nothing else takes `*`"));
-        } else if name == "COUNT" && list.args.is_empty() {
-            return Err(SqlError::new(Code::Invalid, "COUNT has no argument").help("write COUNT(*)"));
-        }
-    }
-    Ok(function)
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::text::script::{self, Statement};
-
-    fn check(text: &str, expected: &str) {
-        let mut statements = script::parse(text).unwrap_or_else(|error| panic!("{text}: {error}"));
-        let Statement::Query(query) = &mut statements[0].statement else { panic!("{text} is no query") };
-        let shown = match make_plain(query) {
-            Ok(()) => query.to_string(),
-            Err(error) => format!("{} {}", error.code.name(), error),
-        };
-        assert_eq!(shown, expected, "{text}");
-    }
-
-    #[test]
-    fn forms_become_calls() {
-        check("SELECT EXTRACT(YEAR FROM ts) AS y FROM t", "SELECT EXTRACT('YEAR', ts) AS y FROM t");
-        check(
-            "SELECT FLOOR(ts TO HOUR) AS h, CEIL(x) AS c FROM t",
-            "SELECT FLOOR_TO(ts, 'HOUR') AS h, CEIL(x) AS c FROM t",
-        );
-        check("SELECT POSITION('a' IN b) AS p FROM t", "SELECT POSITION('a', b) AS p FROM t");
-        check("SELECT TRIM(LEADING 'x' FROM b) AS p FROM t", "SELECT TRIM_LEADING('x', b) AS p FROM t");
-        check("SELECT SUBSTRING(b FROM 2 FOR 3) AS p FROM t", "SELECT SUBSTRING(b, 2, 3) AS p FROM t");
-        check("SELECT TIMESTAMPADD(DAY, 1, ts) AS p FROM t", "SELECT TIMESTAMPADD('DAY', 1, ts) AS p FROM t");
-        check(
-            "SELECT a, t.b, a + 1, COUNT(*) FROM t",
-            "SELECT a, t.b, a + 1 AS `EXPR$2`, COUNT() AS `EXPR$3` FROM t",
-        );
-        check(
-            "SELECT TIMESTAMP '2020-01-01 00:00:00.123' AS x",
-            "SELECT CAST('2020-01-01 00:00:00.123' AS TIMESTAMP(3)) AS x",
-        );
-        check("SELECT 1e3 AS x", "SELECT CAST('1e3' AS DOUBLE) AS x");
-        check("SELECT ARRAY[1, 2][1] AS x", "SELECT ITEM(ARRAY(1, 2), 1) AS x");
-    }
-
-    #[test]
-    fn what_is_not_known_is_refused() {
-        check("SELECT a FROM t FOR UPDATE", "UNSUPPORTED line 1, column 1: FOR UPDATE is not supported");
-        check(
-            "SELECT DISTINCT ON (a) b FROM t",
-            "UNSUPPORTED line 1, column 1: DISTINCT ON is not supported",
-        );
-        check(
-            "SELECT a FROM t GROUP BY 1",
-            "UNSUPPORTED line 1, column 26: GROUP BY 1: positions are not keys; repeat the expression",
-        );
-        check(
-            "SELECT a::INT FROM t",
-            "UNSUPPORTED line 1, column 8: `::` is not supported; write CAST(.. AS ..)",
-        );
-        check(
-            "SELECT a FROM t TABLESAMPLE (10)",
-            "UNSUPPORTED line 1, column 15: TABLESAMPLE is not supported",
-        );
-        check(
-            "SELECT a FROM t JOIN u",
-            "SYNTAX line 1, column 22: a join has no condition; write ON .. = .. behind it, or CROSS JOIN",
-        );
-    }
-
-    #[test]
-    fn frames_are_numbers() {
-        let over = |frame: &str| format!("SELECT SUM(a) OVER (ORDER BY ts {frame}) AS x FROM t");
-        let hour = over("RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW");
-        check(&hour, &over("RANGE BETWEEN 3600000 PRECEDING AND CURRENT ROW"));
-        let rows = over("ROWS BETWEEN 2 PRECEDING AND CURRENT ROW");
-        check(&rows, &rows);
-        check(&over("ROWS 2 PRECEDING"), &over("ROWS 2 PRECEDING"));
-        check(
-            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN INTERVAL '0.001' SECOND PRECEDING AND CURRENT ROW)",
-            "SELECT SUM(a) OVER w AS x FROM t WINDOW w AS (ORDER BY ts RANGE BETWEEN 1 PRECEDING AND CURRENT ROW)",
-        );
-        let refused = |frame: &str, code: &str, expected: &str| {
-            check(&over(frame), &format!("{code} line 1, column 8: {expected}"));
-        };
-        let help = "write RANGE BETWEEN INTERVAL '1' HOUR PRECEDING AND CURRENT ROW";
-        let expected = format!("RANGE goes back by a span of days to seconds, and 5 is none; {help}");
-        refused("RANGE BETWEEN 5 PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
-        let expected = format!(
-            "RANGE goes back by a span of days to seconds, and `interval of months`(1) is none; {help}"
-        );
-        refused("RANGE BETWEEN INTERVAL '1' MONTH PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
-        let expected = format!(
-            "RANGE goes back by a span of days to seconds, and `interval of milliseconds`(-1000) is none; {help}"
-        );
-        refused("RANGE BETWEEN INTERVAL -'1' SECOND PRECEDING AND CURRENT ROW", "TYPE_MISMATCH", &expected);
-        refused(
-            "ROWS BETWEEN INTERVAL '1' SECOND PRECEDING AND CURRENT ROW",
-            "TYPE_MISMATCH",
-            "ROWS counts rows, and `interval of milliseconds`(1000) is no count; write ROWS BETWEEN 10 PRECEDING AND CURRENT ROW",
-        );
-        refused(
-            "ROWS BETWEEN CURRENT ROW AND 1 FOLLOWING",
-            "UNSUPPORTED",
-            "FOLLOWING is not supported; a frame ends at CURRENT ROW",
-        );
-        refused(
-            "ROWS BETWEEN 2 PRECEDING AND 1 PRECEDING",
-            "UNSUPPORTED",
-            "a frame that ends before CURRENT ROW is not supported",
-        );
-        refused("GROUPS BETWEEN 2 PRECEDING AND CURRENT ROW", "UNSUPPORTED", "GROUPS is not supported");
-    }
-
-    /// Words are counted before they are read, but those within brackets apart from those behind them.
-    #[test]
-    fn chains_are_bounded() {
-        let chain = format!("SELECT (a{0}){0} AS x FROM t", " + a".repeat(1_500));
-        let expected = "UNSUPPORTED line 1, column 9: an expression has more than 2000 operators within each other; \
-                        write x IN (..) for many alternatives";
-        // As a session does: a test's own stack is too small.
-        let checking = std::thread::Builder::new().stack_size(crate::session::STACK_BYTES);
-        checking.spawn(move || check(&chain, expected)).unwrap().join().unwrap();
-    }
-
-    #[test]
-    fn names_are_of_what_stands_in_brackets() {
-        check("SELECT (a), ((t.b)), (a + 1) FROM t", "SELECT a, t.b, a + 1 AS `EXPR$2` FROM t");
-        for key in ["(1)", "((1))", "+1", "a, (1)"] {
-            let query = format!("SELECT a FROM t GROUP BY {key}");
-            let mut statements = script::parse(&query).unwrap();
-            let Statement::Query(query) = &mut statements[0].statement else { panic!("a query") };
-            assert_eq!(make_plain(query).unwrap_err().message, "GROUP BY 1: positions are not keys", "{key}");
-        }
-    }
-
-    /// Beside `*` of a sub-query a column that `*` has is there a second time.
-    #[test]
-    fn columns_beside_a_star_are_named_apart() {
-        let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t, r AS s) AS v");
-        check(&of("a, *"), &of("a AS `a0`, *"));
-        check(&of("*, t.a, s.a"), &of("*, t.a AS `a0`, s.a AS `a1`"));
-        check(&of("t.*, t.a, s.a"), &of("t.*, t.a AS `a0`, s.a AS `a1`"));
-        // Fields of rows, and whose column it is, are not known here.
-        check(&of("*, b.f"), &of("*, b.f"));
-        check(&of("t.*, a"), &of("t.*, a"));
-        let of = |list: &str| format!("SELECT x FROM (SELECT {list} FROM t) AS v");
-        check(&of("t.*, a"), &of("t.*, a AS `a0`"));
-    }
-
-    #[test]
-    fn star_is_an_argument_of_count_alone() {
-        let refused = |call: &str, expected: &str| {
-            check(&format!("SELECT {call} AS x FROM t"), &format!("INVALID line 1, column 8: {expected}"));
-        };
-        let help = "all rows are counted by COUNT(*), and nothing else takes `*`";
-        refused("COUNT(DISTINCT *)", &format!("`*` is no argument of COUNT; {help}"));
-        refused("SUM(*)", &format!("`*` is no argument of SUM; {help}"));
-        refused("COUNT(a, *)", &format!("`*` is no argument of COUNT; {help}"));
-        refused("COUNT(t.*)", &format!("`*` is no argument of COUNT; {help}"));
-        refused("COUNT()", "COUNT has no argument; write COUNT(*)");
-    }
-
-    #[test]
-    fn literals_of_time_are_read() {
-        let refused = |literal: &str, expected: &str| {
-            check(&format!("SELECT {literal} AS x"), &format!("INVALID line 1, column {expected}"));
-        };
-        refused("TIMESTAMP 'x'", "18: 'x' is no timestamp; write TIMESTAMP '2024-12-31 23:59:59.999'");
-        refused("TIME '25:00:00'", "13: '25:00:00' is no time; write TIME '23:59:59'");
-        refused("DATE '2024-13-01'", "13: '2024-13-01' is no date; write DATE '2024-12-31'");
-    }
-
-    /// The planner's own common type is that of cells of one kind only.
-    #[test]
-    fn cells_of_values_are_wrapped_if_they_differ() {
-        let cell = |inner: &str| format!("`{CELL}`({inner})");
-        check("VALUES (1, 'a'), (-2, NULL)", "VALUES (1, 'a'), (-2, NULL)");
-        check("VALUES (1), (2.5)", &format!("VALUES ({}), ({})", cell("1"), cell("2.5")));
-        check("VALUES (1), (-2.5)", &format!("VALUES ({}), ({})", cell("1"), cell("-2.5")));
-        check("VALUES (1), ('a')", &format!("VALUES ({}), ({})", cell("1"), cell("'a'")));
-    }
-}
+mod tests;

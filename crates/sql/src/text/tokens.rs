@@ -8,7 +8,7 @@ use sqlparser::tokenizer::{Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use super::ddl::place_of;
 use super::dialect::FlinkDialect;
-use super::script::word;
+use super::script::{is_blank, word};
 use crate::error::{Code, Place, SqlError};
 
 /// The words of a text, without the blanks between them, which may be millions; hints stay, which are comments.
@@ -24,7 +24,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
     let mut split: Vec<TokenWithSpan> = Vec::with_capacity(tokens.len());
     let mut is_behind_blank = true;
     for token in tokens {
-        let is_blank = matches!(token.token, Token::Whitespace(_));
+        let is_here_blank = is_blank(&token.token);
         match &token.token {
             // Two brackets of types that end together. There is no other use for the token in this dialect.
             Token::ShiftRight => {
@@ -104,7 +104,7 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
             }
             _ => split.push(token),
         }
-        is_behind_blank = is_blank;
+        is_behind_blank = is_here_blank;
     }
     Ok(split)
 }

@@ -7,9 +7,10 @@
 
 use std::collections::HashSet;
 
-use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments, ObjectNamePart};
+use sqlparser::ast::{Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments};
 
 use crate::error::{Code, SqlError};
+use crate::text::dialect::single_name;
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -83,12 +84,8 @@ pub(super) fn sets(list: Vec<Keys>) -> Result<Vec<Keys>> {
 }
 
 fn is_called(function: &Function, word: &str) -> bool {
-    match &function.name.0[..] {
-        [ObjectNamePart::Identifier(name)] => {
-            name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word)
-        }
-        _ => false,
-    }
+    single_name(&function.name)
+        .is_some_and(|name| name.quote_style.is_none() && name.value.eq_ignore_ascii_case(word))
 }
 
 /// The list in the brackets of a ROLLUP or CUBE that was read as a function.

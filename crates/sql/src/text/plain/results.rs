@@ -11,12 +11,13 @@ use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
 use sqlparser::ast::{
-    Expr, Ident, ObjectName, ObjectNamePart, OrderBy, Query, Select, SelectItem,
-    SelectItemQualifiedWildcardKind, SetExpr, TableFactor, TableWithJoins, Value, visit_expressions,
+    Expr, Ident, OrderBy, Query, Select, SelectItem, SelectItemQualifiedWildcardKind, SetExpr, TableFactor,
+    TableWithJoins, Value, visit_expressions,
 };
 
 use super::{Visit, place, refuse_name};
 use crate::error::Place;
+use crate::text::dialect::last_name;
 
 /// What stands behind a name that was given for the time of planning, before a number.
 const MARK: char = '\u{1}';
@@ -108,7 +109,7 @@ pub(super) fn name_once(projection: &mut [SelectItem], from: &[TableWithJoins]) 
         match item {
             SelectItem::Wildcard(_) => stars.push(None),
             SelectItem::QualifiedWildcard(SelectItemQualifiedWildcardKind::ObjectName(table), _) => {
-                stars.push(last(table));
+                stars.push(last_name(table).map(|name| name.value.clone()));
             }
             _ => {}
         }
@@ -152,7 +153,7 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
         | TableFactor::Derived { alias: Some(alias), .. }
         | TableFactor::TableFunction { alias: Some(alias), .. }
         | TableFactor::NestedJoin { alias: Some(alias), .. } => Some(alias.name.value.clone()),
-        TableFactor::Table { name, .. } => last(name),
+        TableFactor::Table { name, .. } => last_name(name).map(|name| name.value.clone()),
         _ => None,
     };
     let factors = |joined: &TableWithJoins| {
@@ -165,14 +166,6 @@ fn tables(from: &[TableWithJoins]) -> Vec<Option<String>> {
         names
     };
     from.iter().flat_map(factors).collect()
-}
-
-/// The last part of a name.
-fn last(ObjectName(parts): &ObjectName) -> Option<String> {
-    match parts.last() {
-        Some(ObjectNamePart::Identifier(name)) => Some(name.value.clone()),
-        _ => None,
-    }
 }
 
 /// Names of columns, each of which is there once.
