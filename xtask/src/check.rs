@@ -5,11 +5,12 @@
 
 use anyhow::Result;
 
+use crate::packages;
 use crate::steps::{self, StepCommand};
 use crate::tidy;
 use crate::workspace::Workspace;
 
-/// Runs format, clippy, tests, loom models and tidy.
+/// Runs format, clippy, tests, loom models, packages and tidy.
 ///
 /// # Errors
 ///
@@ -19,6 +20,7 @@ pub(crate) fn run() -> Result<()> {
     for step in cargo_steps(&workspace) {
         steps::run(&step)?;
     }
+    steps::timed("packages", || packages::check(&workspace))?;
     steps::timed("tidy", || tidy::check(&workspace))
 }
 

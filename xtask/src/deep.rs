@@ -2,7 +2,8 @@
 //!
 //! Each deepens something that `check` already runs in small: more preemptions for the loom models, an
 //! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation, more records and texts of SQL
-//! that are made up.
+//! that are made up, more queries whose memory is measured.
+//! that are made up, more errors at calls of files.
 
 use std::process::{Command, Stdio};
 
@@ -24,13 +25,38 @@ pub(crate) enum Suite {
     Miri,
     /// The deterministic simulation over many seeds.
     Seeds,
-    /// Records and texts of SQL that are made up.
+    /// Records, files, options and texts of SQL that are made up.
     Fuzz,
+    /// The resident memory of the program, held against its budget.
+    Memory,
+    /// Operators over all kinds of changes, and aggregates in all forms of grouping.
+    Crosses,
+    /// Errors of the operating system at calls of files.
+    Faults,
+    /// Windows of SQL in zones, over changes of clocks.
+    Zones,
+    /// Runs of the program that are killed, or asked to end, at random moments.
+    Kills,
+    /// Command lines that are made up.
+    Lines,
+    /// Queries under policies, workers and rows at a time that are drawn.
+    Policies,
 }
 
 /// Every suite with its name on the command line, in the order in which they run.
-const SUITES: [(&str, Suite); 4] =
-    [("loom", Suite::Loom), ("miri", Suite::Miri), ("seeds", Suite::Seeds), ("fuzz", Suite::Fuzz)];
+const SUITES: &[(&str, Suite)] = &[
+    ("loom", Suite::Loom),
+    ("miri", Suite::Miri),
+    ("seeds", Suite::Seeds),
+    ("fuzz", Suite::Fuzz),
+    ("memory", Suite::Memory),
+    ("crosses", Suite::Crosses),
+    ("faults", Suite::Faults),
+    ("zones", Suite::Zones),
+    ("kills", Suite::Kills),
+    ("lines", Suite::Lines),
+    ("policies", Suite::Policies),
+];
 
 /// Runs `suites` one after the other.
 ///
@@ -108,10 +134,73 @@ fn suite_step(suite: Suite, workspace: &Workspace) -> StepCommand {
         Suite::Fuzz => StepCommand::cargo(
             "fuzz",
             workspace,
-            &["test", "-p", "thalweg-sql", "--lib", "--test", "mutations", "--", "formats", "nearly_sql"],
+            &[
+                "test",
+                "-p",
+                "thalweg-sql",
+                "--lib",
+                "--test",
+                "mutations",
+                "--test",
+                "options",
+                "--",
+                "formats",
+                "nearly_sql",
+            ],
         )
         .default_env("THALWEG_FUZZ", "20000")
         .default_env("THALWEG_MUTATIONS", "100"),
+        // One after the other: each case is to have the machine's memory to itself. The figures are printed.
+        Suite::Memory => StepCommand::cargo(
+            "memory",
+            workspace,
+            &[
+                "test",
+                "-p",
+                "thalweg-cli",
+                "--test",
+                "memory",
+                "--",
+                "--include-ignored",
+                "--nocapture",
+                "--test-threads",
+                "1",
+            ],
+        ),
+        Suite::Crosses => {
+            StepCommand::cargo("crosses", workspace, &["test", "-p", "thalweg-sql", "--test", "crosses"])
+                .default_env("THALWEG_SEEDS", "20")
+        }
+        Suite::Faults => StepCommand::cargo(
+            "faults",
+            workspace,
+            &["test", "-p", "thalweg-testkit", "--test", "file_injection"],
+        )
+        .default_env("THALWEG_SEEDS", "1000"),
+        Suite::Zones => StepCommand::cargo(
+            "zones",
+            workspace,
+            &["test", "--release", "-p", "thalweg-testkit", "--test", "zones", "--test", "sql_silence"],
+        )
+        .default_env("THALWEG_SEEDS", "1600"),
+        Suite::Kills => StepCommand::cargo(
+            "kills",
+            workspace,
+            &["test", "--release", "-p", "thalweg-cli", "--test", "cli", "--", "kills"],
+        )
+        .default_env("THALWEG_KILLS", "300"),
+        Suite::Lines => StepCommand::cargo(
+            "lines",
+            workspace,
+            &["test", "-p", "thalweg-cli", "--test", "cli", "--", "command_lines"],
+        )
+        .default_env("THALWEG_FUZZ", "20000"),
+        Suite::Policies => StepCommand::cargo(
+            "policies",
+            workspace,
+            &["test", "-p", "thalweg-sql", "--test", "queries", "--", "rows_do_not_depend_on_policies"],
+        )
+        .default_env("THALWEG_COMBINATIONS", "20000"),
     }
 }
 

@@ -4,8 +4,11 @@
 //!
 //! - [`check`]: what continuous integration runs, one step after the other;
 //! - [`tidy`]: the rules of the tree that a machine can check, one module per rule;
+//! - [`packages`]: licences, versions and sources of packages from outside;
 //! - [`deep`]: the suites that are too slow for every change;
 //! - [`figures`]: the figures of the README, measured anew;
+//! - [`services`]: real services, started on this machine without containers;
+//! - [`e2e`]: our answers beside those of another engine that runs;
 //! - [`steps`]: how a step is run, timed and reported;
 //! - [`workspace`]: what cargo says about the packages and where they lie.
 //!
@@ -19,7 +22,10 @@
 
 mod check;
 mod deep;
+mod e2e;
 mod figures;
+mod packages;
+mod services;
 mod steps;
 mod tidy;
 mod workspace;
@@ -31,15 +37,24 @@ const USAGE: &str = "\
 usage: cargo xtask <command>
 
 commands:
-  check            format, clippy, tests and doctests, loom models, tidy; stops at the first failure
+  check            format, clippy, tests and doctests, loom models, packages, tidy; stops at the first failure
   tidy             checks of the tree alone: arrows between rooms, outside dependencies, module heads,
                    unsafe, atomics, dead files, links, words, file sizes, cards of operators
+  packages         licences, versions and sources of packages from outside, by the lists of deny.toml; and cargo-deny,
+                   if it is installed
   docs             writes the manual's page of operators, docs/operators.md, from their cards
   deep [suite..]   slow suites, all of them unless some are named:
-                     loom   the models of memory and idling with three preemptions in place of two
-                     miri   the tests of memory under Miri (needs a nightly toolchain)
-                     seeds  a thousand seeds of the deterministic simulation and of the operators
-                     fuzz   records of each format and texts of SQL that are made up
+                     loom      the models of memory and of the runtime with three preemptions in place of two
+                     miri      the tests of memory under Miri (needs a nightly toolchain)
+                     seeds     a thousand seeds of the deterministic simulation and of the operators
+                     fuzz      records of each format, damaged files, options of tables and texts of SQL that are made up
+                     memory    the resident memory of the program, held against its budget
+                     crosses   operators over all kinds of changes, aggregates in all forms of grouping
+                     faults    errors of the system at calls of files, in jobs of every format
+                     zones     windows of SQL in three zones, over changes of clocks
+                     kills     runs that are killed, or asked to end, at random moments
+                     lines     command lines that are made up
+                     policies  queries drawn at random under any policy, with any number of workers and rows at a time
   figures [section..] [--rounds N] [--seconds S]
                    the figures of the README, as Markdown tables beside their targets: medians of N interleaved
                    rounds (5), with S seconds to a run in place of each section's own; about fifteen minutes:
@@ -50,15 +65,27 @@ commands:
                      idle     the CPU of 20 queries with next to nothing to do
                      load     latency at 0.5 and 0.8 of the speed
                      queries  eight at once against one, and whether each gets its part
+  services up|down|status [service..]
+                   a real service on this machine, loopback only, fetched on first use into a cache outside of the
+                   checkout; needs Java 17, Maven and Python with pip:
+                     flink  Flink 2.3 with its SQL gateway
+  e2e flink [file..]
+                   asks a Flink of its own every query of crates/sql/tests/queries, or of the files whose names
+                   contain one of the words; compares, and writes the answers into crates/sql/tests/flink
   help             this text
 
 environment:
+  XDG_CACHE_HOME        where downloads of services are kept, in `thalweg-services` (~/.cache)
   CARGO_TARGET_DIR      where everything is built; the loom models build in `loom` below it
   LOOM_MAX_PREEMPTIONS  bound of the loom models (check: 2, deep: 3)
   MIRIFLAGS             flags of Miri (-Zmiri-disable-isolation)
-  THALWEG_FUZZ          number of inputs to each format in `deep fuzz` (20000)
+  THALWEG_COMBINATIONS  number of queries that `deep policies` draws (20000)
+  THALWEG_FUZZ          number of inputs of each kind in `deep fuzz` and `deep lines` (20000)
+  THALWEG_KILLS         number of runs that are killed in `deep kills` (300)
   THALWEG_MUTATIONS     how often each query is changed in `deep fuzz` (100)
-  THALWEG_SEEDS         number of simulated runs in `deep seeds` (1000)
+  THALWEG_SEED_BASE     the first seed of all that is made up (check: the commit's hash where .ci/run is used)
+  THALWEG_SEEDS         number of simulated runs in `deep seeds` and of errors in `deep faults` (1000), of draws in `deep zones` (1600),
+                        and of runs of each pair in `deep crosses` (20)
 ";
 
 fn main() -> ExitCode {
@@ -71,9 +98,18 @@ fn main() -> ExitCode {
         }
         ["check"] => exit_code(check::run()),
         ["tidy"] => exit_code(tidy::run()),
+        ["packages"] => exit_code(packages::run()),
         ["docs"] => exit_code(tidy::write_docs()),
         ["figures", words @ ..] => match figures::planned(words) {
             Ok(plan) => exit_code(figures::run(&plan)),
+            Err(message) => wrong_usage(&message),
+        },
+        ["services", words @ ..] => match services::planned(words) {
+            Ok((act, chosen)) => exit_code(services::run(act, &chosen)),
+            Err(message) => wrong_usage(&message),
+        },
+        ["e2e", words @ ..] => match e2e::planned(words) {
+            Ok(files) => exit_code(e2e::run(files)),
             Err(message) => wrong_usage(&message),
         },
         ["deep", names @ ..] => match deep::chosen_suites(names) {

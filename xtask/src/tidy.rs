@@ -10,6 +10,7 @@
 //! - [`unsafety`], [`atomics`]: both stay in memory, and every use of the first is argued for;
 //! - [`cards`]: every operator opens with its card, and the manual's page of them is what they say;
 //! - [`words`]: what must not be written: left-overs, printing in libraries, paths of one machine;
+//! - [`panics`]: a panic outside of tests says which invariant was broken;
 //! - [`links`]: what Markdown points at exists.
 //!
 //! The rules are textual. They are meant to catch slips, not to withstand somebody who tries to get round
@@ -25,6 +26,7 @@ mod manifest;
 mod markdown;
 mod modules;
 mod outside;
+mod panics;
 mod rust_text;
 mod size;
 mod tree;
@@ -89,6 +91,7 @@ pub(crate) fn check(workspace: &Workspace) -> Result<()> {
         cards::findings(&tree),
         words::findings(&tree),
         links::findings(&tree),
+        panics::findings(&tree),
     ]
     .concat();
     findings.sort();

@@ -75,7 +75,7 @@ fn help_succeeds_and_lists_every_command() {
     let output = xtask(&["help"]);
     let usage = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(0));
-    for command in ["check", "tidy", "deep", "figures", "help"] {
+    for command in ["check", "tidy", "deep", "figures", "packages", "services", "e2e", "help"] {
         assert!(usage.contains(&format!("\n  {command} ")), "{usage}");
     }
 }
@@ -89,6 +89,9 @@ fn wrong_usage_exits_with_two() {
         &["deep", "moon"],
         &["figures", "moon"],
         &["figures", "--rounds"],
+        &["services", "start"],
+        &["services", "up", "moon"],
+        &["e2e", "moon"],
     ] {
         let output = xtask(arguments);
         let message = String::from_utf8(output.stderr).unwrap();

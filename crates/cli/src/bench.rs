@@ -107,7 +107,8 @@ pub fn run(args: &BenchArgs, given: &ArgMatches) -> Result<bool> {
             calls::write(trace, file)?;
         }
         let series = args.observer.clone().map(Observer::finish).unwrap_or_default();
-        runs.push(Run { label: args.policy().to_owned(), at: None, figures, series });
+        let repetition = (runs.len() / args.policy.len().max(1)) as u32;
+        runs.push(Run { label: args.policy().to_owned(), at: None, repetition, figures, series });
         if interrupt.is_some_and(Interrupt::is_pressed) {
             break;
         }
@@ -151,6 +152,7 @@ fn comparison(args: &BenchArgs, runs: Vec<Run>) -> Comparison {
         title,
         about,
         command: format!("thalweg {}", command.join(" ")),
+        machine: compare::machine(args.seed),
         claims: Vec::new(),
         axis: None,
         runs,

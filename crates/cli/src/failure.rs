@@ -1,6 +1,8 @@
-//! How a command fails: one line on standard error, and an exit code.
+//! How a command ends: one line on standard error if it fails, and an exit code.
 //!
-//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran.
+//! 0: all is well. 1: a run failed, or its results are wrong. 2: the command line is wrong, and nothing ran. 3: a job was
+//! stopped before its input had ended. 141: the reader of standard output has gone, which is what shells show of a command that
+//! SIGPIPE has ended; `| head` is no failure, and no complete output either.
 //! Errors of the engine and its connectors keep their stable code in front, such as `SOURCE_MISSING`.
 
 use std::fmt;
@@ -45,18 +47,49 @@ pub fn of_query(error: &QueryError) -> anyhow::Error {
     anyhow!("{}: {error}", error.code())
 }
 
-/// Tells people how a command ended, and the system its exit code. `Ok(false)` has told people already.
-pub fn end(ran: anyhow::Result<bool>) -> ExitCode {
-    match ran {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        // Whoever took the first lines and left has what it wanted.
-        Err(error) if error.is::<ReaderGone>() => ExitCode::SUCCESS,
-        Err(error) => {
-            console::error(&format!("{error:#}"));
-            ExitCode::from(if error.is::<WrongOption>() { 2 } else { 1 })
+/// How a command ended that has told people all there is to tell; the gravest of several is the greatest.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum End {
+    /// All is done that was asked for.
+    Complete,
+    /// The reader of standard output has gone.
+    ReaderGone,
+    /// A job was stopped before its input had ended.
+    StoppedEarly,
+    /// Something failed.
+    Failed,
+}
+
+impl End {
+    /// The exit code.
+    const fn code(self) -> u8 {
+        match self {
+            End::Complete => 0,
+            End::Failed => 1,
+            End::StoppedEarly => 3,
+            End::ReaderGone => 141,
         }
     }
+}
+
+/// `false`: it has failed.
+impl From<bool> for End {
+    fn from(is_fine: bool) -> Self {
+        if is_fine { End::Complete } else { End::Failed }
+    }
+}
+
+/// Tells people how a command ended, and the system its exit code.
+pub fn end(ran: anyhow::Result<End>) -> ExitCode {
+    ExitCode::from(match ran {
+        Ok(end) => end.code(),
+        // Gone with the first lines, in silence.
+        Err(error) if error.is::<ReaderGone>() => End::ReaderGone.code(),
+        Err(error) => {
+            console::error(&format!("{error:#}"));
+            if error.is::<WrongOption>() { 2 } else { End::Failed.code() }
+        }
+    })
 }
 
 #[cfg(test)]

@@ -19,6 +19,8 @@ use std::process::ExitCode;
 
 use clap::{ArgMatches, CommandFactory, FromArgMatches, Parser, Subcommand};
 
+use failure::End;
+
 /// Thalweg: many streaming queries on one machine.
 #[derive(Parser)]
 #[command(name = "thalweg", version, max_term_width = 100, after_help = "Begin with: thalweg demo")]
@@ -46,16 +48,17 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    thalweg_sql::panics::keep_quiet();
     let matches = Cli::command().get_matches();
     let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     failure::end(match cli.command {
         Command::Run(args) => sql::run(&args),
-        Command::Check(args) => sql::check(&args),
-        Command::Explain(args) => sql::explain(&args),
-        Command::Test(args) => sql::test(&args),
-        Command::Demo(args) => demo::run(&args),
-        Command::Bench(args) => bench::run(&args, given_options(&matches)),
-        Command::Replay(args) => replay::run(&args),
+        Command::Check(args) => sql::check(&args).map(End::from),
+        Command::Explain(args) => sql::explain(&args).map(End::from),
+        Command::Test(args) => sql::test(&args).map(End::from),
+        Command::Demo(args) => demo::run(&args).map(End::from),
+        Command::Bench(args) => bench::run(&args, given_options(&matches)).map(End::from),
+        Command::Replay(args) => replay::run(&args).map(End::from),
     })
 }
 

@@ -239,6 +239,15 @@ pub fn times(text: &str) -> Result<u32, String> {
     times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {REPEAT_MAX}"))
 }
 
+/// The most seconds of event time in one second of the clock: a day in a minute and a half.
+const TIME_SCALE_MAX: u64 = 1_000;
+
+/// How many seconds of event time there are in one second of the clock.
+pub fn time_scale(text: &str) -> Result<u64, String> {
+    let times = text.parse().ok().filter(|times| (1..=TIME_SCALE_MAX).contains(times));
+    times.ok_or_else(|| format!("`{text}` is no whole number from 1 to {TIME_SCALE_MAX}"))
+}
+
 /// Where random numbers start.
 pub fn seed(text: &str) -> Result<u64, String> {
     text.parse().map_err(|_| format!("`{text}` is no whole number from 0 to {}", u64::MAX))

@@ -9,6 +9,7 @@ mod explain;
 mod run;
 mod script;
 mod stdout;
+mod stop;
 mod test;
 mod told;
 
@@ -23,6 +24,8 @@ pub use explain::ExplainArgs;
 pub use run::RunArgs;
 pub use test::TestArgs;
 
+use crate::failure::End;
+
 /// As [`check::run`].
 pub fn check(args: &CheckArgs) -> Result<bool> {
     on_large_stack(|| check::run(args))
@@ -34,7 +37,7 @@ pub fn explain(args: &ExplainArgs) -> Result<bool> {
 }
 
 /// As [`run::run`].
-pub fn run(args: &RunArgs) -> Result<bool> {
+pub fn run(args: &RunArgs) -> Result<End> {
     on_large_stack(|| run::run(args))
 }
 
@@ -43,7 +46,7 @@ pub fn test(args: &TestArgs) -> Result<bool> {
     on_large_stack(|| test::run(args))
 }
 
-fn on_large_stack(command: impl FnOnce() -> Result<bool> + Send) -> Result<bool> {
+fn on_large_stack<R: Send>(command: impl FnOnce() -> Result<R> + Send) -> Result<R> {
     scope(|scope| {
         let builder = Builder::new().name("sql".to_owned()).stack_size(STACK_BYTES);
         let running = builder.spawn_scoped(scope, command).context("no thread can be had")?;

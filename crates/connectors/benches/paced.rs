@@ -103,8 +103,12 @@ fn main() {
         println!("paced drain at {rate}/s: {cost:.2} ns per record");
     }
     let late = ProcessingTime::from_nanos(u64::MAX - 1);
-    let at_rate =
-        || Paced::new(Arc::clone(&cache), Pace::Rate { rate_per_s: 1_000_000, start: ProcessingTime::ZERO });
+    let at_rate = || {
+        Paced::new(
+            Arc::clone(&cache),
+            Pace::Rate { rate_per_s: 1_000_000, start: ProcessingTime::ZERO, time_scale: 1 },
+        )
+    };
     let delay = Delay::Uniform { max: Span::from_millis(50) };
     for (name, load) in [
         ("that is steady", Load::default()),

@@ -3,7 +3,7 @@
 //! Durable means fsync(file), rename, fsync(directory): [`WriteFile::sync`] does the first, [`Disk::publish`]
 //! the other two. A caller that publishes without having synced may find an empty file after a power cut.
 
-use std::fs::{self, File};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -23,8 +23,13 @@ impl Disk for RealDisk {
         Ok(Box::new(File::open(path)?))
     }
 
+    /// Creates a new file always: what stands at the path is neither followed nor written to. A regular file gives way.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        Ok(Box::new(RealFile(File::create(path)?)))
+        if fs::symlink_metadata(path).is_ok_and(|there| there.is_file()) {
+            fs::remove_file(path)?;
+        }
+        let file = OpenOptions::new().write(true).create_new(true).open(path)?;
+        Ok(Box::new(RealFile(file)))
     }
 
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {

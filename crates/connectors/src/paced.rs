@@ -56,6 +56,7 @@ pub use load::{
     RateStep, STEPS_MAX, ZIPF_DELAYS, ZIPF_EXPONENT_MAX, check_message_records, check_steps,
 };
 use schedule::{EventTimes, RATE_PER_S_MAX, STRETCH_RECORDS_MAX, SendTimes, StretchTimes};
+pub use schedule::{MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX};
 pub use split::Dealt;
 use split::{Split, WrittenSplit};
 pub use stamps::Stamps;
@@ -77,6 +78,9 @@ pub enum Pace {
         rate_per_s: u64,
         /// When record 0 is to be sent.
         start: ProcessingTime,
+        /// Seconds of event time in one second of the clock, at least 1, a divisor of the rate. With a scale above 1 event
+        /// time begins at `start` and runs ahead of the clock, so long windows fire soon.
+        time_scale: u64,
     },
 }
 
@@ -88,13 +92,21 @@ impl Pace {
         }
     }
 
-    /// Mode, rate and start: equal if and only if the paces are.
+    /// Returns the records in one second of event time.
+    pub fn event_rate_per_s(self) -> u64 {
+        match self {
+            Pace::Drain { nominal_rate_per_s, .. } => nominal_rate_per_s,
+            Pace::Rate { rate_per_s, time_scale, .. } => rate_per_s / time_scale,
+        }
+    }
+
+    /// Mode, rate, start and time scale (0 if drained): equal if and only if the paces are.
     fn written_down(self) -> WrittenPace {
         match self {
             Pace::Drain { nominal_rate_per_s, start } => {
-                (false, nominal_rate_per_s, start.as_micros().cast_unsigned())
+                (false, nominal_rate_per_s, start.as_micros().cast_unsigned(), 0)
             }
-            Pace::Rate { rate_per_s, start } => (true, rate_per_s, start.as_nanos()),
+            Pace::Rate { rate_per_s, start, time_scale } => (true, rate_per_s, start.as_nanos(), time_scale),
         }
     }
 }
@@ -106,8 +118,8 @@ const AHEAD_RECORDS: u64 = 192;
 /// How long a split that is too far ahead is left alone.
 const AHEAD_WAIT_NS: u64 = 50_000;
 
-/// A [`Pace`] that can be saved: whether it is a rate, records per second, and the bits of its start.
-type WrittenPace = (bool, u64, u64);
+/// A [`Pace`] that can be saved: whether it is a rate, records per second, the bits of its start, and the time scale.
+type WrittenPace = (bool, u64, u64, u64);
 
 /// A source of a generator's values at a pace.
 ///
@@ -155,25 +167,31 @@ impl<G: Generate> Paced<G> {
     /// An endless source.
     ///
     /// # Errors
-    /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s.
+    /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if
+    /// the time scale does not divide it.
     pub fn new(generator: Arc<G>, pace: Pace) -> Result<Self, PaceError> {
         let rate_per_s = pace.rate_per_s();
         if !(1..=RATE_PER_S_MAX).contains(&rate_per_s) {
             return Err(PaceError::RateOutOfBounds { rate_per_s });
+        }
+        if let Pace::Rate { time_scale, .. } = pace
+            && (time_scale == 0 || !rate_per_s.is_multiple_of(time_scale))
+        {
+            return Err(PaceError::TimeScale { rate_per_s, time_scale });
         }
         Ok(Self::from(generator, pace, 0))
     }
 
     /// The same source, whose records come in disorder: behind the latest before them by up to `bound`.
     pub fn with_disorder(self, bound: Span, seed: u64) -> Self {
-        let disorder = Disorder::new(bound, self.pace.rate_per_s(), seed);
+        let disorder = Disorder::new(bound, self.pace.event_rate_per_s(), seed);
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
     /// The same source, of whose records a share comes an epoch early, in its order or [disorder](Self::with_disorder),
     /// which is to be said before. A watermark must lie an epoch further behind the latest record than without.
     pub fn with_early(self, share: EarlyShare) -> Self {
-        let rate_per_s = self.pace.rate_per_s();
+        let rate_per_s = self.pace.event_rate_per_s();
         let disorder = self.disorder.unwrap_or_else(|| Disorder::new(Span::ZERO, rate_per_s, 0));
         let disorder = disorder.with_early(share);
         self.shuffled(disorder.is_any().then_some(disorder))
@@ -184,7 +202,12 @@ impl<G: Generate> Paced<G> {
     /// # Errors
     /// [`LoadError`] if there can be no such load, the source is drained, or its records come in disorder.
     pub fn with_load(self, load: &Load) -> Result<Self, LoadError> {
-        let Pace::Rate { rate_per_s, start } = self.pace else { return Err(LoadError::WithoutRate) };
+        let Pace::Rate { rate_per_s, start, time_scale } = self.pace else {
+            return Err(LoadError::WithoutRate);
+        };
+        if time_scale != 1 {
+            return Err(LoadError::TimeScaled);
+        }
         if self.disorder.is_some() {
             return Err(LoadError::InDisorder);
         }
@@ -272,7 +295,7 @@ impl<G: Generate> Paced<G> {
     fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
         let send_times = match pace {
             Pace::Drain { .. } => None,
-            Pace::Rate { rate_per_s, start } => Some(SendTimes::new(rate_per_s, start)),
+            Pace::Rate { rate_per_s, start, .. } => Some(SendTimes::new(rate_per_s, start)),
         };
         Paced {
             generator,
@@ -608,6 +631,13 @@ pub enum PaceError {
         /// What was asked for.
         rate_per_s: u64,
     },
+    /// `TIME_SCALE`: the time scale is 0 or does not divide the rate.
+    TimeScale {
+        /// Records per second of the clock.
+        rate_per_s: u64,
+        /// Seconds of event time in one second of the clock.
+        time_scale: u64,
+    },
 }
 
 impl fmt::Display for PaceError {
@@ -617,6 +647,11 @@ impl fmt::Display for PaceError {
                 f,
                 "rate is {rate_per_s} records/s, but must be within 1 and {RATE_PER_S_MAX} records/s; drain the \
                  generator to have records as fast as they are taken"
+            ),
+            PaceError::TimeScale { rate_per_s, time_scale } => write!(
+                f,
+                "time scale is {time_scale}, but must be at least 1 and divide the rate, which is {rate_per_s} records/s; \
+                 choose a rate that is a multiple of the scale"
             ),
         }
     }
@@ -628,6 +663,7 @@ impl Coded for PaceError {
     fn code(&self) -> &'static str {
         match self {
             PaceError::RateOutOfBounds { .. } => "RATE_OUT_OF_BOUNDS",
+            PaceError::TimeScale { .. } => "TIME_SCALE",
         }
     }
 }

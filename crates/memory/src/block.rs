@@ -27,7 +27,6 @@ pub(crate) struct Preamble {
     capacity_records: u32,
     /// What was said of its first record when it came in.
     pub(crate) stamp: StampCell,
-    // The rest of the line is for what epoch-parallel execution needs: home core, split and its watermark.
 }
 
 #[cfg(not(loom))]

@@ -18,6 +18,7 @@
 //! Invariant B7 of this room: a block of a depot lies on the shelf of one home, or is owned by one [`Stock`] or [`Block`].
 
 use std::collections::VecDeque;
+use std::sync::Weak;
 
 use crate::block::BlockRef;
 use crate::chunk::{Chunk, ChunkLayout};
@@ -197,7 +198,7 @@ impl<T: Send + 'static> Home<T> {
         let common = &self.common;
         let may_grow = common.chunk_count.load(Ordering::Relaxed) < common.chunks_max;
         if may_grow && !common.is_growing.swap(true, Ordering::Relaxed) {
-            let home: Arc<Home<T>> = Arc::clone(self);
+            let home: Weak<Home<T>> = Arc::downgrade(self);
             common.pool.request(home);
         }
     }

@@ -1,10 +1,13 @@
-//! The pool: chunks made ahead of need by a thread of its own, and surplus chunks taken back, so that neither
-//! mapping nor unmapping falls into the data path (Enjima, section 3.1.1, "eager memory allocation").
+//! The pool: chunks made ahead of need, and surplus chunks taken back, so that neither mapping nor unmapping falls into
+//! the data path (Enjima, section 3.1.1, "eager memory allocation").
 //!
-//! The pool has no thread: whoever owns it calls [`Pool::wait_for_request`] and [`Pool::grow_step`], a thread in
-//! production, the seeded scheduler in simulation.
+//! The pool itself has no thread: its owner calls [`Pool::wait_for_request`] and [`Pool::grow_step`], from a thread for
+//! that purpose in production, from the seeded scheduler in simulation. A request does not keep its edge alive: an edge is
+//! dropped by those who use it, and its request with it.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
 
 use crate::budget::Budget;
 use crate::chunk::{Chunk, ChunkError, ChunkLayout, Mapping};
@@ -25,7 +28,7 @@ pub struct Pool {
 
 struct State {
     /// At most one request per edge waits here (the mailbox protocol of [`crate::edge`] sees to that).
-    requests: VecDeque<Arc<dyn Grow>>,
+    requests: VecDeque<Weak<dyn Grow>>,
     /// Pages without an edge, still paid for; given up first when the budget is short.
     spare: Vec<Mapping>,
     closed: bool,
@@ -44,11 +47,25 @@ impl Pool {
         &self.budget
     }
 
-    /// Serves one request, if one waits; answers who writes the edge that asked, as
+    /// Serves the first request whose edge is still there; answers who writes that edge, as
     /// [`Cursors::name_writer`](crate::Cursors::name_writer) was told: it may have room again.
+    ///
+    /// If all others let go of the edge meanwhile, it is dropped here, and with it values of users. A panic of theirs ends
+    /// here, as it does where a worker drops a task.
     pub fn grow_step(&self) -> Option<u64> {
-        let request = self.state.lock().requests.pop_front();
-        request.map(|edge| edge.grow(self))
+        loop {
+            let request = self.state.lock().requests.pop_front()?;
+            let Some(edge) = request.upgrade() else { continue };
+            let writer = edge.grow(self);
+            let dropped = catch_unwind(AssertUnwindSafe(|| drop(edge)));
+            if let Err(payload) = dropped
+                && let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload)))
+            {
+                // A payload whose own drop panics: forgotten rather than let out.
+                std::mem::forget(again);
+            }
+            return Some(writer);
+        }
     }
 
     /// Waits until a request is there (`true`) or the pool is closed (`false`).
@@ -73,7 +90,7 @@ impl Pool {
         self.requested.notify_all();
     }
 
-    pub(crate) fn request(&self, edge: Arc<dyn Grow>) {
+    pub(crate) fn request(&self, edge: Weak<dyn Grow>) {
         let mut state = self.state.lock();
         if !state.closed {
             state.requests.push_back(edge);
@@ -119,6 +136,54 @@ mod tests {
 
     fn layout(block_records: u32) -> ChunkLayout {
         ChunkLayout::new::<u64>(BlockShape { block_records, chunk_blocks: 1 }).unwrap()
+    }
+
+    /// An edge whose owners have let go of it while its request is served, and that has values whose drop panics.
+    struct Last(Mutex<Option<Arc<Last>>>);
+
+    impl Grow for Last {
+        fn grow(&self, _pool: &Pool) -> u64 {
+            drop(self.0.lock().take());
+            7
+        }
+    }
+
+    impl Drop for Last {
+        fn drop(&mut self) {
+            panic!("in a drop");
+        }
+    }
+
+    fn request(pool: &Pool, edge: &Arc<Last>) {
+        let weak = Arc::downgrade(edge);
+        pool.request(weak);
+    }
+
+    /// A panic in the drop of a user's value ends where the edge was served, and requests behind it are served, too.
+    #[test]
+    fn a_panic_in_a_drop_does_not_end_growth() {
+        let pool = Pool::new(Budget::new(4096));
+        for _ in 0..2 {
+            let edge = Arc::new(Last(Mutex::new(None)));
+            request(&pool, &edge);
+            let own = Arc::clone(&edge);
+            *edge.0.lock() = Some(own);
+        }
+        assert_eq!([pool.grow_step(), pool.grow_step(), pool.grow_step()], [Some(7), Some(7), None]);
+    }
+
+    /// A request keeps no edge alive, and an edge that is gone is passed over.
+    #[test]
+    fn requests_of_edges_that_are_gone_are_dropped() {
+        let pool = Pool::new(Budget::new(4096));
+        let gone = Arc::new(Last(Mutex::new(None)));
+        request(&pool, &gone);
+        let dropped = catch_unwind(AssertUnwindSafe(|| drop(gone)));
+        assert!(dropped.is_err(), "nobody else keeps the edge");
+        let edge = Arc::new(Last(Mutex::new(None)));
+        request(&pool, &edge);
+        assert_eq!([pool.grow_step(), pool.grow_step()], [Some(7), None]);
+        std::mem::forget(edge);
     }
 
     /// A chunk that came back serves the next of its size; pages of another size are given up for the budget.

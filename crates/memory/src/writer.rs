@@ -6,6 +6,7 @@
 //! [hands over](Writer::hand_over) what came of it: the lengths then lie in the writers, as many as there are.
 
 use std::collections::VecDeque;
+use std::sync::Weak;
 
 use crate::block::BlockRef;
 use crate::chunk::Chunk;
@@ -310,7 +311,7 @@ impl<T: Send + 'static, R: MarkRules> Writer<T, R> {
             if self.chunks.len() < self.shared.chunks_max && growth.load(Ordering::Relaxed) == GROWTH_NONE {
                 // Relaxed: the request itself travels under the pool's lock.
                 growth.store(GROWTH_REQUESTED, Ordering::Relaxed);
-                let edge: Arc<Shared<T, R>> = Arc::clone(&self.shared);
+                let edge: Weak<Shared<T, R>> = Arc::downgrade(&self.shared);
                 self.pool.request(edge);
             }
             return;

@@ -4,6 +4,7 @@
 //! what it had no room for and goes on; whoever runs it sees the refusal as soon as the call returns, and ends the
 //! query, so nothing that was computed without it is ever published.
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -15,6 +16,39 @@ pub trait Lender: Send + Sync {
     /// The same for what can be gone without: who remembers refusals forgets this one.
     fn offer(&self, bytes: usize) -> bool {
         self.lend(bytes)
+    }
+
+    /// Takes back `bytes` that were lent or offered, before the step is over.
+    fn take_back(&self, bytes: usize) {
+        let _ = bytes;
+    }
+
+    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten.
+    fn pay(&self, bytes: usize) -> Option<Payment> {
+        self.offer(bytes).then(Payment::default)
+    }
+
+    /// The bytes that all borrowers may hold together.
+    fn limit_bytes(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// Memory that is reserved for values which travel from one operator to the next. Clones stand for the same memory; dropping
+/// the last one gives it back.
+#[derive(Clone, Default)]
+pub struct Payment(Option<Arc<dyn Any + Send + Sync>>);
+
+impl Payment {
+    /// Holds `reservation` until the last clone is dropped.
+    pub fn holding(reservation: impl Any + Send + Sync) -> Self {
+        Payment(Some(Arc::new(reservation)))
+    }
+}
+
+impl fmt::Debug for Payment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Payment(held)" } else { "Payment(none)" })
     }
 }
 
@@ -36,6 +70,27 @@ impl Allowance {
     /// The same for what the operator can go without: it is no failure if there is none.
     pub fn ask_for_spare(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|lender| lender.offer(bytes))
+    }
+
+    /// Gives back `bytes` of what was granted by [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) in this step.
+    pub fn give_back(&self, bytes: usize) {
+        if let Some(lender) = &self.0 {
+            lender.take_back(bytes);
+        }
+    }
+
+    /// Reserves `bytes` for values that leave the operator, until the payment is dropped; none if they do not fit, which is
+    /// no failure.
+    pub fn pay(&self, bytes: usize) -> Option<Payment> {
+        match &self.0 {
+            Some(lender) => lender.pay(bytes),
+            None => Some(Payment::default()),
+        }
+    }
+
+    /// The bytes that all who share the memory may hold together.
+    pub fn limit_bytes(&self) -> usize {
+        self.0.as_ref().map_or(usize::MAX, |lender| lender.limit_bytes())
     }
 
     /// Makes room for one more item in `items`, doubling what it holds; `false` if that was refused.

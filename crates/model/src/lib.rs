@@ -47,7 +47,7 @@ pub mod weighed;
 pub mod window;
 
 pub use addressed::Addressed;
-pub use allowance::{Allowance, Lender};
+pub use allowance::{Allowance, Lender, Payment};
 pub use chain::{Piped, Then};
 pub use clock::{Clock, VirtualClock};
 pub use deferred::{Deferred, Emitted};

@@ -19,7 +19,8 @@
 //!   makes room and calls `resume` until it answers [`Flow::Done`]. Only then does the mark travel on, as
 //!   [`Operator::forward`] gives it.
 //! * O5. A record is late by the greater of the last `InputWatermark` and the last `Watermark` before it. Watermarks
-//!   given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of `EventTime::MAX`.
+//!   given to `on_mark` never go back; `Mark::End` comes last, behind a watermark of `EventTime::MAX`;
+//!   without it if the query was stopped at its watermark, and then nothing that waits for a later one is emitted.
 
 use std::cell::Cell;
 

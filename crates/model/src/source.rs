@@ -1,5 +1,6 @@
 //! The contracts of sources and generators.
 
+use crate::allowance::Allowance;
 use crate::fault::Fault;
 use crate::operator::Output;
 use crate::record::Record;
@@ -60,6 +61,11 @@ pub trait Source: Send {
     /// A [`Fault`] that fails the query.
     fn finish(&mut self) -> Result<(), Fault> {
         Ok(())
+    }
+
+    /// Before the first poll: takes the allowance that temporary memory of a poll is paid from.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
     }
 
     /// How far apart in time its records are due, if it sends them at a pace: so schedulers can tell how many wait

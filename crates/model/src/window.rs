@@ -86,6 +86,22 @@ pub enum WindowError {
     Slide(Span),
     /// The gap between sessions is not above zero.
     Gap(Span),
+    /// A record would belong to more than [`WINDOWS_PER_RECORD_MAX`] windows.
+    TooMany {
+        /// The size of a window.
+        size: Span,
+        /// From the start of one window to that of the next.
+        slide: Span,
+    },
+}
+
+/// The most windows that a record belongs to. Each of them costs a firing with a result per key, so a record that belonged to
+/// millions of windows would keep a worker busy without end. 10,000 are a day by 10 seconds.
+pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
+
+/// How many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero.
+pub fn windows_per_record(size: Span, slide: Span) -> u64 {
+    size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }
 
 impl fmt::Display for WindowError {
@@ -99,6 +115,14 @@ impl fmt::Display for WindowError {
             }
             WindowError::Gap(gap) => {
                 write!(f, "sessions are {gap} apart, but must be at least 1us: give a gap above zero")
+            }
+            WindowError::TooMany { size, slide } => {
+                let windows = windows_per_record(*size, *slide);
+                write!(
+                    f,
+                    "windows of {size} that slide by {slide} put each record into {windows} windows, but at most \
+                     {WINDOWS_PER_RECORD_MAX} are possible: give a longer slide or a smaller size"
+                )
             }
         }
     }
@@ -186,12 +210,15 @@ impl SlidingSize {
     /// Windows of this size, one every `slide`, one of which starts at the Unix epoch.
     ///
     /// # Errors
-    /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not.
+    /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not,
+    /// [`WindowError::TooMany`] if a record would belong to more than [`WINDOWS_PER_RECORD_MAX`] windows.
     pub fn every(self, slide: Span) -> Result<SlidingWindows, WindowError> {
         if self.0 <= Span::ZERO {
             Err(WindowError::Size(self.0))
         } else if slide <= Span::ZERO {
             Err(WindowError::Slide(slide))
+        } else if windows_per_record(self.0, slide) > WINDOWS_PER_RECORD_MAX {
+            Err(WindowError::TooMany { size: self.0, slide })
         } else {
             Ok(SlidingWindows { size: self.0, slide, offset: Span::ZERO, pane: pane_of(self.0, slide) })
         }

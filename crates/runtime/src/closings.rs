@@ -33,9 +33,13 @@ use thalweg_scheduling::{QueryId, StreamState};
 
 use self::stream::Stream;
 use crate::exit::Delivered;
+use crate::latency::Latencies;
 
 /// Closings on their way at once.
 const WAITING_MAX: usize = 64;
+
+/// Closings that are told as overdue at once: those of 2 h and 45 min, with one a second.
+const OVERDUE_MAX: usize = 10_000;
 
 /// Between two watermarks of one source that are looked at, where any may close something.
 const SAMPLE_NS: u64 = 1_000_000;
@@ -125,6 +129,30 @@ impl Closings {
     pub(crate) fn may_deliver(&self, watermark: EventTime) -> bool {
         EventTime::from_micros(self.first_waiting.load(Ordering::Relaxed).cast_signed()) <= watermark
             && bits(EventTime::MAX) != self.first_waiting.load(Ordering::Relaxed)
+    }
+
+    /// The ages, at `now`, of the instants at which something closes, by the stamps of records, and whose results not all
+    /// sinks have: those behind what sinks have `seen`, or behind `since` if they have seen nothing yet, and up to `now`. Empty
+    /// where any instant may be one, and where stamps run ahead of the clock. At most [`OVERDUE_MAX`], the oldest first.
+    pub(crate) fn overdue(
+        &self,
+        seen: Option<EventTime>,
+        since: ProcessingTime,
+        now: ProcessingTime,
+    ) -> Latencies {
+        let stamp = |at: ProcessingTime| EventTime::from_micros((at.as_nanos() / 1_000).cast_signed());
+        let mut ages = Latencies::new();
+        if self.is_everywhere {
+            return ages;
+        }
+        let mut instant = self.horizon.next_after(seen.unwrap_or_else(|| stamp(since)));
+        for _ in 0..OVERDUE_MAX {
+            let Some(age_us) = stamp(now).as_micros().checked_sub(instant.as_micros()) else { break };
+            let Ok(age_us) = u64::try_from(age_us) else { break };
+            ages.record(age_us.saturating_mul(1_000));
+            instant = self.horizon.next_after(instant);
+        }
+        ages
     }
 
     /// Calls `each` with the delay of each closing that is delivered `now`, when all sinks have `seen` that watermark; and with

@@ -13,6 +13,7 @@ use crate::error::{PlanError, QueryError};
 use crate::graph::Built;
 use crate::query::QueryShared;
 use crate::ranker::Relief;
+use crate::task::Stop;
 
 /// Who runs the tasks of an engine.
 pub(crate) trait Driver: Send + Sync {
@@ -48,8 +49,8 @@ pub(crate) trait Driver: Send + Sync {
     }
 
     /// Asks the sources of a query to end.
-    fn stop_sources(&self, query: &QueryShared) {
-        query.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.stop());
+    fn stop_sources(&self, query: &QueryShared, stop: Stop) {
+        query.probes().filter(|probe| probe.is_source()).for_each(|probe| probe.stop(stop));
         self.set_paused(query, false);
     }
 

@@ -14,7 +14,7 @@ use crate::clock::SystemClock;
 use crate::cores;
 use crate::driver::{Driver, DriverFigures};
 use crate::error::{PlanError, QueryError};
-use crate::executor::{Executor, Runs};
+use crate::executor::{Executor, Runs, discard};
 use crate::graph::{EdgePlans, Graph};
 use crate::limits::{self, EdgeLimits};
 use crate::metrics::{EngineMetrics, WorkerMetrics};
@@ -39,6 +39,9 @@ pub struct EngineBuilder {
     clock: Arc<dyn Clock>,
     entropy: Box<dyn Entropy>,
     pins_workers: bool,
+    /// The name of a thread that the machine does not have: its stack is too large.
+    #[cfg(all(test, not(loom)))]
+    refused_thread: Option<&'static str>,
 }
 
 impl Default for EngineBuilder {
@@ -59,6 +62,8 @@ impl Default for EngineBuilder {
             clock: Arc::new(SystemClock::default()),
             entropy: Box::new(SeededEntropy::new(seed)),
             pins_workers: true,
+            #[cfg(all(test, not(loom)))]
+            refused_thread: None,
         }
     }
 }
@@ -134,9 +139,14 @@ impl EngineBuilder {
     /// Starts the engine.
     ///
     /// # Errors
-    /// [`PlanError::OutOfRange`] for a setting out of its range.
+    /// [`PlanError::OutOfRange`] for a setting out of its range, [`PlanError::NoThread`] if the machine has no thread for a
+    /// worker or for the memory of edges; threads that have begun by then have ended.
     pub fn build(self) -> Result<Engine, PlanError> {
         let (execution, pins) = (self.execution, self.pins_workers);
+        #[cfg(all(test, not(loom)))]
+        let refused = self.refused_thread;
+        #[cfg(not(all(test, not(loom))))]
+        let refused: Option<&str> = None;
         let parts = self.parts()?;
         let cores = if pins { cores::for_workers(parts.workers) } else { Vec::new() };
         match execution {
@@ -144,7 +154,7 @@ impl EngineBuilder {
                 let (pool, clock, runs) = (Arc::clone(&parts.pool), Arc::clone(&parts.clock), parts.runs);
                 let threads = Threads::new(pool, clock, runs, cores);
                 let (mut engine, growth) = parts.engine(threads);
-                engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
+                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
                 Ok(engine)
             }
             Execution::Workers => {
@@ -159,9 +169,9 @@ impl EngineBuilder {
                         number.store(system::thread_number(), Ordering::Relaxed);
                         run_worker(worker, &executor, clock.as_ref());
                     };
-                    engine.threads.push(spawn(format!("thalweg-worker-{index}"), body));
+                    engine.threads.push(spawn(format!("thalweg-worker-{index}"), refused, body)?);
                 }
-                engine.threads.push(spawn("thalweg-memory".to_owned(), move || growth.run()));
+                engine.threads.push(spawn("thalweg-memory".to_owned(), refused, move || growth.run())?);
                 Ok(engine)
             }
         }
@@ -246,9 +256,16 @@ fn assemble(
     (Engine { driver, pool, edges, entropy, workers, threads, worker_threads }, growth)
 }
 
-fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> JoinHandle<()> {
-    // The only way to fail is a machine that is out of threads, at start-up, before any query runs.
-    std::thread::Builder::new().name(name).spawn(body).expect("the machine has no thread left for the engine")
+/// Starts a thread of the engine. An engine that cannot have all of its threads is dropped, which ends those it has.
+fn spawn(
+    name: String,
+    refused: Option<&str>,
+    body: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, PlanError> {
+    let builder = std::thread::Builder::new().name(name.clone());
+    // No machine has so much address space, so the system refuses as it does when it is out of threads.
+    let builder = if refused == Some(name.as_str()) { builder.stack_size(1 << 60) } else { builder };
+    builder.spawn(body).map_err(|error| PlanError::NoThread { operator: name, reason: error.to_string() })
 }
 
 /// Runs a worker until the engine is closed. If it dies, of an assertion of ours or of a clock or a policy that
@@ -282,9 +299,13 @@ impl Growth {
         served.is_some()
     }
 
+    /// Serves requests until the pool is closed. A clock or a policy that panics when a writer is called has closed the
+    /// engine by then; edges are served until its queries are gone.
     fn run(&self) {
         while self.pool.wait_for_request() {
-            self.step();
+            if let Err(payload) = catch_unwind(AssertUnwindSafe(|| self.step())) {
+                discard(payload);
+            }
         }
     }
 }
@@ -322,7 +343,9 @@ impl Engine {
     /// # Errors
     /// [`PlanError`], and nothing runs.
     pub fn submit(&self, graph: Graph) -> Result<QueryHandle, PlanError> {
-        let built = graph.build(&self.pool, self.edges, self.entropy.lock().as_mut())?;
+        // A seed of the query's own: what is built from it is user code, which must not run under the lock.
+        let mut entropy = SeededEntropy::new(self.entropy.lock().next_u64());
+        let built = graph.build(&self.pool, self.edges, &mut entropy)?;
         let query = Arc::clone(&self.driver).submit(built)?;
         Ok(QueryHandle::new(query, &self.driver))
     }

@@ -88,9 +88,9 @@ pub enum PlanError {
     },
     /// The engine is shutting down.
     EngineClosed,
-    /// The machine has no thread for a task that is to have one of its own.
+    /// The machine has no thread for a worker, for the memory of edges, or for a task that is to have one of its own.
     NoThread {
-        /// The task.
+        /// The task, or the name of the engine's thread.
         operator: String,
         /// What the system said.
         reason: String,
@@ -176,7 +176,8 @@ impl fmt::Display for PlanError {
             PlanError::NoThread { operator, reason } => {
                 write!(
                     f,
-                    "the machine has no thread for `{operator}`: {reason}; run fewer queries, or let workers run them"
+                    "the machine has no thread for `{operator}`: {reason}; run fewer workers or \
+                     queries, or raise the limit of threads"
                 )
             }
             PlanError::QueueMemory { operator } => {

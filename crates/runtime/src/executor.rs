@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!              +-> [Board] ranks: how urgent each task is -------+
-//!   publish ---+   [Board] dues: when each source is due ------->+-- choose --> [Baton] of a task -- take --> run
+//!   publish ---+   [Board] dues: when time makes a task ready -->+-- choose --> [Baton] of a task -- take --> run
 //!              +-> [Baton] per task: idle, ready or held         |                                             |
 //!   policy  ---- [Ranker], behind a lock that is only tried      +---------------- put back <-----------------+
 //! ```
@@ -16,7 +16,8 @@
 //! A task is ready when it has something to do and could do it. What makes a task ready is
 //!
 //! * another task's run: that worker calls it;
-//! * time, for a source: its due time stands on the board, and every worker that comes by looks at the least of them;
+//! * time, for a source, and for a copy that may claim what has waited for long on others' shelves: its due time stands on the
+//!   board, and every worker that comes by looks at the least of them;
 //! * something from outside, a submit, a handle, a chunk that was made: whoever does it calls the task.
 //!
 //! A call that finds the task held leaves a note, and the holder looks again. `idle/README.md` tells how workers sleep.
@@ -344,7 +345,7 @@ impl Executor {
         }
     }
 
-    /// Publishes when a source is due that waits for its time.
+    /// Publishes when a task is due that waits for its time: a source, or a copy.
     fn wait_for(&self, operator: OperatorId, due: ProcessingTime) {
         let due_ns = due.as_nanos();
         self.dues.set(operator.0 as usize, due_ns);

@@ -6,7 +6,9 @@ mod blocks;
 use std::sync::Arc;
 
 use thalweg_memory::sync::{AtomicU64, Mutex, Ordering};
-use thalweg_model::{Clock, Either, EventTime, Fault, Horizon, Mark, Output, Record, Sink, Weighed};
+use thalweg_model::{
+    Clock, Either, EventTime, Fault, Horizon, Mark, Output, ProcessingTime, Record, Sink, Weighed,
+};
 use thalweg_scheduling::{QueryId, StreamState};
 
 use crate::arrival::Arrival;
@@ -190,6 +192,9 @@ pub(crate) struct Delivered {
     /// Records written. Relaxed: a counter for reports, exact once the query has ended.
     pub(crate) results: AtomicU64,
     pub(crate) latencies: Delays,
+    /// The latest intended time of the latency markers that sinks have seen, in ns; 0 before the first. Relaxed: a figure
+    /// for people, which only grows.
+    last_marker_ns: AtomicU64,
     /// From the ingestion of a watermark that closes something to its arrival at all sinks.
     pub(crate) output_delays: Delays,
     /// From the instant itself that such a watermark closes, by the stamps of records.
@@ -263,6 +268,7 @@ impl Delivered {
         Arc::new(Delivered {
             results: AtomicU64::new(0),
             latencies: Delays::new(latency_target_ns),
+            last_marker_ns: AtomicU64::new(0),
             output_delays: Delays::new(latency_target_ns),
             result_latencies: Delays::new(None),
             has_closings: horizon != Horizon::NONE,
@@ -274,6 +280,23 @@ impl Delivered {
     /// The first instant behind what all sinks have `seen` at which something happens; none if that is not known.
     pub(crate) fn next_window_end(&self, seen: Option<EventTime>) -> Option<EventTime> {
         self.closings.next_window_end(seen)
+    }
+
+    /// Takes note of a latency marker that a sink sees now.
+    fn note_marker(&self, intended: ProcessingTime, clock: &dyn Clock) {
+        self.latencies.note(clock.now().nanos_since(intended));
+        self.last_marker_ns.fetch_max(intended.as_nanos(), Ordering::Relaxed);
+    }
+
+    /// The latest intended time of the latency markers that sinks have seen; none before the first.
+    pub(crate) fn last_marker(&self) -> Option<ProcessingTime> {
+        let last_ns = self.last_marker_ns.load(Ordering::Relaxed);
+        (last_ns > 0).then(|| ProcessingTime::from_nanos(last_ns))
+    }
+
+    /// The ages, at `now`, of what has closed by the stamps of records after `since` and is not delivered.
+    pub(crate) fn overdue(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
+        self.closings.overdue(self.watermark(), since, now)
     }
 
     /// How many results were out in time, if there is a target: of a query with windows, what watermarks have closed, from the
@@ -394,10 +417,7 @@ impl<T, S: Sink<T>> Exit<T> for SinkExit<S> {
 
     fn mark(&mut self, mark: Mark, _arrival: Arrival, clock: &dyn Clock) -> Result<(), Fault> {
         match mark {
-            Mark::Latency(intended) => {
-                let latency_ns = clock.now().nanos_since(intended);
-                self.delivered.latencies.note(latency_ns);
-            }
+            Mark::Latency(intended) => self.delivered.note_marker(intended, clock),
             Mark::Watermark(watermark) => {
                 self.watermark.set(watermark);
                 self.delivered.note_watermark(watermark, clock);

@@ -2,7 +2,8 @@
 //!
 //! A graph is built front to back or back to front; each end of an edge is a value that can be used once, so an
 //! edge cannot get two writers, and types of neighbours must agree before anything compiles. What types cannot
-//! say, [`check`] does. Nothing is allocated and nothing runs before all checks have passed.
+//! say, [`check`] does. No edge is mapped and nothing runs before these checks have passed. How many queries and tasks there are
+//! already is known later, to whoever runs them: a query that is one too many is refused then, and its edges are given back.
 
 mod check;
 pub mod ends;
@@ -134,6 +135,11 @@ pub(crate) struct BuiltTask {
     pub(crate) copy: Option<u32>,
     /// The worker that it is at home with, if it has one of its own.
     pub(crate) home: Option<u32>,
+    /// The most rows of a record, if its records count for several. Asked for when the graph is built, since the answer is
+    /// user code, which must not run under a lock of the engine.
+    pub(crate) rows_max: Option<u32>,
+    /// Whether its results come in their own time.
+    pub(crate) is_deferred: bool,
 }
 
 /// A query, ready to run.
@@ -733,6 +739,7 @@ impl Opened {
         task.visit_counts(&mut |operator, _| operators.push(operator.to_owned()));
         let (probe, waker) = (Arc::clone(&self.probe), Arc::clone(&self.waker));
         let (upstream, downstream, further, peers) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (rows_max, is_deferred) = (task.rows_max(), task.is_deferred());
         BuiltTask {
             name,
             task,
@@ -747,6 +754,8 @@ impl Opened {
             peers,
             copy: None,
             home: None,
+            rows_max,
+            is_deferred,
         }
     }
 }

@@ -10,58 +10,57 @@ const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// A histogram of latencies with three significant digits. Those of several queries, or of several spans of one, can
 /// be merged, which summaries cannot: there is no median of medians.
 ///
-/// Holds 260 KiB of address space, of which the system gives only the pages that are counted on.
-#[derive(Clone, PartialEq)]
-pub struct Latencies(Histogram<u64>);
+/// Holds nothing before the first latency is counted, and then as much as the largest one needs: 120 KiB up to 16 ms, and
+/// 260 KiB up to an hour. A query has three histograms, and many queries count nothing.
+#[derive(Clone, Default, PartialEq)]
+pub struct Latencies(Option<Histogram<u64>>);
 
 impl Latencies {
     /// A histogram of nothing.
     pub fn new() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LATENCY_NS_MAX, 3);
-        Latencies(histogram.expect("1 ns to an hour at three digits are valid bounds"))
+        Latencies::default()
     }
 
     /// Counts one more latency; above an hour it counts as an hour.
     pub fn record(&mut self, latency_ns: u64) {
-        self.0.saturating_record(latency_ns);
+        let recorded = self.histogram().record(latency_ns.min(LATENCY_NS_MAX));
+        recorded.expect("the histogram grows up to an hour");
+    }
+
+    fn histogram(&mut self) -> &mut Histogram<u64> {
+        self.0.get_or_insert_with(|| Histogram::new(3).expect("three digits are a valid precision"))
     }
 
     /// Counts all that `others` has counted, too.
     pub fn merge(&mut self, others: &Latencies) {
-        self.0.add(&others.0).expect("all histograms of latencies have the same bounds");
+        if let Some(others) = &others.0 {
+            self.histogram().add(others).expect("the histogram grows up to an hour");
+        }
     }
 
     /// How many were counted.
     pub fn count(&self) -> u64 {
-        self.0.len()
+        self.0.as_ref().map_or(0, Histogram::len)
     }
 
     /// How many of them were at most this, to three digits of the latency.
     pub fn count_within(&self, limit_ns: u64) -> u64 {
-        self.0.count_between(0, limit_ns)
+        self.0.as_ref().map_or(0, |counted| counted.count_between(0, limit_ns.min(LATENCY_NS_MAX)))
     }
 
     /// The latencies in short; none if none was counted.
     pub fn summary(&self) -> Option<LatencySummary> {
-        if self.0.is_empty() {
-            return None;
-        }
-        let quantile = |share: f64| self.0.value_at_quantile(share);
+        let counted = self.0.as_ref().filter(|counted| !counted.is_empty())?;
+        let quantile = |share: f64| counted.value_at_quantile(share);
         Some(LatencySummary {
-            count: self.0.len(),
-            mean_ns: self.0.mean(),
+            count: counted.len(),
+            mean_ns: counted.mean(),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),
-            max_ns: self.0.max(),
+            max_ns: counted.max(),
         })
-    }
-}
-
-impl Default for Latencies {
-    fn default() -> Self {
-        Latencies::new()
     }
 }
 

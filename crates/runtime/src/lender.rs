@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use thalweg_memory::sync::{AtomicBool, AtomicUsize, Mutex, Ordering};
 use thalweg_memory::{BudgetExceeded, Pool, Reservation};
-use thalweg_model::{Allowance, Lender};
+use thalweg_model::{Allowance, Lender, Payment};
 
 /// Bytes that are reserved beyond what is asked for, if they are to be had. So much of each task that runs may be missing
 /// where another asks for the last bytes of the budget.
@@ -147,6 +147,27 @@ impl Lender for StateLender {
     fn offer(&self, bytes: usize) -> bool {
         self.reserve(bytes).is_ok()
     }
+
+    fn take_back(&self, bytes: usize) {
+        if let Some(reserved) = &mut self.lent.lock().reserved {
+            let rest_bytes = reserved.bytes().saturating_sub(bytes);
+            let shrunk = reserved.resize(rest_bytes);
+            debug_assert!(shrunk.is_ok(), "a reservation can always shrink");
+        }
+    }
+
+    fn pay(&self, bytes: usize) -> Option<Payment> {
+        let budget = self.pool.budget();
+        let reserved = budget.reserve(bytes).or_else(|_| {
+            self.pool.give_up_spare();
+            budget.reserve(bytes)
+        });
+        reserved.ok().map(Payment::holding)
+    }
+
+    fn limit_bytes(&self) -> usize {
+        self.pool.budget().limit_bytes()
+    }
 }
 
 #[cfg(all(test, not(loom)))]
@@ -185,6 +206,23 @@ mod tests {
         assert!(!lender.offer(91) && !lender.has_refused() && lender.first_refusal().is_none());
         assert!(lender.offer(90));
         assert_eq!((budget.used_bytes(), lender.settle(&mut state, 100)), (100, Ok(())));
+    }
+
+    /// Temporary memory is free again within the step, and payments outlive it.
+    #[test]
+    fn memory_is_given_back_within_a_step_and_payments_when_they_are_dropped() {
+        let budget = Budget::new(100);
+        let lender = StateLender::new(Pool::new(Arc::clone(&budget)));
+        let mut state = budget.reserve(0).unwrap();
+        assert!(lender.offer(80) && !lender.offer(30));
+        lender.take_back(80);
+        let paid = lender.pay(90).unwrap();
+        assert!(lender.pay(20).is_none() && !lender.has_refused());
+        let clone = paid.clone();
+        drop(paid);
+        assert_eq!((lender.settle(&mut state, 10), budget.used_bytes()), (Ok(()), 100));
+        drop(clone);
+        assert_eq!(budget.used_bytes(), 10);
     }
 
     /// Some more is reserved than was asked for, while there is enough, and given back with the rest.

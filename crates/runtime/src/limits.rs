@@ -1,6 +1,8 @@
 //! Everything in the engine that can grow, block or wait, with its bound: one table, from which
 //! `docs/limits.md` is generated and against which every setting is checked.
 
+use thalweg_model::window::WINDOWS_PER_RECORD_MAX;
+
 use crate::error::PlanError;
 
 /// One bound.
@@ -102,7 +104,7 @@ pub const MEMORY_BUDGET_BYTES: Limit = Limit {
     default: 256 << 20,
     min: 1 << 16,
     max: 1 << 42,
-    reason: "blocks, caches of generators and state never exceed it, and the process holds at most 64 MiB more; state asks before it grows, buffers of sources and sinks are counted after each step; not counted are what keys and values hold on the heap themselves, unless an aggregate tells, and tables to join with",
+    reason: "blocks, caches of generators, state, results of expressions and pages of files never exceed it, and the process holds at most 64 MiB more; state asks before it grows, results before they are built, buffers of sources and sinks are counted after each step; not counted are what keys and values hold on the heap themselves, unless an aggregate tells, and tables to join with",
 };
 
 /// Threads that run tasks.
@@ -152,7 +154,7 @@ pub const QUERIES: Limit = Limit {
     default: 1 << 12,
     min: 1,
     max: 1 << 12,
-    reason: "each has a histogram of latencies, and a round of the policy passes over all of them",
+    reason: "each has histograms of latencies once it has measured some, and a round of the policy passes over all of them",
 };
 
 /// Tasks of all queries.
@@ -245,8 +247,28 @@ pub const TOKENS_PER_S: Limit = Limit {
     reason: "a token for each record (Cameo, section 5.4); nobody makes more than a thousand in a nanosecond",
 };
 
+/// Windows that one record belongs to.
+pub const WINDOWS_PER_RECORD: Limit = Limit {
+    name: "windows_per_record",
+    unit: "windows",
+    default: WINDOWS_PER_RECORD_MAX,
+    min: WINDOWS_PER_RECORD_MAX,
+    max: WINDOWS_PER_RECORD_MAX,
+    reason: "each window fires with a result per key: sliding windows of a day by 1 ms would fire 86 million times for one record; 10,000 are a day by 10 s; more are refused when the query is planned",
+};
+
+/// Bytes that a job of `thalweg run` is charged before it is planned.
+pub const JOB_BYTES: Limit = Limit {
+    name: "job_bytes",
+    unit: "bytes",
+    default: 256 << 10,
+    min: 256 << 10,
+    max: 256 << 10,
+    reason: "a job that reads a table holds its plan, its tasks and a few batches on its edges before it holds any state, and is charged this; one that reads none is charged an eighth of it; the first job of a run is charged nothing",
+};
+
 /// The whole table.
-pub const ALL: [&Limit; 21] = [
+pub const ALL: [&Limit; 23] = [
     &BLOCK_RECORDS,
     &CHUNK_BLOCKS,
     &CHUNKS_PER_EDGE,
@@ -268,6 +290,8 @@ pub const ALL: [&Limit; 21] = [
     &LATENCY_TARGET_NS,
     &TOKENS_PER_S,
     &NOTES_PER_WORKER,
+    &WINDOWS_PER_RECORD,
+    &JOB_BYTES,
 ];
 
 /// The bounds of each edge of a query.

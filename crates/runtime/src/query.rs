@@ -16,7 +16,7 @@ use crate::latency::{Latencies, LatencySummary};
 use crate::meter::{Meter, OperatorMeter, Stood, read};
 use crate::metrics::{EdgeMetrics, QueryMetrics, TaskMetrics};
 use crate::stuck;
-use crate::task::Probe;
+use crate::task::{Probe, Stop};
 
 /// How a query stands.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -241,6 +241,11 @@ impl QueryShared {
             }),
             ended: Condvar::new(),
         })
+    }
+
+    /// Its number among all queries that the engine ever took; unlike its id it is not used again.
+    pub(crate) fn serial(&self) -> u64 {
+        self.entry.serial
     }
 
     /// What it is to reach.
@@ -509,6 +514,19 @@ impl QueryHandle {
         self.shared.delivered.result_latencies.take()
     }
 
+    /// Returns the ages, at `now` on the engine's clock, of the results that are overdue: of each instant after `since` at
+    /// which a window closes by the stamps of records and whose results not all sinks have seen. So a query that is left
+    /// waiting cannot look fast. Empty where nothing closes before the end of the stream, where any instant may close
+    /// something, and where records are stamped ahead of the clock. At most 10,000, the oldest first.
+    pub fn overdue_results(&self, since: ProcessingTime, now: ProcessingTime) -> Latencies {
+        self.shared.delivered.overdue(since, now)
+    }
+
+    /// Returns the latest intended time of the latency markers that sinks have seen; none before the first.
+    pub fn last_marker(&self) -> Option<ProcessingTime> {
+        self.shared.delivered.last_marker()
+    }
+
     /// What each task, operator and edge of it has done, up to now or to its end. The difference of two such figures
     /// is that of the [interval](QueryMetrics::since) between.
     pub fn metrics(&self) -> QueryMetrics {
@@ -544,11 +562,23 @@ impl QueryHandle {
         }
     }
 
-    /// Asks the sources to end: what they have made is worked off, every window fires, sinks finish. A query that is
-    /// paused is resumed for it.
+    /// Asks the sources to end, and to say that nothing follows: what they have made is worked off, every window fires, also
+    /// those that are filled in part, and sinks finish. So ends Flink's `stop` with `--drain`. A query that is paused is resumed
+    /// for it.
     pub fn stop(&self) {
+        self.stop_sources(Stop::Drained);
+    }
+
+    /// Asks the sources to end where they stand: what they have made is worked off, and sinks finish. What watermarks have
+    /// closed is out; a window that is still open, and whatever else waits for a later watermark, is dropped, because it is
+    /// not complete. So ends Flink's `stop` without `--drain`. A query that is paused is resumed for it.
+    pub fn stop_at_watermark(&self) {
+        self.stop_sources(Stop::AtWatermark);
+    }
+
+    fn stop_sources(&self, stop: Stop) {
         if let Some(driver) = self.driver.upgrade() {
-            driver.stop_sources(&self.shared);
+            driver.stop_sources(&self.shared, stop);
         }
     }
 

@@ -68,11 +68,12 @@ impl Relief {
     }
 }
 
-/// What a worker has to tell the ranker.
+/// A message of a worker to the ranker. Ids of queries and operators are used again, and a note may be told long after its
+/// query has ended: the serial number of the query says which one is meant.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Note {
-    Ran(Completion),
-    Ended(OperatorId),
+    Ran { completion: Completion, serial: u64 },
+    Ended { operator: OperatorId, serial: u64 },
 }
 
 /// The policy with all that it sees.
@@ -98,6 +99,8 @@ struct View {
     probe: Arc<Probe>,
     meter: Arc<Meter>,
     query: QueryId,
+    /// The serial number of the query, which no other has.
+    serial: u64,
     /// Of the meter, when costs were last measured.
     seen: Seen,
     cost_ns: f64,
@@ -205,7 +208,7 @@ impl Ranker {
         for (id, NewTask { probe, meter, horizon, downstream }) in ids.iter().zip(tasks) {
             let place = id.0 as usize;
             self.snapshot.downstream[place] = downstream.into_iter().map(|index| ids[index]).collect();
-            let view = View::new(probe, meter, (query, horizon), now);
+            let view = View::new(probe, meter, (query, shared.serial()), horizon, now);
             self.snapshot.operators[place] =
                 Some(view.state(self.reads, self.snapshot.block_records, now, false));
             self.views[place] = Some(view);
@@ -254,22 +257,22 @@ impl Ranker {
     /// Hears what happened.
     pub(crate) fn hear(&mut self, note: Note) {
         match note {
-            Note::Ran(done) => {
-                // The place of a task that has ended may be another's by now.
-                let view = self.views[done.operator.0 as usize].as_mut();
-                if let Some(view) = view.filter(|view| view.query == done.query) {
-                    view.note_run(&done);
-                    self.policy.feedback(&done);
+            Note::Ran { completion, serial } => {
+                // The place of a task that has ended may be another's by now, and so may the id of its query.
+                let view = self.views[completion.operator.0 as usize].as_mut();
+                if let Some(view) = view.filter(|view| view.serial == serial) {
+                    view.note_run(&completion);
+                    self.policy.feedback(&completion);
                 }
             }
-            Note::Ended(operator) => self.dismiss(operator),
+            Note::Ended { operator, serial } => self.dismiss(operator, serial),
         }
     }
 
     /// Forgets a task that has ended; its place is free.
-    fn dismiss(&mut self, operator: OperatorId) {
+    fn dismiss(&mut self, operator: OperatorId, serial: u64) {
         let place = operator.0 as usize;
-        let Some(view) = self.views[place].take() else { return };
+        let Some(view) = self.views[place].take_if(|view| view.serial == serial) else { return };
         self.snapshot.operators[place] = None;
         self.snapshot.downstream[place].clear();
         self.free.push(operator);
@@ -386,7 +389,8 @@ impl View {
     fn new(
         probe: Arc<Probe>,
         meter: Arc<Meter>,
-        (query, horizon): (QueryId, Horizon),
+        (query, serial): (QueryId, u64),
+        horizon: Horizon,
         now: ProcessingTime,
     ) -> Self {
         let has_windows = horizon != Horizon::NONE && horizon != Horizon::EVERYWHERE;
@@ -394,6 +398,7 @@ impl View {
             probe,
             meter,
             query,
+            serial,
             seen: Seen::default(),
             cost_ns: OperatorState::ASSUMED_COST_NS_PER_RECORD,
             cost_ns_per_run: OperatorState::ASSUMED_COST_NS_PER_RUN,
@@ -405,8 +410,11 @@ impl View {
         }
     }
 
-    /// Takes note of a run.
+    /// Takes note of a run, unless a later one was heard of first: workers tell when they get hold of the ranker.
     fn note_run(&mut self, done: &Completion) {
+        if done.ended < self.last_run_ended {
+            return;
+        }
         self.last_run_ended = done.ended;
         if self.watermark != done.watermark {
             self.watermark = done.watermark;

@@ -26,7 +26,7 @@ mod tokens;
 
 use std::sync::Arc;
 
-use thalweg_memory::sync::{AtomicBool, AtomicU64, Ordering};
+use thalweg_memory::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use thalweg_model::{Clock, Counts, Entropy, EventTime, Fault, ProcessingTime};
 use thalweg_scheduling::{Context, EpochWork};
 
@@ -150,6 +150,16 @@ pub(crate) struct Changes {
     pub(crate) gave_back: bool,
 }
 
+/// How a source ends that is asked to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u32)]
+pub(crate) enum Stop {
+    /// With a watermark of the end of time, at which every window fires.
+    Drained = 1,
+    /// With its last watermark, so that windows behind it never fire.
+    AtWatermark = 2,
+}
+
 /// What schedulers see of a task without touching it. Written by the task alone, but for `stop`. Relaxed: hints that
 /// are exact while the task stands still, and its baton orders a task's runs.
 pub(crate) struct Probe {
@@ -165,8 +175,8 @@ pub(crate) struct Probe {
     polled_ns: AtomicU64,
     /// For a source: how far apart its records are due from `due_ns` on, in ns.
     spacing_ns: AtomicU64,
-    /// For a source: it was asked to end, by a handle.
-    stop: AtomicBool,
+    /// For a source: whether it was asked to end, by a handle, and how; the code of a [`Stop`], or zero.
+    stop: AtomicU32,
     /// Of one whose results come in their own time: it takes nothing more for now.
     is_full: AtomicBool,
     /// Of the same: its waker was called since it last emitted. Written by any thread, which calls the task then: see
@@ -200,7 +210,7 @@ impl Probe {
             poll_ns: AtomicU64::new(0),
             polled_ns: AtomicU64::new(0),
             spacing_ns: AtomicU64::new(UNKNOWN_SPACING),
-            stop: AtomicBool::new(false),
+            stop: AtomicU32::new(0),
             is_full: AtomicBool::new(false),
             is_woken: AtomicBool::new(false),
             unsettled_since_ns: AtomicU64::new(SETTLED),
@@ -363,10 +373,25 @@ impl Probe {
 
     /// When a source is to be polled again; `ZERO` for at once.
     pub(crate) fn due(&self) -> ProcessingTime {
-        if self.is_stopped() {
+        if self.stop_asked().is_some() {
             return ProcessingTime::ZERO;
         }
         ProcessingTime::from_nanos(self.poll_ns.load(Ordering::Relaxed))
+    }
+
+    /// Whether time alone can give it something to do: a source, whose next record is due, or a copy, which may claim what
+    /// has waited for long on others' shelves.
+    pub(crate) fn waits_for_time(&self) -> bool {
+        self.is_source() || matches!(&*self.inputs, [Inlet::Claims(..)])
+    }
+
+    /// When it has something to do if nothing happens until then, to be asked when it has nothing to do at `now`.
+    pub(crate) fn next_due(&self, now: ProcessingTime) -> ProcessingTime {
+        if self.is_source() {
+            return self.due();
+        }
+        let claimable = self.inputs.iter().map(|inlet| inlet.next_claimable_at(now));
+        claimable.min().unwrap_or(ProcessingTime::NEVER)
     }
 
     /// Bytes of the edges that it writes in which nothing lies that is to be read.
@@ -507,12 +532,19 @@ impl Probe {
         self.is_woken.swap(false, Ordering::AcqRel);
     }
 
-    pub(crate) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
+    /// Asks a source to end.
+    pub(crate) fn stop(&self, stop: Stop) {
+        self.stop.store(stop as u32, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stop.load(Ordering::Relaxed)
+    /// How a source was asked to end, if it was.
+    #[inline]
+    pub(crate) fn stop_asked(&self) -> Option<Stop> {
+        match self.stop.load(Ordering::Relaxed) {
+            0 => None,
+            code if code == Stop::Drained as u32 => Some(Stop::Drained),
+            _ => Some(Stop::AtWatermark),
+        }
     }
 }
 

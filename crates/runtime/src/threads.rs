@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
 use thalweg_memory::Pool;
-use thalweg_memory::sync::{AtomicU32, Mutex, Ordering, fence};
+use thalweg_memory::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
 use thalweg_model::{Clock, ProcessingTime};
 use thalweg_scheduling::{OperatorId, QueryId};
 
@@ -70,18 +70,30 @@ struct Seat {
     probe: Arc<Probe>,
     /// The system's number of its thread; 0 until that has begun. Relaxed: set once by the thread, for reports.
     number: AtomicU32,
+    /// Until when its thread sleeps at most, in ns; `NEVER` before it has looked. Written by the thread before it counts as a
+    /// sleeper and when it has looked, read behind a fence by those who make work. Relaxed: the fences of the bed order it.
+    sleeps_until_ns: AtomicU64,
 }
 
 impl Seat {
     fn new(probe: &Arc<Probe>, grain_ns: u64) -> Arc<Self> {
-        Arc::new(Seat { bed: Idle::new(1, grain_ns), probe: Arc::clone(probe), number: AtomicU32::new(0) })
+        Arc::new(Seat {
+            bed: Idle::new(1, grain_ns),
+            probe: Arc::clone(probe),
+            number: AtomicU32::new(0),
+            sleeps_until_ns: AtomicU64::new(ProcessingTime::NEVER.as_nanos()),
+        })
     }
 
     /// Wakes the task's thread if it sleeps and the task could run; only behind a fence. Of a thread that sleeps nobody
     /// changes what it has published, so whoever comes last of those that make work and room for it sees both.
     fn wake_to_work(&self, now: ProcessingTime) {
-        // Of a source it says nothing that nothing was due at our instant: its own may be later.
-        let may_run = || (self.probe.is_source() || self.probe.pending(now) > 0) && self.probe.can_output();
+        // Of a source it says nothing that nothing was due at our instant: its own may be later. A copy that may claim by time
+        // what was deposited for another sleeps until then.
+        let wakes_late =
+            || self.probe.next_due(now).as_nanos() < self.sleeps_until_ns.load(Ordering::Relaxed);
+        let has_work = || self.probe.is_source() || self.probe.pending(now) > 0 || wakes_late();
+        let may_run = || has_work() && self.probe.can_output();
         if self.bed.seems_to_have_sleepers() && may_run() {
             self.bed.wake_one();
         }
@@ -187,20 +199,27 @@ impl Driver for Threads {
         let mut handles = Vec::with_capacity(tasks.len());
         let mut refused = None;
         for task in tasks {
-            let (name, operator) = (task.body.name.clone(), task.body.operator);
+            let name = task.body.name.clone();
             if refused.is_some() {
                 // Nobody waits for it: whoever has begun already ends as soon as it looks.
                 task.end();
                 continue;
             }
+            // Taken out by the thread if there is one, and else by us: a task is not dropped wherever the system refuses.
+            let task = Arc::new(Mutex::new(Some(task)));
+            let theirs = Arc::clone(&task);
+            let live = move || {
+                let task = theirs.lock().take();
+                task.into_iter().for_each(TaskThread::live);
+            };
             // Names of threads end at a zero.
-            match Builder::new().name(name.replace('\0', " ")).spawn(move || task.live()) {
+            match Builder::new().name(name.replace('\0', " ")).spawn(live) {
                 Ok(handle) => handles.push(handle),
                 Err(error) => {
-                    // What it was to run is dropped, and with it the task.
-                    self.leave(operator, query.id);
                     let reason = error.to_string();
                     discard(query.fail(QueryError::Cancelled));
+                    let task = task.lock().take();
+                    task.into_iter().for_each(TaskThread::end);
                     self.call(query.tasks());
                     refused = Some(PlanError::NoThread { operator: name, reason });
                 }
@@ -363,9 +382,13 @@ impl TaskThread {
             match self.body.look(now) {
                 Standing::Ready => Outlook::Work,
                 Standing::Blocked => Outlook::Nothing(ProcessingTime::NEVER),
-                Standing::Idle { due } => Outlook::Nothing(due),
+                Standing::Idle { due } => {
+                    self.seat.sleeps_until_ns.store(due.as_nanos(), Ordering::Relaxed);
+                    Outlook::Nothing(due)
+                }
             }
         };
+        self.seat.sleeps_until_ns.store(ProcessingTime::NEVER.as_nanos(), Ordering::Relaxed);
         self.seat.bed.sleep(0, clock, look);
     }
 

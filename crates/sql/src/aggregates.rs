@@ -144,6 +144,12 @@ pub trait Accumulator: Send {
     /// [`EvaluationError`] if a group has no result: SINGLE_VALUE of several rows, or more than 2 GiB of text.
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError>;
 
+    /// Bytes of the results of groups `range`, where they grow with the number of values that were taken in; 0 of others.
+    fn result_bytes(&self, range: Range<usize>) -> usize {
+        let _ = range;
+        0
+    }
+
     /// The results of such groups, in that order; a group may be named more than once.
     ///
     /// # Errors
@@ -174,6 +180,12 @@ pub trait Accumulator: Send {
 
     /// Bytes held beyond itself.
     fn bytes(&self) -> usize;
+
+    /// Bytes that taking in so many rows may take at once beside what is held, because a table is copied into a larger one.
+    fn growth_bytes(&self, rows: usize) -> usize {
+        let _ = rows;
+        0
+    }
 
     /// Writes down all groups.
     ///

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use arrow::array::Array;
 use arrow::record_batch::RecordBatch;
-use thalweg_model::{EventTime, Weighed};
+use thalweg_model::{Allowance, EventTime, Payment, Weighed};
 
+use crate::error::cut;
 use crate::formats::RowKind;
 use crate::functions::EvaluationError;
 
@@ -15,6 +16,12 @@ pub const BATCH_ROWS_MAX: usize = 4_096;
 
 /// The most bytes of a batch on an edge, unless a single row has more: with blocks of four batches a MiB each.
 pub const BATCH_BYTES_MAX: usize = 256 << 10;
+
+/// Batches of more bytes than this are paid from the memory budget; there are few of others at a time.
+const UNPAID_BYTES_MAX: usize = 1 << 20;
+
+/// The most batches without rows that follow a long one: together they fill an edge.
+const FILLERS_MAX: usize = 31;
 
 /// What an operator over batches has taken and put out at first.
 pub const NOTHING_WEIGHED: Weighed = Weighed { taken: 0, put: 0, most: BATCH_ROWS_MAX as u32 };
@@ -31,6 +38,8 @@ pub struct Batch {
     pub watermark: Option<EventTime>,
     /// Why there is nothing to come: then there are no rows, and the query is to fail.
     pub failure: Option<Arc<Failure>>,
+    /// The memory that the values take, if they are long: it is held until the batch and all its pieces are dropped.
+    pub payment: Option<Payment>,
 }
 
 /// Why an operator cannot go on. It travels to the sinks as data does, and ends the query there.
@@ -59,12 +68,15 @@ impl thalweg_model::Coded for Failure {
 impl Batch {
     /// New rows.
     pub fn new(rows: RecordBatch) -> Self {
-        Batch { rows, kinds: None, watermark: None, failure: None }
+        Batch { rows, kinds: None, watermark: None, failure: None, payment: None }
     }
 
     /// The end of the query, for a reason.
     pub fn failed(operator: &str, error: EvaluationError) -> Self {
         let rows = RecordBatch::new_empty(Arc::new(arrow::datatypes::Schema::empty()));
+        // The value of a row may have megabytes.
+        let EvaluationError { code, message } = error;
+        let error = EvaluationError { code, message: cut(&message).into_owned() };
         let failure = Failure { operator: operator.to_owned(), error };
         Batch { failure: Some(Arc::new(failure)), ..Batch::new(rows) }
     }
@@ -105,13 +117,43 @@ impl Batch {
             return (self, None);
         }
         let first = (rows * BATCH_BYTES_MAX / bytes).max(1);
+        let (first, rest) = self.split(first);
+        (first, Some(rest))
+    }
+
+    /// Its first `count` rows, and the others. Nothing is copied; the watermark stays behind the last row.
+    pub fn split(self, count: usize) -> (Batch, Batch) {
         let part = |from: usize, to: usize, watermark| Batch {
             rows: self.rows.slice(from, to - from),
             kinds: self.kinds.as_ref().map(|kinds| kinds[from..to].into()),
             watermark,
             failure: self.failure.clone(),
+            payment: self.payment.clone(),
         };
-        (part(0, first, None), Some(part(first, rows, self.watermark)))
+        (part(0, count, None), part(count, self.len(), self.watermark))
+    }
+
+    /// Pays for its values, if they are long, until the last piece of it is dropped. What is paid for already is not paid for
+    /// once more.
+    ///
+    /// # Errors
+    /// `code` if the memory budget has no room for them.
+    pub fn paid(mut self, allowance: &Allowance, code: &'static str) -> Result<Batch, EvaluationError> {
+        if self.payment.is_none() {
+            self.payment = pay(allowance, self.bytes(), code)?;
+        }
+        Ok(self)
+    }
+
+    /// How many batches without rows are to follow it on an edge, so that a long row takes as many places as it has multiples
+    /// of [`BATCH_BYTES_MAX`]: edges count batches, and hold at most so many bytes.
+    pub fn fillers(&self) -> usize {
+        (self.bytes() / BATCH_BYTES_MAX).saturating_sub(1).min(FILLERS_MAX)
+    }
+
+    /// A batch without rows, with its columns.
+    pub fn filler(&self) -> Batch {
+        Batch::new(RecordBatch::new_empty(self.rows.schema()))
     }
 
     /// Whether there are none.
@@ -123,6 +165,44 @@ impl Batch {
     pub fn kind(&self, row: usize) -> RowKind {
         self.kinds.as_ref().and_then(|kinds| kinds.get(row)).copied().unwrap_or(RowKind::Insert)
     }
+}
+
+/// Checks that state has room to take so many bytes for a moment, as a hash table does while it is copied into a larger one.
+///
+/// # Errors
+/// `STATE_LIMIT` if it has not.
+pub fn check_room(allowance: &Allowance, bytes: usize) -> Result<(), EvaluationError> {
+    if bytes <= UNPAID_BYTES_MAX || allowance.pay(bytes).is_some() {
+        return Ok(());
+    }
+    let message = format!(
+        "{bytes} bytes for a larger table of keys have no room in the memory budget of {} bytes: raise the memory budget, \
+         or remember less",
+        allowance.limit_bytes()
+    );
+    Err(EvaluationError { code: "STATE_LIMIT", message })
+}
+
+/// Pays for so many bytes of results, if they are many.
+///
+/// # Errors
+/// `code` if the memory budget has no room for them.
+pub fn pay(
+    allowance: &Allowance,
+    bytes: usize,
+    code: &'static str,
+) -> Result<Option<Payment>, EvaluationError> {
+    if bytes <= UNPAID_BYTES_MAX {
+        return Ok(None);
+    }
+    allowance.pay(bytes).map(Some).ok_or_else(|| EvaluationError {
+        code,
+        message: format!(
+            "results of {bytes} bytes have no room in the memory budget of {} bytes: shorten them or raise the memory \
+             budget",
+            allowance.limit_bytes()
+        ),
+    })
 }
 
 #[cfg(test)]
@@ -157,6 +237,18 @@ mod tests {
             })
             .collect();
         assert_eq!(found, expected);
+    }
+
+    /// A row of ten times the bytes of a batch takes ten places on an edge, and no row takes more than an edge has.
+    #[test]
+    fn a_long_row_takes_its_places() {
+        let of = |bytes: usize| {
+            let text: ArrayRef = Arc::new(StringArray::from_iter_values(["y".repeat(bytes)]));
+            Batch::new(RecordBatch::try_from_iter([("text", text)]).expect("a column"))
+        };
+        let fillers = [100, BATCH_BYTES_MAX, 10 * BATCH_BYTES_MAX, 100 * BATCH_BYTES_MAX];
+        assert_eq!(fillers.map(|bytes| of(bytes).fillers()), [0, 0, 9, FILLERS_MAX]);
+        assert!(of(100).filler().is_empty());
     }
 
     #[test]

@@ -390,9 +390,14 @@ fn known_error(message: &str) -> Option<SqlError> {
         ("Source table contains", Code::Invalid, "the list of names is as long as the table has columns"),
         ("Invalid qualifier", Code::UnknownTable, "no table has the name before `.*`"),
         (
-            "struct not supported",
+            "Struct not supported",
             Code::Unsupported,
             "brackets hold several values only beside others: ROW(..) makes a row",
+        ),
+        (
+            "Too many columns! The subquery",
+            Code::Invalid,
+            "a sub-query of IN or beside an operator has one column: write a join, or EXISTS",
         ),
         ("Unnest", Code::Unsupported, "UNNEST is not supported"),
         ("Empty tuple", Code::Unsupported, "GROUP BY () is not supported: leave it out"),

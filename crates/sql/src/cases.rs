@@ -19,7 +19,7 @@
 //!
 //! | section | holds |
 //! |---|---|
-//! | `--- input NAME` | rows of a table, one a line, as CSV; the word NULL is NULL, in quotes it is text |
+//! | `--- input NAME` | rows of a table, one a line, as CSV; the word NULL is NULL, in quotes it is text. Rows of a table of `'format' = 'debezium-json'` have `+I`, `-U`, `+U` or `-D` in front |
 //! | `--- set 'key' = 'value'` | a setting, for the rest of the file |
 //! | `--- query NAME` | a query, and behind it one of those below |
 //! | `--- rows`, `--- rows ordered` | its rows, in any order or in this one |
@@ -34,6 +34,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use arrow::record_batch::RecordBatch;
+use thalweg::scheduling::policy::by_name;
 use thalweg::{
     Chaining, Engine, Entropy, Layout, Parallel, Query, QueryState, SeededEntropy, Step, Stepped,
     VirtualClock,
@@ -41,14 +42,15 @@ use thalweg::{
 use thalweg_model::ProcessingTime;
 
 use crate::catalog::{Entry, Table, TableColumnKind};
-use crate::connect::World;
 use crate::connect::memory::{Collect, Collected};
+use crate::connect::{World, gives_changes};
 use crate::deliver::{TableSink, Tally};
 use crate::error::SqlError;
 use crate::exec::run::{Assembly, Ending};
 use crate::formats::{BadRecord, Decoder, Format, FormatColumn, RowKind};
 use crate::functions::cast::Writer;
 use crate::job::write_row;
+use crate::plan::changes::{Changes, changes};
 use crate::session::{Action, Job, Session};
 
 /// When every run is: time stands still, so that no result depends on it.
@@ -95,6 +97,34 @@ pub enum Verdict {
     Failed(String),
 }
 
+/// The answer to a query over the tables of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Answer {
+    /// Planning refused it.
+    Refused {
+        /// The code of the error.
+        code: String,
+        /// Its message.
+        message: String,
+    },
+    /// It failed while it ran.
+    Failed {
+        /// The code of the error.
+        code: String,
+        /// Its message.
+        message: String,
+    },
+    /// It ran to its end.
+    Rows {
+        /// The kind and the values of each row, in the order in which they came.
+        rows: Vec<(RowKind, String)>,
+        /// Changes that its plan says may come.
+        planned: Changes,
+        /// Rows that operators called late.
+        late: u64,
+    },
+}
+
 /// How a case is run: results depend on none of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Manner {
@@ -104,11 +134,13 @@ pub struct Manner {
     pub batch_rows: usize,
     /// Seeds the order in which tasks are run.
     pub seed: u64,
+    /// The name of the policy that picks the next task; none: the engine's own.
+    pub policy: Option<&'static str>,
 }
 
 impl Default for Manner {
     fn default() -> Self {
-        Manner { workers: 1, batch_rows: 4_096, seed: 0 }
+        Manner { workers: 1, batch_rows: 4_096, seed: 0, policy: None }
     }
 }
 
@@ -189,11 +221,17 @@ impl Cases {
 
     /// Runs a case.
     pub fn run(&self, case: &Case, manner: Manner) -> Verdict {
+        self.run_counted(case, manner).0
+    }
+
+    /// Runs a case, and counts the rows that its operators called late.
+    pub fn run_counted(&self, case: &Case, manner: Manner) -> (Verdict, u64) {
         let results = match self.results(case, manner) {
             Ok(results) => results,
-            Err(why) => return Verdict::Failed(why),
+            Err(why) => return (Verdict::Failed(why), 0),
         };
-        match (results, &case.expected) {
+        let late = results.as_ref().map_or(0, |found| found.late);
+        let verdict = match (results, &case.expected) {
             (Ok(found), Expected::Rows { rows, is_ordered }) => compare(found.appended(), rows, *is_ordered),
             (Ok(found), Expected::Changelog(changes)) => {
                 match (left_over(&found.changes()), left_over(changes)) {
@@ -215,7 +253,37 @@ impl Cases {
                 Verdict::Failed(format!("expected {code}, found {} rows", found.rows.len()))
             }
             (Err((code, message)), _) => Verdict::Failed(format!("{code}: {message}")),
+        };
+        (verdict, late)
+    }
+
+    /// Runs a case, whatever it expects: the rows that are left when all changes were applied, or the code and the message of
+    /// its error.
+    ///
+    /// # Errors
+    /// A fault of the file, or changes that take away a row that is not there.
+    pub fn outcome(
+        &self,
+        case: &Case,
+        manner: Manner,
+    ) -> Result<Result<Vec<String>, (String, String)>, String> {
+        match self.results(case, manner)? {
+            Ok(found) => left_over(&found.changes()).map(Ok),
+            Err(error) => Ok(Err(error)),
         }
+    }
+
+    /// All that the answer to a case depends on, as text: the setup without comments, the input, the settings and the query.
+    /// Recorded answers keep a digest of it, so that an answer is never compared with another question's.
+    pub fn question(&self, case: &Case) -> String {
+        let setup = self.setup.lines().map(str::trim_end);
+        let setup = setup.filter(|line| !line.is_empty() && !line.starts_with("--"));
+        let mut question = setup.collect::<Vec<_>>().join("\n") + "\n";
+        for (table, (_, rows)) in &self.inputs {
+            question += &format!("--- input {table}\n{}\n", rows.join("\n"));
+        }
+        case.settings.iter().for_each(|setting| question += &format!("{setting}\n"));
+        question + case.query.trim()
     }
 
     /// The rows of a case's query, or the code and the message of its error.
@@ -223,46 +291,78 @@ impl Cases {
     /// # Errors
     /// What is wrong before it and around it, which no case can expect: then its query tells nothing.
     fn results(&self, case: &Case, manner: Manner) -> Result<Outcome, String> {
+        Ok(match self.answer(&case.settings, &case.query, manner)? {
+            Answer::Refused { code, message } | Answer::Failed { code, message } => Err((code, message)),
+            Answer::Rows { rows, late, .. } => Ok(Found { rows, late }),
+        })
+    }
+
+    /// The answer to a query over the tables and the rows of this file, under settings.
+    ///
+    /// # Errors
+    /// A fault before the query or around it.
+    pub fn answer(&self, settings: &[String], query: &str, manner: Manner) -> Result<Answer, String> {
         let clock = Arc::new(VirtualClock::starting_at(BEGIN));
         let mut session = Session::new(Arc::clone(&clock) as _);
         declare(&mut session, &self.setup, "the setup")?;
-        for setting in &case.settings {
+        for setting in settings {
             declare(&mut session, setting, setting)?;
         }
         session.context().map_err(|error| format!("the settings: {error}"))?;
-        let world = World {
-            seed: manner.seed,
-            hash_seed: manner.seed,
-            given: self.given(&session, manner)?,
-            ..World::default()
-        };
-        let actions = match session.read(&case.query) {
+        let (given, given_kinds) = self.given(&session, manner)?;
+        let world =
+            World { seed: manner.seed, hash_seed: manner.seed, given, given_kinds, ..World::default() };
+        let actions = match session.read(query) {
             Ok(actions) => actions,
-            Err(error) => return Ok(Err(told(&error))),
+            Err(error) => {
+                let (code, message) = told(&error);
+                return Ok(Answer::Refused { code, message });
+            }
         };
         let [Action::Run(job)] = &actions[..] else { return Err("a case has one query".to_owned()) };
-        run_job(job, &session, &world, manner, &clock)
+        let planned = job.parts.last().map_or(Changes::NONE, |part| changes(&part.plan));
+        Ok(match run_job(job, &session, &world, manner, &clock)? {
+            Err((code, message)) => Answer::Failed { code, message },
+            Ok(Found { rows, late }) => Answer::Rows { rows, planned, late },
+        })
     }
 
-    fn given(
-        &self,
-        session: &Session,
-        manner: Manner,
-    ) -> Result<BTreeMap<String, Arc<Vec<RecordBatch>>>, String> {
+    fn given(&self, session: &Session, manner: Manner) -> Result<(GivenRows, GivenKinds), String> {
         let is_table = |name: &str| matches!(session.catalog().get(name), Ok(Entry::Table(_)));
         if let Some((name, (line, _))) = self.inputs.iter().find(|(name, _)| !is_table(name)) {
             return Err(format!("line {line}: input {name}: there is no such table"));
         }
-        let mut given = BTreeMap::new();
+        let (mut given, mut given_kinds) = (BTreeMap::new(), BTreeMap::new());
         for (name, entry) in session.catalog().entries() {
             let Entry::Table(table) = entry else { continue };
             let none = (0, Vec::new());
             let (line, rows) = self.inputs.get(name).unwrap_or(&none);
-            let batches = read_rows(table, rows, manner.batch_rows)
-                .map_err(|error| format!("input {name}, behind line {line}: {error}"))?;
+            let within = |error: String| format!("input {name}, behind line {line}: {error}");
+            let mut rows = rows.clone();
+            if gives_changes(table) {
+                let changes = rows.iter().map(|row| kind_of(row)).collect::<Result<Vec<_>, _>>();
+                let (kinds, of_table): (Vec<RowKind>, Vec<String>) =
+                    changes.map_err(within)?.into_iter().unzip();
+                rows = of_table;
+                given_kinds.insert(name.to_owned(), Arc::new(kinds));
+            }
+            let batches = read_rows(table, &rows, manner.batch_rows).map_err(within)?;
             given.insert(name.to_owned(), Arc::new(batches));
         }
-        Ok(given)
+        Ok((given, given_kinds))
+    }
+}
+
+type GivenRows = BTreeMap<String, Arc<Vec<RecordBatch>>>;
+type GivenKinds = BTreeMap<String, Arc<Vec<RowKind>>>;
+
+/// Splits the kind off a row.
+fn kind_of(row: &str) -> Result<(RowKind, String), String> {
+    let kinds = [RowKind::Insert, RowKind::UpdateBefore, RowKind::UpdateAfter, RowKind::Delete];
+    let (first, rest) = row.split_once(',').unwrap_or((row, ""));
+    match kinds.into_iter().find(|kind| kind.to_string() == first) {
+        Some(kind) => Ok((kind, rest.to_owned())),
+        None => Err(format!("`{row}` begins with no kind of change: +I, -U, +U or -D")),
     }
 }
 
@@ -293,7 +393,7 @@ fn unanswered(line: usize, name: &str) -> String {
 }
 
 /// The codes of errors that a query may have: those that the manual lists.
-const CODES: [&str; 49] = [
+const CODES: [&str; 51] = [
     "SYNTAX",
     "UNKNOWN_TABLE",
     "UNKNOWN_COLUMN",
@@ -320,6 +420,7 @@ const CODES: [&str; 49] = [
     "RESULT_TOO_LARGE",
     "EVALUATION",
     "STOPPED_EARLY",
+    "DRAIN_TIMEOUT",
     "NO_EVENT_TIME",
     "NULL_IN_NOT_NULL",
     "BAD_RECORD",
@@ -328,6 +429,7 @@ const CODES: [&str; 49] = [
     "SOURCE_UNREADABLE",
     "SOURCE_CHANGED",
     "SOURCE_CORRUPT",
+    "PAGE_TOO_LARGE",
     "SOURCE_MISMATCH",
     "UNWRITABLE",
     "SINK_FAILED",
@@ -402,6 +504,8 @@ const NULL_MARK: &str = "\u{1}NULL";
 /// Rows as they came, and what they are.
 struct Found {
     rows: Vec<(RowKind, String)>,
+    /// Rows that operators called late.
+    late: u64,
 }
 
 impl Found {
@@ -531,12 +635,14 @@ fn run_job(
     if let Err(error) = Assembly::assemble(&query, &context, world, &Tally::default(), plans) {
         return Ok(Err(told(&error)));
     }
-    let stepped = Engine::builder()
+    let mut builder = Engine::builder()
         .workers(manner.workers as u64)
         .clock(Arc::clone(clock) as _)
-        .entropy(Box::new(SeededEntropy::new(manner.seed)))
-        .build_stepped()
-        .map_err(|error| error.to_string())?;
+        .entropy(Box::new(SeededEntropy::new(manner.seed)));
+    if let Some(name) = manner.policy {
+        builder = builder.policy(by_name(name).map_err(|error| error.to_string())?);
+    }
+    let stepped = builder.build_stepped().map_err(|error| error.to_string())?;
     let Stepped { engine, mut workers, growth } = stepped;
     let parallel = match manner.workers {
         0 | 1 => Parallel::Serial,
@@ -555,9 +661,10 @@ fn run_job(
             return Err("the query stands still".to_owned());
         }
     }
-    if let Err(error) = handle.wait() {
-        return Ok(Err((error.code().to_owned(), error.to_string())));
-    }
+    let report = match handle.wait() {
+        Ok(report) => report,
+        Err(error) => return Ok(Err((error.code().to_owned(), error.to_string()))),
+    };
     let collected = collected.lock().map_err(|_| "a sink has panicked".to_owned())?;
     let mut rows = Vec::new();
     for (batch, kinds) in collected.iter() {
@@ -569,7 +676,7 @@ fn run_job(
             rows.push((kind, line));
         }
     }
-    Ok(Ok(Found { rows }))
+    Ok(Ok(Found { rows, late: report.total(|counts| counts.late) }))
 }
 
 #[cfg(test)]

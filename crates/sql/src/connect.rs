@@ -26,7 +26,8 @@
 //! * C1. A source does not wait. What may make it wait is read by a thread of its own into a bounded buffer (`connect/feed.rs`).
 //! * C2. No input makes it panic or grow without bound, and nothing vanishes: what is not understood is counted, and fails the
 //!   query unless the table's options say otherwise.
-//! * C3. What a sink publishes under its final name is whole. A query that fails publishes nothing of what it had not yet.
+//! * C3. What a sink publishes under its final name is whole. A query that fails publishes nothing of what it had not yet. In a
+//!   bounded job nothing is published before the input has ended; a mark that says "complete" comes last (`connect/job_end.rs`).
 //! * C4. A position that was saved is gone on from exactly, or refused; a stream that cannot be read twice says so.
 
 pub mod bad;
@@ -40,12 +41,15 @@ pub mod files;
 mod filesystem;
 mod generated;
 mod java;
+pub mod job_end;
 mod layout;
 pub mod memory;
 pub mod net;
 mod nexmark;
+pub mod notes;
 pub mod options;
 mod print;
+pub(crate) mod roots;
 mod socket;
 mod standard;
 pub mod together;
@@ -57,6 +61,7 @@ mod bed;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, RandomState};
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -66,16 +71,19 @@ use chrono_tz::Tz;
 use thalweg_connectors::in_progress::in_progress_path;
 use thalweg_model::disk::Disk;
 use thalweg_model::net::Net;
-use thalweg_model::{Clock, Entropy, EventTime, Fault, SeededEntropy, VirtualClock};
+use thalweg_model::{Clock, Entropy, EventTime, Fault, VirtualClock};
 
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
-use crate::formats::RowKind;
+use crate::formats::{RowKind, is_changelog};
 use crate::scan::rows::RowSource;
 use files::{FileKey, Files, Purpose, RealFiles, refusal_to_replace};
+use job_end::JobEnd;
 use memory::Collected;
 use net::RealNet;
+use notes::Notes;
 use options::{Given, OWN_PREFIX};
+use roots::Rooted;
 
 /// Where the rows of a query go.
 pub trait RowSink: Send {
@@ -123,6 +131,8 @@ pub struct World {
     pub hash_seed: u64,
     /// Rows of tables that have no connector, by the name of the table: their physical columns.
     pub given: BTreeMap<String, Arc<Vec<RecordBatch>>>,
+    /// Kinds of the given rows of tables that hold changes, by the name of the table, one for each row.
+    pub given_kinds: BTreeMap<String, Arc<Vec<RowKind>>>,
     /// Where the rows of tables that have no connector go, by the name of the table.
     pub collected: BTreeMap<String, Collected>,
     /// Files and directories.
@@ -143,14 +153,18 @@ pub struct World {
     pub stderr: Output,
     /// What the tables of a run know of each other: worlds of its jobs have [`Shared::for_job`] of the same.
     pub shared: Shared,
+    /// How the job ends whose tables are opened.
+    pub end: JobEnd,
+    /// Takes what people should know.
+    pub notes: Notes,
+    /// Makes the names of files.
+    pub names: Arc<Mutex<dyn Entropy>>,
 }
 
 /// What tables of one run know of each other: files that several write bad records to, and names that are taken.
 #[derive(Clone, Default)]
 pub struct Shared {
     diversions: bad::Diversions,
-    /// How many sinks were bound: no two are called alike.
-    sinks: Arc<Mutex<u64>>,
     /// Files that are published as a whole, and what for.
     files: Arc<Mutex<BTreeMap<FileKey, Purpose>>>,
     /// Which job of the run it is.
@@ -184,6 +198,7 @@ impl Default for World {
             seed: 0,
             hash_seed: crate::keys::process_seed(),
             given: BTreeMap::new(),
+            given_kinds: BTreeMap::new(),
             collected: BTreeMap::new(),
             files: Arc::new(RealFiles),
             net: Arc::new(RealNet),
@@ -194,6 +209,9 @@ impl Default for World {
             stdout: Arc::new(Mutex::new(Box::new(std::io::sink()))),
             stderr: Arc::new(Mutex::new(Box::new(std::io::sink()))),
             shared: Shared::default(),
+            end: JobEnd::default(),
+            notes: Notes::default(),
+            names: Arc::new(Mutex::new(SystemEntropy::default())),
         }
     }
 }
@@ -207,6 +225,20 @@ impl World {
             None => rest,
         });
         self.base.join(bare.unwrap_or(written))
+    }
+
+    /// Returns this world with the files below these directories only; with all of its files if there are none.
+    ///
+    /// # Errors
+    /// [`SqlError`] if a directory is missing.
+    pub(crate) fn of_roots(&self, roots: Option<&[PathBuf]>) -> Result<Self, SqlError> {
+        let Some(roots) = roots else { return Ok(self.clone()) };
+        let roots: Vec<PathBuf> = roots.iter().map(|root| self.base.join(root)).collect();
+        let files = Rooted::new(Arc::clone(&self.files), &roots).map_err(|(root, error)| {
+            let message = format!("'thalweg.file-roots': {} cannot be found: {error}", root.display());
+            SqlError::new(Code::Invalid, message).help("name directories that exist")
+        })?;
+        Ok(World { files: Arc::new(files), ..self.clone() })
     }
 
     /// What deals with the bad records of one split.
@@ -231,7 +263,8 @@ impl World {
                 .make_directories(directory)
                 .map_err(|error| refused(&path, &format!("its directory cannot be made: {error}")))?;
         }
-        for path in [path.clone(), in_progress_path(&path)] {
+        let unfinished = in_progress_path(&path);
+        for path in [path.clone(), unfinished.clone()] {
             match refusal_to_replace(self.files.as_ref(), &path) {
                 Ok(None) => {}
                 Ok(Some(reason)) => return Err(refused(&path, reason)),
@@ -240,17 +273,31 @@ impl World {
         }
         let taken = self.shared.takes_file(FileKey::of(self.files.as_ref(), &path), Purpose::BadRecords);
         taken.map_err(|_| refused(&path, "an INSERT writes it as one file, 'thalweg.single-file'"))?;
+        if let Err(error) = self.files.remove_leftover(&unfinished) {
+            let unfinished = unfinished.display();
+            self.notes.add(format!("{unfinished} was left by an earlier run and cannot be removed: {error}"));
+        }
         let diversion = self.shared.diversions.to(Arc::clone(&self.files) as Arc<dyn Disk>, &path);
         Ok(bad::BadRecords::new(options.clone(), Some(diversion), self.shared.job))
     }
 
-    /// A word that no other sink has: not of this run, and hardly of another.
+    /// A word that no other sink has, of this run or of another, and that cannot be guessed before it is seen.
     fn unique_name(&self) -> String {
-        let mut sinks = self.shared.sinks.lock().unwrap_or_else(PoisonError::into_inner);
-        *sinks += 1;
-        let now = self.clock.now().as_nanos();
-        let mut entropy = SeededEntropy::new(self.seed ^ now.rotate_left(32) ^ *sinks);
-        format!("{:016x}", entropy.next_u64())
+        format!("{:016x}", self.names.lock().unwrap_or_else(PoisonError::into_inner).next_u64())
+    }
+}
+
+/// Bits that cannot be guessed: a keyed hash, whose key the operating system draws, of a count.
+#[derive(Default)]
+struct SystemEntropy {
+    key: RandomState,
+    count: u64,
+}
+
+impl Entropy for SystemEntropy {
+    fn next_u64(&mut self) -> u64 {
+        self.count += 1;
+        self.key.hash_one(self.count)
     }
 }
 
@@ -293,7 +340,8 @@ pub fn bind_source(
     world: &World,
 ) -> Result<Vec<Box<dyn RowSource>>, SqlError> {
     if let Some(rows) = world.given.get(&table.name) {
-        return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows)))]);
+        let kinds = world.given_kinds.get(&table.name).map(Arc::clone);
+        return Ok(vec![Box::new(memory::Given::new(table, wanted, Arc::clone(rows), kinds))]);
     }
     readable(table)?.source(wanted, world)
 }
@@ -341,6 +389,14 @@ pub fn check_source(table: &Table) -> Result<Abilities, SqlError> {
 /// [`SqlError`] for the first thing that is wrong, or if it cannot be written to.
 pub fn check_sink(table: &Table) -> Result<Abilities, SqlError> {
     Ok(writable(table)?.abilities())
+}
+
+/// Whether the rows of a table may change rows before them. A table without a connector, as tests have them, is judged by its
+/// format.
+pub fn gives_changes(table: &Table) -> bool {
+    let format = || table.options.get("format").map(|format| format.value.as_str());
+    check_source(table)
+        .map_or_else(|_| format().is_some_and(is_changelog), |abilities| abilities.gives_changes)
 }
 
 fn readable(table: &Table) -> Result<Box<dyn Connection + '_>, SqlError> {

@@ -2,7 +2,10 @@
 //!
 //! Codes are shared by the command line, tests and documentation; [`Code`] lists them.
 
+use std::borrow::Cow;
 use std::fmt;
+
+use crate::secrets::{masked_message, masked_text};
 
 /// What kind of mistake it is. The names are stable: scripts may look for them.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -88,11 +91,20 @@ impl SqlError {
         self
     }
 
+    /// Returns this error without the values of secret options of `text`, which it is about.
+    #[must_use]
+    pub fn masked(&self, text: &str) -> Self {
+        let masked = |told: &String| masked_message(told, text);
+        SqlError { message: masked(&self.message), help: self.help.as_ref().map(masked), ..self.clone() }
+    }
+
     /// The error as people read it: message, the line of `text` with the place marked, advice. `name` is what the text is
     /// called, such as a file's path.
     pub fn show(&self, name: &str, text: &str) -> String {
-        let mut shown = format!("{}: {}\n", self.code.name(), self.message);
-        if let Some(place) = self.place {
+        let SqlError { message, help, .. } = &self.masked(text);
+        let text = &masked_text(text);
+        let mut shown = format!("{}: {}\n", self.code.name(), cut(message));
+        if let Some(place) = self.place.filter(|place| 0 < place.line && 0 < place.column) {
             let margin = " ".repeat(place.line.to_string().len());
             shown += &format!("{margin}--> {name}:{}:{}\n", place.line, place.column);
             if let Some(line) = text.lines().nth(place.line - 1) {
@@ -100,11 +112,62 @@ impl SqlError {
                 shown += &format!("{margin} |\n{} | {line}\n{margin} | {before}{marks}\n", place.line);
             }
         }
-        if let Some(help) = &self.help {
-            shown += &format!("help: {help}\n");
+        if let Some(help) = help {
+            shown += &format!("help: {}\n", cut(help));
         }
         shown
     }
+}
+
+/// The most characters of a name or value that an error quotes.
+pub const QUOTED_CHARACTERS_MAX: usize = 200;
+
+/// The most characters of the message of an error, and of its advice.
+pub const MESSAGE_CHARACTERS_MAX: usize = 2_000;
+
+/// How many of the last characters stay when a message is cut: they often say what to do.
+const MESSAGE_END_CHARACTERS: usize = 400;
+
+/// Returns the text of an error as it is shown: what it quotes is cut at [`QUOTED_CHARACTERS_MAX`], the whole at
+/// [`MESSAGE_CHARACTERS_MAX`], and `…` stands where something is left out. Names and values come from users and may have
+/// megabytes, so all errors pass here on their way out.
+pub fn cut(text: &str) -> Cow<'_, str> {
+    // Fewer bytes than this are fewer characters, too.
+    if text.len() <= QUOTED_CHARACTERS_MAX {
+        return Cow::Borrowed(text);
+    }
+    let mut short = String::new();
+    let mut rest = text;
+    while let Some(at) = rest.find(['`', '\'', '"']) {
+        let mark = &rest[at..=at];
+        let (before, behind) = rest.split_at(at + 1);
+        short.push_str(before);
+        let Some(end) = behind.find(mark) else {
+            rest = behind;
+            continue;
+        };
+        let (quoted, closed) = behind.split_at(end);
+        match quoted.char_indices().nth(QUOTED_CHARACTERS_MAX) {
+            Some((place, _)) => {
+                short.push_str(&quoted[..place]);
+                short.push('…');
+                short.push_str(mark);
+                rest = &closed[1..];
+            }
+            // A mark may be an apostrophe, and what follows a quotation of its own.
+            None => rest = behind,
+        }
+    }
+    short.push_str(rest);
+    let count = short.chars().count();
+    if count <= MESSAGE_CHARACTERS_MAX {
+        return Cow::Owned(short);
+    }
+    let first = MESSAGE_CHARACTERS_MAX - MESSAGE_END_CHARACTERS - 1;
+    let mut cut: String = short.chars().take(first).collect();
+    cut.push('…');
+    cut.extend(short.chars().skip(count - MESSAGE_END_CHARACTERS));
+    Cow::Owned(cut)
 }
 
 /// How many characters of a line are shown at most.
@@ -135,9 +198,9 @@ impl fmt::Display for SqlError {
         if let Some(place) = self.place {
             write!(f, "line {}, column {}: ", place.line, place.column)?;
         }
-        f.write_str(&self.message)?;
+        f.write_str(&cut(&self.message))?;
         if let Some(help) = &self.help {
-            write!(f, "; {help}")?;
+            write!(f, "; {}", cut(help))?;
         }
         Ok(())
     }
@@ -146,11 +209,14 @@ impl fmt::Display for SqlError {
 impl std::error::Error for SqlError {}
 
 /// The one of `known` that is most like `name`, if any is like it: at most a third of its letters differ, whatever their
-/// case.
+/// case. Names of more than [`QUOTED_CHARACTERS_MAX`] characters are like none: comparing them would take long.
 pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let length = lower.chars().count();
     let most = (length / 3).max(1);
+    if QUOTED_CHARACTERS_MAX < length {
+        return None;
+    }
     known
         .into_iter()
         // There may be thousands of names, and a distance costs the product of both lengths.
@@ -222,6 +288,40 @@ mod tests {
         check(1_000, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(80))]);
         // Behind the end, as where something is missing.
         check(1_001, 1, [&format!("1 | …{}", digits(920, 1_000)), &format!("  | {}^", " ".repeat(81))]);
+    }
+
+    /// A name of a megabyte is not echoed, in whatever quotes it stands, and neither is a list of a thousand names.
+    #[test]
+    fn long_quotations_are_cut() {
+        let long = "ä".repeat(1 << 20);
+        for mark in ['`', '\'', '"'] {
+            let text = format!("there's no column {mark}{long}{mark} here; did you mean {mark}b{mark}?");
+            let expected = format!(
+                "there's no column {mark}{}…{mark} here; did you mean {mark}b{mark}?",
+                "ä".repeat(200)
+            );
+            // The apostrophe opens a quotation where the marks are apostrophes, too.
+            if mark != '\'' {
+                assert_eq!(cut(&text), expected);
+            }
+            let error = SqlError::new(Code::Invalid, &text).help(&text);
+            assert!(error.show("q", "").chars().count() < 2 * MESSAGE_CHARACTERS_MAX + 100);
+            assert!(error.to_string().chars().count() < 2 * MESSAGE_CHARACTERS_MAX + 100);
+        }
+        let names: Vec<String> = (0..1_000).map(|name| format!("`c{name}`")).collect();
+        let all = cut(&format!("there are {}, and no more", names.join(", "))).into_owned();
+        assert_eq!(all.chars().count(), MESSAGE_CHARACTERS_MAX);
+        assert!(all.starts_with("there are `c0`, ") && all.ends_with("`c999`, and no more"), "{all}");
+        let exact = format!("`{}`", "x".repeat(QUOTED_CHARACTERS_MAX));
+        assert_eq!(cut(&exact), exact);
+        assert_eq!(nearest(&long, [&*long]), None);
+    }
+
+    /// A place that is not known is not shown.
+    #[test]
+    fn no_place_is_shown_without_a_line() {
+        let error = SqlError::new(Code::Invalid, "no").at(Place { line: 0, column: 0, width: 0 });
+        assert_eq!(error.show("q", "SELECT 1"), "INVALID: no\n");
     }
 
     #[test]

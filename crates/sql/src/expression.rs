@@ -16,6 +16,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;
 
 use crate::functions::{EvaluationError, Kernel, column};
+use crate::scratch;
 use crate::types::SqlType;
 
 /// An expression and what is known of its values.
@@ -280,7 +281,9 @@ impl Typed {
                 for argument in arguments.iter().skip(values.len()) {
                     values.push(argument.evaluate(batch)?);
                 }
-                kernel.evaluate(&values, rows).map_err(|error| self.told(&error, batch))
+                let value = kernel.evaluate(&values, rows);
+                let held = value.and_then(|value| scratch::hold(&value).map(|()| value));
+                held.map_err(|error| self.told(&error, batch))
             }
             (Expression::And(terms), first) => array(Arc::new(combine::<true>(first, terms, batch)?)),
             (Expression::Or(terms), first) => array(Arc::new(combine::<false>(first, terms, batch)?)),

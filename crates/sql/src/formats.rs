@@ -229,6 +229,11 @@ enum Options {
 /// The formats there are.
 pub const FORMATS: &[&str] = &["csv", "debezium-json", "json", "raw"];
 
+/// Whether records of the format of this name hold changes of rows.
+pub fn is_changelog(format: &str) -> bool {
+    format == "debezium-json"
+}
+
 impl Format {
     /// The format `format` for `columns`. Its options are those whose keys begin with its name and a dot; others are left
     /// to whoever they belong to.

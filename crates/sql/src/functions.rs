@@ -24,8 +24,12 @@ pub mod decimal;
 pub mod each;
 #[cfg(test)]
 mod extremes;
+#[cfg(test)]
+mod hostile;
 pub mod math;
 pub mod over;
+#[cfg(test)]
+mod references;
 pub mod rows;
 pub mod text;
 pub mod time;
@@ -186,6 +190,13 @@ impl std::error::Error for EvaluationError {}
 /// # Errors
 /// [`EvaluationError`] if a scalar cannot be repeated so often.
 pub fn column(argument: &ColumnarValue, rows: usize) -> Result<ArrayRef, EvaluationError> {
+    if let ColumnarValue::Scalar(value) = argument {
+        // A long text that is repeated for each row may be longer than memory.
+        let bytes = value.size().saturating_mul(rows);
+        if bytes > crate::batch::BATCH_BYTES_MAX {
+            crate::scratch::check(bytes)?;
+        }
+    }
     argument
         .to_array(rows)
         .map_err(|error| EvaluationError { code: "EVALUATION", message: error.to_string() })

@@ -14,6 +14,7 @@ use thalweg_model::{Clock, Fault};
 
 use crate::batch::Failure;
 use crate::bind::changelog::{self, Accepts, Changes, changes};
+use crate::connect::job_end::JobEnd;
 use crate::connect::{self, Output, RowSink, World, bind_sink};
 use crate::deliver::{TableSink, Tally};
 use crate::error::{Code, SqlError};
@@ -30,12 +31,35 @@ use crate::types::SqlType;
 pub const BATCH_EDGES: EdgeLimits =
     EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, marks_max: 64 };
 
+/// Edges of batches between operators of a job, about: those of a source, of what follows it and of the sink.
+const EDGES_PER_JOB: u64 = 3;
+
+/// Bytes of a batch of a few columns of numbers.
+const USUAL_BATCH_BYTES: u64 = 64 << 10;
+
+/// The part of the memory budget that batches on edges may take.
+const EDGES_PART: u64 = 4;
+
+/// The edges of so many jobs that run at once. What lies on edges is not paid for, so that of many jobs each has smaller ones:
+/// all of them together hold about a quarter of the budget, but two batches an edge at least.
+pub fn batch_edges(jobs: usize, budget_bytes: u64) -> EdgeLimits {
+    let edges = (jobs.max(1) as u64).saturating_mul(EDGES_PER_JOB);
+    let EdgeLimits { block_records, chunk_blocks, chunks_max, .. } = BATCH_EDGES;
+    let most = block_records * chunk_blocks * chunks_max;
+    let batches = budget_bytes / EDGES_PART / edges.saturating_mul(USUAL_BATCH_BYTES);
+    let batches = u32::try_from(batches).unwrap_or(most).clamp(2, most);
+    let block_records = (batches / 2).clamp(1, block_records);
+    EdgeLimits { block_records, chunks_max: (batches / block_records).clamp(2, chunks_max), ..BATCH_EDGES }
+}
+
 /// A job that can be submitted.
 pub struct Assembled {
     /// The query.
     pub query: Query,
     /// How many rows its sinks have written.
     pub tally: Tally,
+    /// How it ends.
+    pub end: JobEnd,
 }
 
 /// Checks the tables of a job: their options, that they can be read from or written to, and that those that are written to can
@@ -77,6 +101,8 @@ pub fn assemble(
     shown: &mut dyn FnMut(&[Column], Changes) -> Result<Box<dyn RowSink>, SqlError>,
 ) -> Result<Assembled, SqlError> {
     check(job, world)?;
+    let rooted = world.of_roots(job.settings.file_roots.as_deref())?;
+    let world = &World { end: JobEnd::new(is_bounded(job)), ..rooted };
     let context = Context { zone: job.settings.zone, clock: Arc::clone(clock) };
     let mut query = Query::new(job.name.clone());
     if let Some(target) = job.settings.latency_target {
@@ -106,7 +132,12 @@ pub fn assemble(
         plans.push((&part.plan, Ending { name, sink }));
     }
     Assembly::assemble(&query, &context, world, &tally, plans)?;
-    Ok(Assembled { query, tally })
+    Ok(Assembled { query, tally, end: world.end.clone() })
+}
+
+/// Whether all that a job reads has an end.
+fn is_bounded(job: &Job) -> bool {
+    job.parts.iter().all(|part| changelog::ends(&part.plan))
 }
 
 /// Shows rows, each as it comes: as values between commas behind a line of names, or as objects of JSON.
@@ -243,4 +274,23 @@ pub(crate) fn write_row(rows: &RecordBatch, row: usize, writers: &[Writer], line
 fn between_commas(text: &str) -> Cow<'_, str> {
     let needs_quotes = text.is_empty() || text == "NULL" || text.contains([',', '"', '\n', '\r']);
     if needs_quotes { format!("\"{}\"", text.replace('"', "\"\"")).into() } else { text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Few jobs have the usual edges; many have smaller ones, all within their own bounds.
+    #[test]
+    fn edges_of_many_jobs_are_small() {
+        let batches = |jobs: usize, budget_bytes: u64| {
+            let limits = batch_edges(jobs, budget_bytes);
+            limits.check().unwrap();
+            limits.block_records * limits.chunk_blocks * limits.chunks_max
+        };
+        assert_eq!(batch_edges(1, 256 << 20), BATCH_EDGES);
+        assert_eq!([0, 10, 20, 100].map(|jobs| batches(jobs, 256 << 20)), [32, 32, 16, 3]);
+        assert_eq!([300, 4_096, usize::MAX].map(|jobs| batches(jobs, 64 << 20)), [2, 2, 2]);
+        assert_eq!((batches(1, 1 << 16), batches(1, u64::MAX)), (2, 32));
+    }
 }

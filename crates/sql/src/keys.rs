@@ -39,6 +39,17 @@ pub(crate) use whole::hash_of;
 use bytes::BytesKeys;
 use whole::WholeKeys;
 
+/// Bytes that the allocator takes for an allocation of so many: it keeps 8 bytes beside it, and gives multiples of 16.
+pub(crate) fn heap_bytes(bytes: usize) -> usize {
+    if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
+}
+
+/// Bytes that a hash table takes beside what it has while it grows for so many more entries: it is copied into one of twice
+/// the size. 0 if they have room.
+pub(crate) fn growth_bytes(len: usize, capacity: usize, held_bytes: usize, more: usize) -> usize {
+    if len.saturating_add(more) <= capacity { 0 } else { held_bytes.saturating_mul(2) }
+}
+
 /// Stands before saved rows: arrow may change their form from one version to the next, and then they cannot be read back.
 pub(crate) const ROW_FORMAT: u32 = 59;
 
@@ -47,6 +58,23 @@ pub(crate) const ROW_FORMAT: u32 = 59;
 pub fn process_seed() -> u64 {
     static SEED: LazyLock<u64> = LazyLock::new(|| RandomState::new().hash_one(0_u64));
     *SEED
+}
+
+/// The most keys of one index: their numbers have 32 bits. An index of so many holds about 100 GiB.
+pub const KEYS_MAX: usize = u32::MAX as usize;
+
+/// Makes a converter of columns of such types to comparable rows. They are those of [`SqlType::arrow`].
+pub(crate) fn row_converter(types: impl IntoIterator<Item = DataType>) -> RowConverter {
+    let fields = types.into_iter().map(SortField::new).collect();
+    // A test of this module asks for each type.
+    RowConverter::new(fields).expect("arrow has comparable rows of every type that `SqlType::arrow` makes")
+}
+
+/// The rows of columns, which are of the types of the converter and of one length.
+pub(crate) fn rows_of(converter: &RowConverter, columns: &[ArrayRef]) -> Rows {
+    converter
+        .convert_columns(columns)
+        .expect("binding casts arguments and keys to the types that the converter was made for")
 }
 
 /// Groups by key: each distinct key has a number, from 0 on, in order of first appearance.
@@ -76,8 +104,7 @@ impl KeyIndex {
             [one] if is_whole(one) => Keys::Whole(WholeKeys::new(hash_seed)),
             [DataType::Utf8 | DataType::Binary] => Keys::Bytes(BytesKeys::new(hash_seed)),
             _ => {
-                let fields = types.iter().cloned().map(SortField::new).collect();
-                let converter = RowConverter::new(fields).expect("every type of SQL has a form as row");
+                let converter = row_converter(types.iter().cloned());
                 let batch = converter.empty_rows(0, 0);
                 Keys::Rows { converter, batch, keys: BytesKeys::new(hash_seed) }
             }
@@ -85,10 +112,30 @@ impl KeyIndex {
         KeyIndex { types, keys }
     }
 
+    /// Checks that as many new keys as a batch of `rows` rows may have still get numbers; to be asked before
+    /// [`index`](Self::index).
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if there would be more than [`KEYS_MAX`] keys.
+    pub fn check_room(&self, rows: usize) -> Result<(), EvaluationError> {
+        match self.len().checked_add(rows) {
+            Some(keys) if keys <= KEYS_MAX => Ok(()),
+            _ => Err(EvaluationError {
+                code: "STATE_LIMIT",
+                message: format!(
+                    "{} keys and {rows} more rows may be more than {KEYS_MAX} keys, which is the most that one operator \
+                     tells apart: group by fewer keys, or let them go by a window or a time to live",
+                    self.len()
+                ),
+            }),
+        }
+    }
+
     /// Writes the group number of each of `rows` rows into `groups`, which is cleared first; new keys get the next numbers.
     ///
     /// # Panics
-    /// If the columns are not of the types that the index was made for, or there are 2^32 keys: memory ends before.
+    /// If the columns are not of the types that the index was made for, or there are more than [`KEYS_MAX`] keys, against
+    /// [`check_room`](Self::check_room).
     pub fn index(&mut self, keys: &[ArrayRef], rows: usize, groups: &mut Vec<u32>) {
         self.check(keys, rows);
         groups.clear();
@@ -117,9 +164,9 @@ impl KeyIndex {
             }
             Keys::Rows { converter, batch, keys: index } => {
                 batch.clear();
-                converter
-                    .append(batch, keys)
-                    .expect("key columns are of the types that the index was made for");
+                converter.append(batch, keys).expect(
+                    "`check` has seen that key columns are of the converter's types and of one length",
+                );
                 groups.extend(batch.iter().map(|row| index.number(row.data())));
             }
         }
@@ -149,9 +196,7 @@ impl KeyIndex {
                 }));
             }
             Keys::Rows { converter, keys: index, .. } => {
-                let batch = converter
-                    .convert_columns(keys)
-                    .expect("key columns are of the types that the index was made for");
+                let batch = rows_of(converter, keys);
                 groups.extend(batch.iter().map(|row| index.find(row.data())));
             }
         }
@@ -169,6 +214,15 @@ impl KeyIndex {
     /// Whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Bytes that indexing so many rows may take beside what is held.
+    pub fn growth_bytes(&self, rows: usize) -> usize {
+        match &self.keys {
+            Keys::None { .. } => 0,
+            Keys::Whole(index) => index.growth_bytes(rows),
+            Keys::Bytes(index) | Keys::Rows { keys: index, .. } => index.growth_bytes(rows),
+        }
     }
 
     /// Bytes held beyond itself.

@@ -4,8 +4,10 @@
 //! watermarks go by. A plan is finished: what it takes to run it is in it, nothing is to be resolved, and every operator
 //! that remembers something has a bound for it (a window, an interval, a time to live).
 
+pub mod changes;
 pub mod explain;
 pub mod prune;
+pub mod steady;
 
 use std::sync::Arc;
 
@@ -51,9 +53,28 @@ pub enum Role {
     /// Processing time.
     Proctime,
     /// Where the row's window begins.
-    WindowStart(Arc<WindowSpec>),
+    WindowStart(Windows),
     /// Where the row's window ends.
-    WindowEnd(Arc<WindowSpec>),
+    WindowEnd(Windows),
+}
+
+/// The windows that a column of a stream speaks of.
+///
+/// Starts and ends are TIMESTAMP(3) in any case, so their type does not tell whose clocks they are read from. That is kept
+/// here, because all that compares an end with a watermark has to know it, and the time column may be gone by then.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Windows {
+    /// How they are cut.
+    pub spec: Arc<WindowSpec>,
+    /// Whether they are cut as the clocks of the session's zone show them: their time is TIMESTAMP_LTZ.
+    pub is_local: bool,
+}
+
+impl Windows {
+    /// The type of `window_time`: that of the time that the windows are cut by.
+    pub fn time_type(&self) -> SqlType {
+        if self.is_local { SqlType::TimestampLtz(3) } else { SqlType::Timestamp(3) }
+    }
 }
 
 /// How windows are cut. Spans are in milliseconds.
@@ -176,6 +197,8 @@ pub enum Node {
         input: Box<Plan>,
         /// The place of the window's end.
         window_end: usize,
+        /// Whether windows are cut as the clocks of the session's zone show them.
+        is_local: bool,
         /// The places of the keys, the window's columns among them.
         keys: Vec<usize>,
         /// The order.
@@ -297,7 +320,7 @@ pub enum Windowing {
     /// By its columns: the windows were cut before.
     Given {
         /// Which windows they were.
-        spec: Arc<WindowSpec>,
+        windows: Windows,
         /// The place of the window's start.
         start: usize,
         /// The place of the window's end.

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::catalog::{Catalog, Entry, Table, View, check_parts};
 use crate::error::{Code, Place, SqlError, nearest};
 use crate::functions::Context;
 use crate::functions::cast;
-use crate::plan::{Column, Plan, Role, prune::prune};
+use crate::plan::{Column, Plan, Role, prune::prune, steady};
 use crate::text::plain::result_place;
 use crate::text::script::{self, Insert, Placed, Statement};
 
@@ -92,17 +93,20 @@ pub struct Settings {
     pub workers: Option<usize>,
     /// `thalweg.latency-target`.
     pub latency_target: Option<Duration>,
+    /// `thalweg.file-roots`: the directories whose files tables may read and write; none if all may be.
+    pub file_roots: Option<Vec<PathBuf>>,
 }
 
 /// Keys that mean something to us; those of Flink that are no concern of ours are passed over in silence, as Flink does with
 /// ours.
-const KEYS: [&str; 6] = [
+const KEYS: [&str; 7] = [
     "table.local-time-zone",
     "table.exec.state.ttl",
     "pipeline.name",
     "thalweg.policy",
     "thalweg.workers",
     "thalweg.latency-target",
+    "thalweg.file-roots",
 ];
 
 impl Session {
@@ -233,6 +237,7 @@ impl Session {
             Statement::Query(query) => {
                 let context = self.context()?;
                 let plan = pruned(self.binder(&context)?.query(&query)?);
+                steady::check(&plan).map_err(|error| error.at(place))?;
                 Ok(Some(Action::Run(self.job("query", vec![Part { plan, into: None, place }], place)?)))
             }
             Statement::Explain(explained) => match self.statement(*explained, place)? {
@@ -301,7 +306,9 @@ impl Session {
                 };
             let plan = binder.query(&insert.query).map_err(|error| error.at(insert.place))?;
             let plan = fitted(plan, &table, insert, &context).map_err(|error| error.at(insert.place))?;
-            Ok(Part { plan: prune(plan), into: Some(table), place: insert.place })
+            let plan = prune(plan);
+            steady::check(&plan).map_err(|error| error.at(insert.place))?;
+            Ok(Part { plan, into: Some(table), place: insert.place })
         };
         let parts = inserts.iter().map(part).collect::<Result<_, SqlError>>()?;
         self.job("insert", parts, place)
@@ -358,8 +365,21 @@ impl Settings {
             policy,
             workers,
             latency_target,
+            file_roots: get("thalweg.file-roots").map(file_roots).transpose()?,
         })
     }
+}
+
+/// Directories with `;` between them.
+fn file_roots(text: &str) -> Result<Vec<PathBuf>, SqlError> {
+    let roots: Vec<&str> = text.split(';').map(str::trim).collect();
+    if roots.contains(&"") {
+        let message = format!(
+            "'thalweg.file-roots' is '{text}', and must be a directory, or several with ; between them"
+        );
+        return Err(SqlError::new(Code::Invalid, message));
+    }
+    Ok(roots.into_iter().map(PathBuf::from).collect())
 }
 
 /// Refuses a key of ours that is none.

@@ -1,22 +1,29 @@
 //! Every query in `tests/queries` has the rows that are written beside it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use thalweg::scheduling::policy::{enjima, names};
+use thalweg_model::{Entropy, SeededEntropy};
 use thalweg_sql::cases::{Cases, Manner, Verdict};
 
-/// Runs all cases of the folder in a manner; the failures, by file.
-fn run_all(manner: Manner) -> (usize, Vec<String>) {
-    let only = std::env::var("THALWEG_CASE").unwrap_or_default();
-    let mut failures = Vec::new();
-    let mut count = 0;
+/// The files of cases, by name.
+fn paths() -> Vec<PathBuf> {
     let mut paths: Vec<_> = fs::read_dir(Path::new("tests/queries"))
         .expect("the folder of cases")
         .map(|entry| entry.expect("an entry of the folder").path())
         .filter(|path| path.to_string_lossy().ends_with(".test.sql"))
         .collect();
     paths.sort();
-    for path in paths {
+    paths
+}
+
+/// Runs all cases of the folder in a manner; the failures, by file.
+fn run_all(manner: Manner) -> (usize, Vec<String>) {
+    let only = std::env::var("THALWEG_CASE").unwrap_or_default();
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for path in paths() {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let cases = Cases::parse(&fs::read_to_string(&path).expect("a file of cases"));
         let cases = match cases {
@@ -53,11 +60,50 @@ fn queries_have_the_expected_rows() {
 fn rows_do_not_depend_on_how_they_are_run() {
     let mut all = Vec::new();
     for (workers, batch_rows, seed) in [(1, 1, 1), (1, 3, 2), (2, 1, 3), (2, 2, 4), (3, 4_096, 5)] {
-        let manner = Manner { workers, batch_rows, seed };
+        let manner = Manner { workers, batch_rows, seed, policy: None };
         let (count, failures) = run_all(manner);
         if !failures.is_empty() {
             all.push(format!("with {manner:?}, of {count} cases failed\n{}", failures.join("\n")));
         }
     }
     assert!(all.is_empty(), "{}", all.join("\n"));
+}
+
+/// A variable of the environment that is a number.
+fn number(key: &str) -> Option<u64> {
+    let text = std::env::var(key).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{key} is no number: {text}")))
+}
+
+/// Cases drawn at random have their rows under any policy, with any number of workers and any rows at a time.
+/// `THALWEG_COMBINATIONS` says how many are drawn; `THALWEG_SEED_BASE` from which seed on, one seed for each.
+#[test]
+fn rows_do_not_depend_on_policies() {
+    let files: Vec<(String, Cases)> = paths()
+        .into_iter()
+        .map(|path| {
+            let text = fs::read_to_string(&path).expect("a file of cases");
+            (path.display().to_string(), Cases::parse(&text).expect("the form of a file"))
+        })
+        .collect();
+    let all: Vec<_> =
+        files.iter().flat_map(|(name, file)| file.cases.iter().map(move |case| (name, file, case))).collect();
+    // The strict one lets its workers wait for real time, which stands still here.
+    let policies: Vec<&'static str> =
+        names().into_iter().filter(|name| *name != enjima::STRICT_NAME).collect();
+    assert!(policies.len() > 5, "{policies:?}");
+    let first = number("THALWEG_SEED_BASE").unwrap_or(0);
+    let mut failures = Vec::new();
+    for seed in (0..number("THALWEG_COMBINATIONS").unwrap_or(200)).map(|offset| first.wrapping_add(offset)) {
+        let mut entropy = SeededEntropy::new(seed);
+        let mut below = |bound: usize| (entropy.next_u64() % bound as u64) as usize;
+        let (name, file, case) = all[below(all.len())];
+        let policy = Some(policies[below(policies.len())]);
+        let batch_rows = [1, 2, 3, 5, 17, 4_096][below(6)];
+        let manner = Manner { workers: 1 + below(8), batch_rows, seed, policy };
+        if let Verdict::Failed(why) = file.run(case, manner) {
+            failures.push(format!("{name}:{}: {} with {manner:?}\n  {why}", case.line, case.name));
+        }
+    }
+    assert!(failures.is_empty(), "{} combinations failed\n{}", failures.len(), failures.join("\n"));
 }

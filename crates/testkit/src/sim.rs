@@ -48,6 +48,8 @@ pub struct QueryIndex(usize);
 pub enum Event {
     /// The query's sources are asked to end.
     Stop(QueryIndex),
+    /// The query's sources are asked to end where they stand.
+    StopAtWatermark(QueryIndex),
     /// The query is cancelled.
     Cancel(QueryIndex),
     /// The query is paused: once the steps that run now have ended, it stands still.
@@ -330,7 +332,11 @@ impl Simulation {
     }
 
     fn happen(&mut self, event: Event) {
-        if let Event::Stop(query) | Event::Cancel(query) | Event::Resume(query) | Event::Pause(query) = event
+        if let Event::Stop(query)
+        | Event::StopAtWatermark(query)
+        | Event::Cancel(query)
+        | Event::Resume(query)
+        | Event::Pause(query) = event
         {
             self.end_rest(query);
         }
@@ -344,6 +350,9 @@ impl Simulation {
             }
             Event::Resume(query) => handle(query).into_iter().for_each(QueryHandle::resume),
             Event::Stop(query) => handle(query).into_iter().for_each(QueryHandle::stop),
+            Event::StopAtWatermark(query) => {
+                handle(query).into_iter().for_each(QueryHandle::stop_at_watermark);
+            }
             Event::Cancel(query) => handle(query).into_iter().for_each(QueryHandle::cancel),
             Event::Exhaust => {
                 let budget = self.engine.budget();

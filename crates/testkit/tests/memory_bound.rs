@@ -97,7 +97,7 @@ fn twice_the_capacity_costs_no_memory_and_no_record() {
         let resident_before = status_bytes("VmRSS");
         let offered_per_s = capacity_per_s * 2;
         let (report, peak_bytes) =
-            run(|clock| Pace::Rate { rate_per_s: offered_per_s, start: clock.now() }, LOADED);
+            run(|clock| Pace::Rate { rate_per_s: offered_per_s, start: clock.now(), time_scale: 1 }, LOADED);
         let grown = status_bytes("VmHWM").saturating_sub(resident_before);
         let offered = offered_per_s * LOADED.as_secs();
         println!(

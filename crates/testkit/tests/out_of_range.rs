@@ -59,7 +59,7 @@ fn settings_of_the_engine() {
 #[test]
 fn rates_of_generators() {
     let drained = |nominal_rate_per_s| Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH };
-    let sent = |rate_per_s| Pace::Rate { rate_per_s, start: ProcessingTime::ZERO };
+    let sent = |rate_per_s| Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let paces: [&dyn Fn(u64) -> Pace; 2] = [&drained, &sent];
     for pace in paces {
         for rate in [0, 1_000_000_001, u64::MAX] {

@@ -54,7 +54,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 /// How often each colour comes in a second, of so many a second, and so many in all.
 fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<dyn Error>> {
-    let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO };
+    let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let query = Query::new(name);
     query
         .source(

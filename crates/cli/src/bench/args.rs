@@ -10,7 +10,7 @@ use thalweg::{
     Aims, Chaining, EdgeLimits, Engine, EngineBuilder, Graph, Layout, Parallel, Query, Span,
     WatermarkStrategy,
 };
-use thalweg_connectors::{Arrivals, Delay, EarlyShare, RateStep};
+use thalweg_connectors::{Arrivals, Delay, EarlyShare, MARKER_EVERY, MARKER_PER_RECORD_RATE_MAX, RateStep};
 use thalweg_runtime::limits;
 use thalweg_scheduling::{Policy, StreamBox, Trace, Traced, policy};
 use thalweg_workloads::loops::LoopKind;
@@ -158,6 +158,11 @@ pub struct BenchArgs {
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true)]
     #[arg(value_parser = options::span, default_value = "0s")]
     pub deploy_within: Span,
+    /// Let event time run so many times as fast as the clock, so that long windows fire soon; windows, lateness and stamps are
+    /// in event time, rates and latencies by the clock. Needs a --rate that is a multiple of it; there is no result latency then.
+    #[arg(long, value_name = "TIMES", allow_negative_numbers = true)]
+    #[arg(value_parser = options::time_scale, default_value_t = 1)]
+    pub time_scale: u64,
     /// Find the highest rate whose mean output delay is at most this, such as 50ms: from when a watermark that closes a
     /// window was taken in until its results are delivered. Of up to nine runs, the last that was within is shown.
     #[arg(long, value_name = "SPAN", allow_hyphen_values = true, value_parser = options::span)]
@@ -440,6 +445,24 @@ impl BenchArgs {
             warmup,
             measured,
             observer: self.observer.clone(),
+            marker_every: self.marker_every(),
+        }
+    }
+
+    /// The time between two latency markers of a query, if every query has the same: at a steady rate a marker stands behind
+    /// every record up to 10,000 records/s, and above that behind one every 50 ms.
+    fn marker_every(&self) -> Option<Duration> {
+        let is_steady = self.message_records.is_none()
+            && self.rate_steps.is_none()
+            && self.arrivals == Arrivals::Constant
+            && self.skew == 0.0
+            && !matches!(self.workload(), Workload::Mixed | Workload::Tenants);
+        match self.rate {
+            Rate::PerSecond(rate_per_s) if is_steady && rate_per_s <= MARKER_PER_RECORD_RATE_MAX => {
+                Some(Duration::from_secs(1) / u32::try_from(rate_per_s.max(1)).unwrap_or(u32::MAX))
+            }
+            Rate::PerSecond(_) if is_steady => Some(MARKER_EVERY),
+            Rate::PerSecond(_) | Rate::Max => None,
         }
     }
 

@@ -13,6 +13,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use super::experiment::verdict::Claim;
 use super::observe::Series;
 use super::part::GroupFigures;
 use super::report::Figures;
@@ -26,20 +27,13 @@ pub struct Comparison {
     pub about: String,
     /// The command that does it again.
     pub command: String,
+    /// Processor, cores and seed.
+    pub machine: String,
     /// What the paper claims, beside what was found.
     pub claims: Vec<Claim>,
     /// What was varied beside the label, if something was: its name and unit.
     pub axis: Option<String>,
     pub runs: Vec<Run>,
-}
-
-/// A claim of a paper, and what was found here.
-#[derive(Serialize)]
-pub struct Claim {
-    pub paper: String,
-    pub found: String,
-    /// Whether the shape holds: who wins, and where it bends.
-    pub holds: bool,
 }
 
 /// One run.
@@ -49,6 +43,8 @@ pub struct Run {
     pub label: String,
     /// Where it stands on the axis.
     pub at: Option<f64>,
+    /// Which repetition it is of, from 0 on.
+    pub repetition: u32,
     pub figures: Figures,
     pub series: Series,
 }
@@ -113,6 +109,26 @@ impl Comparison {
         places
     }
 
+    /// A figure of two labels, of each repetition that has both.
+    pub fn pairs(
+        &self,
+        [first, second]: [(&str, Option<f64>); 2],
+        figure: impl Fn(&Figures) -> Option<f64>,
+    ) -> Vec<(f64, f64)> {
+        let of = |(label, at): (&str, Option<f64>), repetition| {
+            let is_it = |run: &&Run| run.label == label && run.at == at && run.repetition == repetition;
+            self.runs.iter().find(is_it).and_then(|run| figure(&run.figures))
+        };
+        self.repetitions()
+            .filter_map(|repetition| Some((of(first, repetition)?, of(second, repetition)?)))
+            .collect()
+    }
+
+    /// Every repetition, ascending.
+    pub fn repetitions(&self) -> impl Iterator<Item = u32> + use<> {
+        0..self.runs.iter().map(|run| run.repetition + 1).max().unwrap_or(0)
+    }
+
     /// The median over the runs of a label at a place, of a figure that not every run need have.
     pub fn median(
         &self,
@@ -125,8 +141,18 @@ impl Comparison {
     }
 }
 
+/// Names the processor and its cores, and the seed of the run.
+pub fn machine(seed: u64) -> String {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    // Where there is no such file, the page does without the name.
+    let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = processor.lines().find_map(|line| line.strip_prefix("model name")?.split_once(": "));
+    let name = name.map_or(std::env::consts::ARCH, |(_, name)| name.trim());
+    format!("{name}, {cores} cores; seed {seed}")
+}
+
 /// The middle one; of an even number, the mean of the two in the middle.
-fn median(mut of: Vec<f64>) -> Option<f64> {
+pub fn median(mut of: Vec<f64>) -> Option<f64> {
     of.sort_by(f64::total_cmp);
     let middle = of.len() / 2;
     match of.len() {

@@ -5,7 +5,9 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use thalweg::{Engine, Graph, LatencySummary, QueryHandle, QueryReport, QueryState};
+use thalweg::{
+    Clock, Engine, Graph, LatencySummary, ProcessingTime, QueryHandle, QueryReport, QueryState, SystemClock,
+};
 use thalweg_runtime::{Latencies, system};
 
 use super::observe::{LOOK_EVERY, Observer};
@@ -18,6 +20,9 @@ const LOOK: Duration = Duration::from_millis(2);
 /// How often a run for a while looks whether it ends early. Seldom: whoever measures how little an idle engine does
 /// must do less.
 const SELDOM_LOOK: Duration = Duration::from_millis(50);
+
+/// Overdue markers of a query that are counted, the oldest first: those of 8 minutes, with one each 50 ms.
+const OVERDUE_MARKERS_MAX: u64 = 10_000;
 
 /// A figure over less time than this is none; the figure of the whole run is taken instead.
 const MEASURED_MIN: Duration = Duration::from_millis(1);
@@ -56,6 +61,26 @@ pub struct Measured {
     pub deadlines_met: Option<f64>,
     /// The same of markers alone, which count from when a record was to be sent.
     pub markers_in_time: Option<f64>,
+    /// Results and markers that were due when the measurement ended and had not come through.
+    pub overdue: Overdue,
+}
+
+/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
+/// their age. A policy that
+/// leaves a query waiting has few latencies of that query, and would look fast without its overdue results.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Overdue {
+    /// Windows that had ended, by the clock.
+    pub results: u64,
+    /// Latency markers that were to be sent.
+    pub markers: u64,
+    /// Result latency, overdue results included.
+    pub result_latency: Option<LatencySummary>,
+    /// Latency of markers, overdue markers included.
+    pub latency: Option<LatencySummary>,
+    /// The share of results that were out in time, of queries with a latency target: of those that were out, or are overdue for
+    /// longer than the target.
+    pub results_in_time: Option<f64>,
 }
 
 /// The reports of some queries of a run, or of all.
@@ -79,6 +104,8 @@ pub enum Until {
         measured: Duration,
         /// Who looks on.
         observer: Option<Observer>,
+        /// The time between two latency markers of a query, if all have the same.
+        marker_every: Option<Duration>,
     },
 }
 
@@ -119,12 +146,15 @@ pub fn drive(
             sleep(SELDOM_LOOK.min(left()));
         }
     };
+    let clock = SystemClock::default();
+    let mut submitted = Vec::with_capacity(graphs.len());
     let (start, mut instants) = (Instant::now(), until.deployed().iter());
     for graph in graphs {
         if let Some(after) = instants.next() {
             wait_until(start + *after, &queries);
         }
         let name = graph.name().to_owned();
+        submitted.push(clock.now());
         let query = engine.submit(graph).map_err(|error| failure::of_plan(&error));
         queries.push(query.map_err(|error| named(error, &name, "cannot be started"))?);
     }
@@ -136,7 +166,7 @@ pub fn drive(
                 sleep(LOOK);
             }
         }
-        Until::Measured { warmup, measured, .. } => {
+        Until::Measured { warmup, measured, marker_every, .. } => {
             for length in [warmup, measured] {
                 let deadline = Instant::now() + length;
                 let left = || deadline.saturating_duration_since(Instant::now());
@@ -146,6 +176,11 @@ pub fn drive(
                 }
                 moments.push(watch.moment(&queries));
             }
+            let now = clock.now();
+            let last = moments.last_mut().expect("there is the moment at which measuring ended");
+            let due =
+                |(query, since): (&QueryHandle, &ProcessingTime)| Due::of(query, *since, now, marker_every);
+            last.due = queries.iter().zip(&submitted).map(due).collect();
         }
     }
 
@@ -182,6 +217,29 @@ pub fn drive(
         is_interrupted,
         reports,
     })
+}
+
+/// Results and markers of one query that were due at a moment and had not come through, each with its age.
+#[derive(Default)]
+struct Due {
+    results: Latencies,
+    markers: Latencies,
+}
+
+impl Due {
+    /// Returns what is due `now` of `query`, which was submitted at `since`.
+    fn of(query: &QueryHandle, since: ProcessingTime, now: ProcessingTime, every: Option<Duration>) -> Self {
+        let mut markers = Latencies::new();
+        if let Some(every_ns) =
+            every.and_then(|every| u64::try_from(every.as_nanos()).ok()).filter(|ns| 0 < *ns)
+        {
+            let last = query.last_marker().unwrap_or(since);
+            // The marker that is due just now may be on its way.
+            let missing = (now.nanos_since(last) / every_ns).min(OVERDUE_MARKERS_MAX);
+            (1..=missing).for_each(|place| markers.record(now.nanos_since(last) - place * every_ns));
+        }
+        Due { results: query.overdue_results(since, now), markers }
+    }
 }
 
 /// Looks on, if somebody does, and keeps the latencies that it has taken for the next moment.
@@ -248,6 +306,8 @@ struct Moment {
     latencies: Vec<Latencies>,
     output_delays: Vec<Latencies>,
     result_latencies: Vec<Latencies>,
+    /// Overdue results and markers of each query; empty but at the end of the measurement.
+    due: Vec<Due>,
 }
 
 impl Moment {
@@ -258,7 +318,7 @@ impl Moment {
         let result_latencies = queries.iter().map(QueryHandle::take_result_latencies).collect();
         let events = queries.iter().map(|query| query.progress().events_in).collect();
         let (at, cpu_s) = (Instant::now(), system::cpu_seconds());
-        Moment { at, cpu_s, events, latencies, output_delays, result_latencies }
+        Moment { at, cpu_s, events, latencies, output_delays, result_latencies, due: Vec::new() }
     }
 }
 
@@ -281,8 +341,20 @@ impl Measured {
                 .iter()
                 .flat_map(|moment| queries.iter().filter_map(move |&query| of(moment).get(query)));
             some.for_each(|some| merged.merge(some));
-            merged.summary()
+            merged
         };
+        let due = |of: fn(&Due) -> &Latencies| {
+            let mut merged = Latencies::new();
+            queries.iter().filter_map(|&query| to.due.get(query)).for_each(|due| merged.merge(of(due)));
+            merged
+        };
+        let with_due = |mut latencies: Latencies, due: &Latencies| {
+            latencies.merge(due);
+            latencies.summary()
+        };
+        let (latencies, results) =
+            (merged(|moment| &moment.latencies), merged(|moment| &moment.result_latencies));
+        let (due_markers, due_results) = (due(|due| &due.markers), due(|due| &due.results));
         let targets = queries.iter().map(|&query| (query, targets[query]));
         let targets: Vec<_> = targets.filter_map(|(query, target)| Some((query, target?))).collect();
         Measured {
@@ -293,9 +365,23 @@ impl Measured {
                 per_s.iter().copied().fold(0.0, f64::max),
             ],
             cpu_s: to.cpu_s - from.cpu_s,
-            latency: merged(|moment| &moment.latencies),
-            output_delay: merged(|moment| &moment.output_delays),
-            result_latency: merged(|moment| &moment.result_latencies),
+            latency: latencies.summary(),
+            output_delay: merged(|moment| &moment.output_delays).summary(),
+            result_latency: results.summary(),
+            overdue: Overdue {
+                results: due_results.count(),
+                markers: due_markers.count(),
+                result_latency: with_due(results, &due_results),
+                latency: with_due(latencies, &due_markers),
+                results_in_time: share(targets.iter().map(|&(query, target)| {
+                    let (met, all) = within(&moments[1..], query, target, |moment| &moment.result_latencies);
+                    let overdue = to
+                        .due
+                        .get(query)
+                        .map_or(0, |due| due.results.count() - due.results.count_within(nanos(target)));
+                    (met, all + overdue)
+                })),
+            },
             deadlines_met: deadlines_met(&moments[1..], &targets),
             markers_in_time: share(
                 targets.iter().map(|(query, target)| {
@@ -315,6 +401,10 @@ fn deadlines_met(moments: &[Moment], targets: &[(usize, Duration)]) -> Option<f6
     }))
 }
 
+fn nanos(span: Duration) -> u64 {
+    u64::try_from(span.as_nanos()).unwrap_or(u64::MAX)
+}
+
 /// How many latencies of a query are within a target, and how many there are.
 fn within(
     moments: &[Moment],
@@ -322,7 +412,7 @@ fn within(
     target: Duration,
     of: fn(&Moment) -> &Vec<Latencies>,
 ) -> (u64, u64) {
-    let target_ns = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+    let target_ns = nanos(target);
     let some = moments.iter().filter_map(|moment| of(moment).get(query));
     some.fold((0, 0), |(met, all), some| (met + some.count_within(target_ns), all + some.count()))
 }

@@ -10,7 +10,7 @@ use clap::{ArgMatches, Args, Command, FromArgMatches};
 use thalweg::{Chaining, SlidingWindows, Span, TumblingWindows};
 use thalweg_connectors::{Arrivals, Delay, PARETO_TIMES_MAX, zipf_parts};
 use thalweg_runtime::limits;
-use thalweg_scheduling::policy::cameo;
+use thalweg_scheduling::policy::{cameo, klink};
 use thalweg_workloads::reference;
 
 use super::ablate::{self, Ablate};
@@ -33,6 +33,9 @@ const DISORDER_MAX: Span = Span::from_secs(3_600);
 /// The longest time over which queries are deployed: so long a run is none any more.
 const DEPLOY_WITHIN_MAX: Span = Span::from_secs(3_600);
 
+/// Repetitions of an experiment, unless told otherwise: a direction that holds in each of them is hardly chance.
+const REPETITIONS: u32 = 3;
+
 /// The highest rate of a stream, in records per second, as of any generator.
 const RATE_PER_S_MAX: u64 = 1_000_000_000;
 
@@ -41,12 +44,14 @@ pub fn check(args: &BenchArgs) -> Result<()> {
     let refusal = || {
         let facts = args.workload().facts();
         of_windows(args, facts)
+            .or_else(|| of_window_count(args, facts))
             .or_else(|| of_files(args, facts))
             .or_else(|| of_generator(args, facts))
             .or_else(|| of_groups(args, facts))
             .or_else(|| args.parts().iter().find_map(|part| of_rate(part, part.workload().facts())))
             .or_else(|| of_memory(args))
             .or_else(|| args.parts().iter().find_map(|part| of_load(part, part.workload().facts())))
+            .or_else(|| of_time_scale(args))
             .or_else(|| of_trace(args))
             .or_else(|| ablate::problem(args))
     };
@@ -66,9 +71,9 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     };
     let is_whole = |span: Span| span >= *unit && span.as_micros() % unit.as_micros() == 0;
     let given = [("window", args.window), ("slide", args.slide)];
-    if let Some((option, span)) = given.into_iter().find(|(_, span)| span.is_some_and(|span| !is_whole(span)))
-    {
-        let span = span.expect("none is whole");
+    let wrong =
+        given.into_iter().find_map(|(option, span)| Some((option, span.filter(|span| !is_whole(*span))?)));
+    if let Some((option, span)) = wrong {
         return Some(format!("--{option} is {span}, but {name} takes whole {units}, from {unit} on"));
     }
     let (window, slide) = (args.window.unwrap_or(*size), args.slide?);
@@ -78,6 +83,13 @@ fn of_windows(args: &BenchArgs, facts: &Facts) -> Option<String> {
     (window < slide).then(|| {
         format!("--slide is {slide}, but must be at most the windows' size, {window}, or records fall between them")
     })
+}
+
+/// Says that a record would belong to too many windows.
+fn of_window_count(args: &BenchArgs, facts: &Facts) -> Option<String> {
+    facts.windows.as_ref()?;
+    let (size, slide) = sizes(args);
+    SlidingWindows::of_size(size).every(slide).err().map(|error| format!("--window, --slide: {error}"))
 }
 
 /// What is wrong with what is to be read.
@@ -254,6 +266,41 @@ fn of_load(args: &BenchArgs, facts: &Facts) -> Option<String> {
     Some(format!("--arrivals: {error}: bursts have up to {PARETO_TIMES_MAX} times as many"))
 }
 
+/// Refuses a time scale where event time has to be the time of the clock.
+fn of_time_scale(args: &BenchArgs) -> Option<String> {
+    let scale = args.time_scale;
+    if scale == 1 {
+        return None;
+    }
+    let Rate::PerSecond(rate_per_s) = args.rate else {
+        return Some(
+            "--time-scale is for records that come at a rate; add one, such as --rate 1M".to_owned(),
+        );
+    };
+    if !(rate_per_s / args.workload().facts().streams).is_multiple_of(scale) {
+        return Some(format!(
+            "--time-scale is {scale}, but must divide the rate of each stream; take another --rate than {rate_per_s}"
+        ));
+    }
+    let unlike = [
+        ("rate-steps", args.rate_steps.is_some()),
+        ("arrivals", args.arrivals != Arrivals::Constant),
+        ("message-records", args.message_records.is_some()),
+        ("delay", args.delay != Delay::None),
+        ("skew", args.skew > 0.0),
+        ("deploy-within", args.deploy_within > Span::ZERO),
+    ];
+    if let Some((option, _)) = unlike.into_iter().find(|(_, is_unlike)| *is_unlike) {
+        return Some(format!("--{option}: such a load goes by the clock; leave --time-scale away"));
+    }
+    if matches!(args.workload(), Workload::Mixed | Workload::Tenants) {
+        let name = args.workload().facts().name;
+        return Some(format!("--time-scale: the load of {name} goes by the clock; leave it away"));
+    }
+    let by_clock = args.policy.iter().find(|policy| policy.starts_with(klink::NAME))?;
+    Some(format!("--policy {by_clock} compares event time with the clock; leave --time-scale away"))
+}
+
 /// What has no calls to a policy, or several runs of them.
 fn of_trace(args: &BenchArgs) -> Option<String> {
     let file = args.trace.as_ref()?;
@@ -355,7 +402,9 @@ fn of_sql(args: &BenchArgs) -> Option<String> {
 /// If the workload's windows cannot be chosen.
 pub fn windows(args: &BenchArgs) -> SlidingWindows {
     let (size, slide) = sizes(args);
-    SlidingWindows::of_size(size).every(slide).expect("both are above zero")
+    SlidingWindows::of_size(size)
+        .every(slide)
+        .expect("`of_windows` refuses windows and slides below their unit, which is above zero")
 }
 
 /// The windows of a workload whose windows do not overlap.
@@ -364,7 +413,7 @@ pub fn windows(args: &BenchArgs) -> SlidingWindows {
 /// If the workload's windows cannot be chosen.
 pub fn tumbling_windows(args: &BenchArgs) -> TumblingWindows {
     let (size, _) = sizes(args);
-    TumblingWindows::new(size).expect("it is above zero")
+    TumblingWindows::new(size).expect("`of_windows` refuses windows below their unit, which is above zero")
 }
 
 /// The same for the reference.
@@ -387,7 +436,8 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
     let is_given = |id: &str| given.value_source(id) == Some(ValueSource::CommandLine);
     // What it chooses is as if nobody had said anything.
     let usual = BenchArgs::augment_args(Command::new("bench")).get_matches_from(["bench", "ysb"]);
-    let usual = BenchArgs::from_arg_matches(&usual).expect("there are defaults");
+    let usual =
+        BenchArgs::from_arg_matches(&usual).expect("every option of `bench` that is not given has a default");
     let BenchArgs {
         target, workers, seconds, warmup, repeat, quick, seed, block_records, memory_budget, ..
     } = *args;
@@ -409,10 +459,13 @@ pub fn experiment(experiment: Experiment, args: &BenchArgs, given: &ArgMatches) 
         args.workers = 2;
     }
     if !is_given("seconds") {
-        args.seconds = experiment.seconds(args.quick);
+        args.seconds = experiment.seconds();
     }
     if !is_given("warmup") {
         args.warmup = if args.quick { 0.2 } else { 0.5 };
+    }
+    if !is_given("repeat") && !args.quick {
+        args.repeat = REPETITIONS;
     }
     args
 }

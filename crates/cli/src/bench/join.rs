@@ -67,7 +67,12 @@ fn run_engine(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result<Figures
 }
 
 fn generator(args: &BenchArgs, side: Side, rate_per_s: u64) -> JoinGenerator {
-    JoinGenerator::new(args.seed, side, NonZeroU64::new(rate_per_s).expect("rates are above zero"))
+    JoinGenerator::new(
+        args.seed,
+        side,
+        NonZeroU64::new(rate_per_s)
+            .expect("the options refuse rates below one record a second of each stream"),
+    )
 }
 
 fn plan(

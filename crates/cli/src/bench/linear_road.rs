@@ -24,7 +24,7 @@ pub fn generator(args: &BenchArgs) -> LrbGenerator {
         Rate::Max => args.nominal_rate_per_s(),
         Rate::PerSecond(rate_per_s) => rate_per_s,
     };
-    let rate_per_s = NonZeroU64::new(rate_per_s).expect("rates are above zero");
+    let rate_per_s = NonZeroU64::new(rate_per_s).expect("the options refuse a rate of zero");
     LrbGenerator::new(LrbOptions { seed: args.seed, rate_per_s })
 }
 

@@ -56,7 +56,7 @@ impl Offered {
                 let start_us = now.as_nanos() / 1_000 + u64::try_from(after.as_micros()).unwrap_or(0);
                 let start = ProcessingTime::from_nanos(start_us * 1_000);
                 let load = (!query.load.is_steady()).then(|| query.load.clone());
-                let pace = Pace::Rate { rate_per_s: query.rate_per_s, start };
+                let pace = Pace::Rate { rate_per_s: query.rate_per_s, start, time_scale: args.time_scale };
                 let are_deployed_apart = args.deploy_within > Span::ZERO;
                 let windows_from = if are_deployed_apart { (start_us / 1_000).cast_signed() } else { 0 };
                 let windows_from = Span::from_millis(windows_from);
@@ -72,10 +72,11 @@ impl Offered {
     }
 
     fn at(args: &BenchArgs, pace: Pace, load: Option<Load>) -> Self {
-        let (rate_per_s, sent_us) = match pace {
-            Pace::Drain { nominal_rate_per_s, start } => (nominal_rate_per_s, start.as_micros()),
-            Pace::Rate { rate_per_s, start } => (rate_per_s, (start.as_nanos() / 1_000).cast_signed()),
+        let sent_us = match pace {
+            Pace::Drain { start, .. } => start.as_micros(),
+            Pace::Rate { start, .. } => (start.as_nanos() / 1_000).cast_signed(),
         };
+        let rate_per_s = pace.event_rate_per_s();
         let disorder = Disorder::new(args.out_of_order, rate_per_s, args.seed).with_early(args.early());
         let held_up = match pace {
             Pace::Drain { .. } => Span::ZERO,
@@ -83,7 +84,8 @@ impl Offered {
             Pace::Rate { .. } => disorder.bound(),
         };
         let dealt = match &load {
-            Some(load) => Dealt::under(args.splits(), load, rate_per_s).expect("loads were checked"),
+            Some(load) => Dealt::under(args.splits(), load, rate_per_s)
+                .expect("reading the options has checked the load against the rate"),
             None => Dealt::to(args.splits(), pace),
         };
         let dealt = match load::split_skew(args) {
@@ -137,7 +139,9 @@ impl Offered {
     /// Records per second of one stream on average between two instants, counted from the first record on.
     fn mean_rate_per_s(&self, over: Range<Span>) -> f64 {
         let of_load = |load: &Load| load.mean_rate_per_s(self.rate_per_s, over);
-        self.load.as_ref().map_or(self.rate_per_s as f64, |load| of_load(load).expect("loads were checked"))
+        self.load.as_ref().map_or(self.rate_per_s as f64, |load| {
+            of_load(load).expect("reading the options has checked the load against the rate")
+        })
     }
 
     /// The first records that a stream's splits have made, so many each, in the order in which one source would make
@@ -204,9 +208,10 @@ impl Offered {
     /// Those of a load, which are asked for by rising index.
     fn stamps(&self) -> Option<Stamps> {
         match (&self.load, self.pace) {
-            (Some(load), Pace::Rate { rate_per_s, start }) => {
-                Some(Stamps::new(load, rate_per_s, start).expect("loads were checked"))
-            }
+            (Some(load), Pace::Rate { rate_per_s, start, .. }) => Some(
+                Stamps::new(load, rate_per_s, start)
+                    .expect("reading the options has checked the load against the rate"),
+            ),
             _ => None,
         }
     }

@@ -12,7 +12,7 @@ use super::args::BenchArgs;
 use super::drive::{Driven, Reports, drive};
 use super::load;
 use super::offered::{self, Offered};
-use super::report::{Checked, Figures, Latency};
+use super::report::{Checked, Figures, Latency, OverdueFigures};
 use super::target::KEPT_UP;
 use crate::interrupt::Interrupt;
 use crate::show;
@@ -47,6 +47,10 @@ pub struct GroupFigures {
     pub latency_us: Option<Latency>,
     /// From when a watermark that closes something was taken in until the sinks have seen it.
     pub output_delay_us: Option<Latency>,
+    /// From the end of a window, by the stamps of records, until its results are out.
+    pub result_latency_us: Option<Latency>,
+    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    pub overdue: Option<OverdueFigures>,
     /// Within which results are to be out.
     pub latency_target_us: Option<i64>,
     /// The share of closings, or where nothing was closed of markers, that were within the target.
@@ -58,6 +62,11 @@ pub struct GroupFigures {
 }
 
 impl GroupFigures {
+    /// Returns the result latency in which overdue results count with their age.
+    pub fn results_us(&self) -> Option<Latency> {
+        self.overdue.and_then(|overdue| overdue.result_latency_us)
+    }
+
     /// Two lines.
     pub fn text(&self) -> String {
         let throughput = show::rate(self.throughput_per_s);
@@ -66,10 +75,18 @@ impl GroupFigures {
             text += &share.map_or(String::new(), |share| format!(", {:.1} % {name}", share * 100.0));
         }
         text += "\n";
-        if let Some(Latency { mean, p50, p99, max, count, .. }) = self.latency_us {
+        let overdue = self.overdue.map_or(String::new(), |overdue| match overdue.results {
+            0 => String::new(),
+            results => format!(", {results} overdue"),
+        });
+        for (name, latency, what) in [
+            ("latency", self.latency_us, "markers".to_owned()),
+            ("results", self.result_latency_us, format!("closings{overdue}")),
+        ] {
+            let Some(Latency { mean, p50, p99, max, count, .. }) = latency else { continue };
             let [mean, p50, p99, max] = [mean, p50, p99, max].map(|micros| show::latency(micros * 1e3));
             text += &format!(
-                "              latency mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} markers)\n"
+                "              {name} mean {mean}, p50 {p50}, p99 {p99}, max {max} ({count} {what})\n"
             );
         }
         text
@@ -138,6 +155,8 @@ impl Ran {
             throughput_per_s: measured.throughput_per_s,
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
+            result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| measured.overdue.into()),
             latency_target_us: self.args.latency_target.map(thalweg::Span::as_micros),
             deadlines_met: measured.deadlines_met,
             in_time: target_s

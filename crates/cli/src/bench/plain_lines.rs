@@ -8,7 +8,7 @@
 use thalweg_connectors::Header;
 
 /// The longest line of the dialect, in bytes, its `\n` not counted.
-const LINE_BYTES_MAX: usize = 1 << 20;
+pub const LINE_BYTES_MAX: usize = 1 << 20;
 
 /// The first `lines_max` lines of data, in plain words.
 pub fn plain_lines(file: &[u8], header: Header, lines_max: u64) -> impl Iterator<Item = Option<String>> {

@@ -1,7 +1,7 @@
 //! Recorded input: a file of lines, read once by the engine and once more, afterwards, for the reference.
 
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use thalweg_connectors::{CsvOptions, CsvSource, Header, OnBad, RealDisk, Row, Ro
 use super::args::BenchArgs;
 use super::drive::Driven;
 use super::files;
-use super::plain_lines::{plain_lines, raw_lines};
+use super::plain_lines::{LINE_BYTES_MAX, plain_lines, raw_lines};
 use crate::failure;
 use crate::options::OnBadOption;
 
@@ -110,13 +110,66 @@ fn lines_max(driven: &Driven) -> u64 {
     if driven.is_interrupted { read() } else { u64::MAX }
 }
 
-/// A file, gunzipped if its name ends in `.gz`.
+/// A file, gunzipped if its name ends in `.gz`. A line that is longer than the dialect allows is cut one byte behind the
+/// longest possible: it is bad however it goes on, and may be longer than memory.
 pub fn bytes_of(path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
     let is_gzip = path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"));
-    let read = File::open(path).and_then(|mut file| {
-        if is_gzip { MultiGzDecoder::new(file).read_to_end(&mut bytes) } else { file.read_to_end(&mut bytes) }
+    let read = File::open(path).and_then(|file| {
+        if is_gzip { bounded_lines(MultiGzDecoder::new(file)) } else { bounded_lines(file) }
     });
-    read.with_context(|| format!("{} cannot be read for the reference", path.display()))?;
-    Ok(bytes)
+    read.with_context(|| format!("{} cannot be read for the reference", path.display()))
+}
+
+/// All lines, none longer than the first byte that is too much.
+fn bounded_lines(mut file: impl Read) -> io::Result<Vec<u8>> {
+    let (mut bytes, mut piece, mut line_start) = (Vec::new(), vec![0; 64 << 10], 0);
+    loop {
+        let count = match file.read(&mut piece) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        for part in piece[..count].split_inclusive(|byte| *byte == b'\n') {
+            let (text, end) = match part.strip_suffix(b"\n") {
+                Some(text) => (text, &part[text.len()..]),
+                None => (part, &[][..]),
+            };
+            let left = (LINE_BYTES_MAX + 1).saturating_sub(bytes.len() - line_start);
+            bytes.extend_from_slice(&text[..text.len().min(left)]);
+            bytes.extend_from_slice(end);
+            if !end.is_empty() {
+                line_start = bytes.len();
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives at most seven bytes at a time.
+    struct Slowly<'a>(&'a [u8]);
+
+    impl Read for Slowly<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let count = buffer.len().min(7);
+            self.0.read(&mut buffer[..count])
+        }
+    }
+
+    #[test]
+    fn lines_that_are_too_long_are_cut_and_others_are_not() {
+        let long = "x".repeat(LINE_BYTES_MAX + 1);
+        let check = |file: &str, expected: &str| {
+            let read = bounded_lines(Slowly(file.as_bytes())).unwrap();
+            assert!(read == expected.as_bytes(), "{} bytes", read.len());
+        };
+        check("", "");
+        check("a\n\nb\r\nc", "a\n\nb\r\nc");
+        check(&format!("a\n{long}\nb"), &format!("a\n{long}\nb"));
+        check(&format!("a\n{long}{long}\nb"), &format!("a\n{long}\nb"));
+        check(&format!("{long}y"), &long);
+    }
 }

@@ -9,7 +9,7 @@ use thalweg::LatencySummary;
 use super::ablate;
 use super::args::BenchArgs;
 use super::chain;
-use super::drive::Driven;
+use super::drive::{Driven, Overdue};
 use super::modes::ExecutionOption;
 use super::part::GroupFigures;
 use crate::show;
@@ -51,6 +51,8 @@ pub struct Figures {
     /// From the end of what such a watermark closes, by the stamps of records; `null` where nothing was closed, where any instant
     /// may be such an end, and if records came as fast as they were taken, for then stamps have nothing to do with the clock.
     pub result_latency_us: Option<Latency>,
+    /// Results and markers that were due when the measurement ended and had not come through; `null` if records came as fast as they were taken.
+    pub overdue: Option<OverdueFigures>,
     pub processing_latency_us: Option<Latency>,
     pub deadlines_met: Option<f64>,
     /// Of workloads whose queries are not all alike, what each group of them did.
@@ -73,6 +75,31 @@ pub struct Figures {
     /// Where bad lines were diverted to, if there were any.
     #[serde(skip)]
     pub diverted: Option<PathBuf>,
+}
+
+/// Results and markers that were due when the measurement ended and had not come through, and latencies that count them with
+/// their age.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct OverdueFigures {
+    /// Windows that had ended by the clock and whose results were not out.
+    pub results: u64,
+    /// Latency markers that were to be sent and had not reached a sink.
+    pub markers: u64,
+    /// Result latency, overdue results included; `null` as without them.
+    pub result_latency_us: Option<Latency>,
+    /// Latency of markers, overdue markers included.
+    pub latency_us: Option<Latency>,
+    /// The share of results that were out in time, from the end of the window, of queries with a latency target: of those that were
+    /// out, or are overdue for longer than the target.
+    pub results_in_time: Option<f64>,
+}
+
+impl From<Overdue> for OverdueFigures {
+    fn from(overdue: Overdue) -> Self {
+        let Overdue { results, markers, result_latency, latency, results_in_time } = overdue;
+        let (result_latency_us, latency_us) = (result_latency.map(Into::into), latency.map(Into::into));
+        OverdueFigures { results, markers, result_latency_us, latency_us, results_in_time }
+    }
 }
 
 /// Latencies in microseconds.
@@ -161,6 +188,7 @@ impl Figures {
             output_delay_us: None,
             target_delay_us: None,
             result_latency_us: None,
+            overdue: None,
             processing_latency_us: None,
             deadlines_met: None,
             groups: Vec::new(),
@@ -210,6 +238,7 @@ impl Figures {
             latency_us: measured.latency.map(Into::into),
             output_delay_us: measured.output_delay.map(Into::into),
             result_latency_us: offered_per_s.and(measured.result_latency).map(Into::into),
+            overdue: offered_per_s.map(|_| measured.overdue.into()),
             deadlines_met: measured.deadlines_met,
             cpu_s: measured.cpu_s,
             rss_peak_bytes: driven.rss_peak_bytes,

@@ -130,8 +130,13 @@ pub fn capacity_per_s(args: &BenchArgs, interrupt: Option<&Interrupt>) -> Result
     let (name, names) = (Group::Bulk.name(), names_of(&part, Group::Bulk));
     let offered = Offered::of_queries(&part);
     let part = revenue::part(name, &part, &engine, &generator, &names, offered)?;
-    let until =
-        Until::Measured { deployed: Vec::new(), warmup: PROBE_WARMUP, measured: PROBE, observer: None };
+    let until = Until::Measured {
+        deployed: Vec::new(),
+        warmup: PROBE_WARMUP,
+        measured: PROBE,
+        observer: None,
+        marker_every: None,
+    };
     let driven = drive(&engine, part.graphs, &until, interrupt)?;
     if driven.is_interrupted {
         bail!("--aggressor: ended before it was known what bulk alone takes");

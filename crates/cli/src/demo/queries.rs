@@ -113,7 +113,7 @@ fn begin<K, V>(
 }
 
 fn paced<G: Generate>(generator: &Arc<G>, load: &Load, start: ProcessingTime) -> Result<Paced<G>> {
-    let pace = Pace::Rate { rate_per_s: load.rate_per_s, start };
+    let pace = Pace::Rate { rate_per_s: load.rate_per_s, start, time_scale: 1 };
     Paced::new(Arc::clone(generator), pace).map_err(|error| failure::of_connector(&error))
 }
 

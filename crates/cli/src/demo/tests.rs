@@ -12,7 +12,7 @@ use crate::demo::queries::{Leader, submit};
 /// An endless query, at a rate that is nothing to do.
 fn endless(engine: &Engine) -> Running {
     let query = Query::new("endless");
-    let pace = Pace::Rate { rate_per_s: 1_000, start: SystemClock::default().now() };
+    let pace = Pace::Rate { rate_per_s: 1_000, start: SystemClock::default().now(), time_scale: 1 };
     let source = Paced::new(Arc::new(NytGenerator::new(0)), pace).unwrap();
     query.source("source", source, WatermarkStrategy::ascending()).sink("sink", Discard::new());
     submit(engine, query, Leader::default()).unwrap()

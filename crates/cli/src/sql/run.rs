@@ -1,4 +1,5 @@
-//! `thalweg run`: a file of SQL, run until its streams end, its time is up or somebody presses Ctrl-C.
+//! `thalweg run`: a file of SQL, run until its streams end, its time is up or somebody presses Ctrl-C. What that means for each
+//! job is told in [`stop`].
 //!
 //! Rows of queries that name no table go to standard output; how it goes, and a summary of each job when it ends, to standard
 //! error. Whatever is wrong in the file is told before anything of it runs: all jobs are put together and planned before the first
@@ -12,27 +13,32 @@ use std::sync::{Arc, Mutex};
 use std::thread::{available_parallelism, sleep};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context, Result, anyhow};
 use clap::Args;
 use serde::{Serialize, Serializer};
 use thalweg::{
-    Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryHandle, QueryState, SystemClock,
+    Chaining, Clock, Engine, Graph, Layout, Parallel, PlanError, QueryError, QueryHandle, QueryState,
+    SystemClock,
 };
+use thalweg_memory::Reservation;
 use thalweg_runtime::limits;
 use thalweg_sql::bind::changelog::Changes;
 use thalweg_sql::cases::head::Sums;
+use thalweg_sql::connect::job_end::JobEnd;
+use thalweg_sql::connect::notes::Notes;
 use thalweg_sql::connect::{RowSink, World};
 use thalweg_sql::deliver::Tally;
 use thalweg_sql::error::{Code, SqlError};
-use thalweg_sql::job::{self, Assembled, BATCH_EDGES};
+use thalweg_sql::job::{self, Assembled, batch_edges};
 use thalweg_sql::plan::{Column, JoinMethod, Node, Plan};
 use thalweg_sql::session::{Action, Job};
 use thalweg_sql::text::plain::NamesOnce;
 
 use super::script::{Script, ScriptArgs, for_each_table};
 use super::stdout::{Gone, shows_rows_on_terminal};
+use super::stop::{self, Deadline};
 use super::told::{Shape, Told};
-use crate::failure::{self, WrongOption};
+use crate::failure::{self, End, WrongOption};
 use crate::interrupt::Interrupt;
 use crate::options;
 
@@ -43,7 +49,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const DRAW: Duration = Duration::from_millis(500);
 
 /// What to run, and how.
-#[derive(Args, Default)]
+#[derive(Args)]
 pub struct RunArgs {
     #[command(flatten)]
     script: ScriptArgs,
@@ -57,6 +63,13 @@ pub struct RunArgs {
     /// Ends it after this time, as Ctrl-C does: 30s, 5min.
     #[arg(long = "for", value_name = "TIME", value_parser = time)]
     length: Option<Duration>,
+    /// When it is asked to end, publish what there is: open windows are closed early, and jobs
+    /// whose input has not ended publish a part of their result.
+    #[arg(long)]
+    emit_partial: bool,
+    /// How long it may take to end when it is asked to; then it ends all the same, with an error.
+    #[arg(long, value_name = "TIME", value_parser = drain_timeout, default_value = stop::DRAIN_TIMEOUT_DEFAULT)]
+    drain_timeout: Duration,
     /// How rows and the summary are shown.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     output: Shape,
@@ -71,27 +84,49 @@ fn time(text: &str) -> Result<Duration, String> {
         .ok_or_else(|| format!("`{text}` is no time: write 30s, 5min or 1h"))
 }
 
+fn drain_timeout(text: &str) -> Result<Duration, String> {
+    let max = stop::DRAIN_TIMEOUT_MAX;
+    time(text).and_then(|length| match length <= max {
+        true => Ok(length),
+        false => Err(format!("`{text}` is above {} s", max.as_secs())),
+    })
+}
+
 /// A job that runs.
 struct Running<'a> {
     handle: QueryHandle,
     job: &'a Job,
     tally: Tally,
+    end: JobEnd,
+    /// True once the job was asked to end.
+    is_asked: bool,
 }
 
 impl Running<'_> {
     fn is_running(&self) -> bool {
         matches!(self.handle.state(), QueryState::Running | QueryState::Paused)
     }
+
+    /// Asks it to end; see [`stop`].
+    fn ask(&mut self, emits_partial: bool) {
+        self.is_asked = true;
+        match (emits_partial, self.end.is_bounded()) {
+            (true, _) => self.handle.stop(),
+            (false, false) => self.handle.stop_at_watermark(),
+            (false, true) => self.handle.cancel(),
+        }
+    }
 }
 
-/// Runs it; `false` if a job failed.
-pub fn run(args: &RunArgs) -> Result<bool> {
+/// Runs it, and answers how it ended.
+pub fn run(args: &RunArgs) -> Result<End> {
     let told = Told::new(args.output);
     run_and_tell(args, &told).or_else(|error| told.end(error))
 }
 
-fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
+fn run_and_tell(args: &RunArgs, told: &Told) -> Result<End> {
     let interrupt = Interrupt::listen()?;
+    let deadline = Deadline::watch(&interrupt, args.drain_timeout, args.output)?;
     let script = args.script.read()?;
     let (_, actions) = script.plan()?;
     let mut jobs = Vec::new();
@@ -104,10 +139,11 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
     }
     if jobs.is_empty() {
         told.note("nothing to run: the file has no INSERT and no query");
-        return Ok(true);
+        return Ok(End::Complete);
     }
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let engine = engine(args, &jobs, &clock)?;
+    let engine = engine(&Wanted::of(args), &jobs, &clock)?;
+    let _jobs_payment = pay_for_jobs(&engine, &jobs)?;
     let gone = Gone::default();
     let streams = Streams {
         stdin: (!script.is_from_stdin).then(|| Box::new(std::io::stdin()) as _),
@@ -115,10 +151,14 @@ fn run_and_tell(args: &RunArgs, told: &Told) -> Result<bool> {
         stderr: Box::new(std::io::stderr()),
     };
     let world = world(&script, &clock, streams);
+    let notes = world.notes.clone();
     let planned = prepare(args.output, &script, &jobs, world, &engine)?;
     let started = Instant::now();
+    if let Some(up) = args.length.and_then(|length| started.checked_add(length)) {
+        deadline.ask(up);
+    }
     let running = start(&script, &jobs, planned, &engine)?;
-    Ok(watch(args, told, running, started, &interrupt, &gone))
+    Ok(Watch { args, told, started, interrupt, deadline, gone, notes }.until_end(running))
 }
 
 /// Runs a script whose rows, as text, go to `stdout`, until its jobs end.
@@ -140,8 +180,7 @@ pub fn run_until_end(
         })
         .collect();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
-    let args = RunArgs { workers: Some(workers), ..RunArgs::default() };
-    let engine = engine(&args, &jobs, &clock)?;
+    let engine = engine(&Wanted { workers: Some(workers), ..Wanted::default() }, &jobs, &clock)?;
     let streams =
         Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(std::io::sink()) };
     let planned = prepare(Shape::Text, script, &jobs, world(script, &clock, streams), &engine)?;
@@ -169,7 +208,7 @@ fn prepare(
     jobs: &[Job],
     world: World,
     engine: &Engine,
-) -> Result<Vec<(Graph, Tally)>> {
+) -> Result<Vec<Planned>> {
     let assembled = assemble(shape, script, jobs, world)?;
     let planned = jobs.iter().zip(assembled);
     planned
@@ -180,32 +219,67 @@ fn prepare(
 fn start<'a>(
     script: &Script,
     jobs: &'a [Job],
-    planned: Vec<(Graph, Tally)>,
+    planned: Vec<Planned>,
     engine: &Engine,
 ) -> Result<Vec<Running<'a>>> {
     let mut running = Vec::new();
-    for (job, (graph, tally)) in jobs.iter().zip(planned) {
+    for (job, Planned { graph, tally, end }) in jobs.iter().zip(planned) {
         let handle = engine.submit(graph).map_err(|error| too_large(script, job, &error))?;
-        running.push(Running { handle, job, tally });
+        running.push(Running { handle, job, tally, end, is_asked: false });
     }
     Ok(running)
 }
 
-fn engine(args: &RunArgs, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine> {
+/// A job that can be submitted.
+struct Planned {
+    graph: Graph,
+    tally: Tally,
+    end: JobEnd,
+}
+
+/// Settings of the engine that the command line gives.
+#[derive(Default)]
+struct Wanted<'a> {
+    workers: Option<u64>,
+    policy: Option<&'a str>,
+    memory_budget: Option<u64>,
+}
+
+impl<'a> Wanted<'a> {
+    fn of(args: &'a RunArgs) -> Self {
+        let RunArgs { workers, policy, memory_budget, .. } = args;
+        Wanted { workers: *workers, policy: policy.as_deref(), memory_budget: *memory_budget }
+    }
+}
+
+fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<Engine> {
     let cores = || available_parallelism().map_or(1, |cores| cores.get() as u64).min(limits::WORKERS.max);
     let of_file = jobs.iter().find_map(|job| job.settings.workers).map(|workers| workers as u64);
-    let workers = args.workers.or(of_file).unwrap_or_else(cores);
-    let mut builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(BATCH_EDGES);
-    let policy = args.policy.clone().or_else(|| jobs.iter().find_map(|job| job.settings.policy.clone()));
-    if let Some(name) = policy {
+    let workers = wanted.workers.or(of_file).unwrap_or_else(cores);
+    let budget_bytes = wanted.memory_budget.unwrap_or(limits::MEMORY_BUDGET_BYTES.default);
+    let edges = batch_edges(jobs.len(), budget_bytes);
+    let mut builder = Engine::builder().workers(workers).clock(Arc::clone(clock)).edges(edges);
+    let of_file = || jobs.iter().find_map(|job| job.settings.policy.as_deref());
+    if let Some(name) = wanted.policy.or_else(of_file) {
         let policy =
-            thalweg::scheduling::policy::by_name(&name).map_err(|error| WrongOption(error.to_string()))?;
+            thalweg::scheduling::policy::by_name(name).map_err(|error| WrongOption(error.to_string()))?;
         builder = builder.policy(policy);
     }
-    if let Some(bytes) = args.memory_budget {
+    if let Some(bytes) = wanted.memory_budget {
         builder = builder.memory_budget_bytes(bytes);
     }
     builder.build().map_err(|error| failure::of_plan(&error))
+}
+
+/// Pays for what jobs hold beside their state, as long as they run.
+fn pay_for_jobs(engine: &Engine, jobs: &[Job]) -> Result<Reservation> {
+    let reads = |job: &Job| {
+        let reads = job.parts.iter().any(|part| for_each_table(&part.plan, &mut |_| Err(())).is_err());
+        if reads { limits::JOB_BYTES.default } else { limits::JOB_BYTES.default / 8 }
+    };
+    let bytes = usize::try_from(jobs.iter().skip(1).map(reads).sum::<u64>()).unwrap_or(usize::MAX);
+    let paid = engine.budget().reserve(bytes);
+    paid.with_context(|| format!("BUDGET_TOO_SMALL: {} jobs do not fit into --memory-budget", jobs.len()))
 }
 
 /// The standard streams of a run.
@@ -271,113 +345,152 @@ fn too_large(script: &Script, job: &Job, error: &PlanError) -> anyhow::Error {
     }
 }
 
-fn plan(job: Assembled, engine: &Engine) -> Result<(Graph, Tally), PlanError> {
+fn plan(job: Assembled, engine: &Engine) -> Result<Planned, PlanError> {
     let workers = engine.workers();
     let parallel = if workers > 1 { Parallel::Epochs { workers } } else { Parallel::Serial };
     let layout = Layout { chaining: Chaining::Default, parallel };
-    Ok((job.query.plan(layout)?, job.tally))
+    Ok(Planned { graph: job.query.plan(layout)?, tally: job.tally, end: job.end })
 }
 
-/// Waits until all have ended, tells of each when it does, and how all are doing; asks them to end when the time is up or Ctrl-C
-/// is pressed. `false` if a job failed.
-fn watch(
-    args: &RunArgs,
-    told: &Told,
-    mut running: Vec<Running<'_>>,
+/// Everything that watching jobs takes.
+struct Watch<'a> {
+    args: &'a RunArgs,
+    told: &'a Told,
     started: Instant,
-    interrupt: &Interrupt,
-    gone: &Gone,
-) -> bool {
-    // Among rows on the same terminal the line would stand in their way, and it is no object.
-    let is_drawn = told.shape == Shape::Text
-        && std::io::stderr().is_terminal()
-        && !running.iter().any(|running| shows_rows_on_terminal(running.job));
-    let mut ending = Ending::None;
-    let mut next_draw = DRAW;
-    let mut ended = Sums::default();
-    let mut is_fine = true;
-    loop {
-        let elapsed = started.elapsed();
-        for job in running.extract_if(.., |job| !job.is_running()) {
-            add(&mut ended, &job);
-            is_fine &= tell(job, told, started.elapsed(), gone);
-        }
-        if running.is_empty() {
-            break;
-        }
-        let is_up = args.length.is_some_and(|length| length <= elapsed);
-        let is_pressed = interrupt.is_pressed();
-        let next = if is_pressed {
-            Ending::Asked
-        } else if is_up {
-            Ending::TimeIsUp
-        } else {
-            Ending::None
-        };
-        if ending < next {
-            let has_windows =
-                |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
-            let windows = match running.iter().any(has_windows) {
-                true => ", and windows that are open are closed early",
-                false => "",
-            };
-            running.iter().for_each(|job| job.handle.stop());
-            if next == Ending::Asked {
-                told.note(&format!(
-                    "asked to end: what was read is finished{windows}; asked once more, it ends at once"
-                ));
-            } else if !windows.is_empty() {
-                told.note(&format!("the time is up: what was read is finished{windows}"));
-            }
-            ending = next;
-        }
-        if is_drawn && next_draw <= elapsed {
-            next_draw += DRAW;
-            let mut sums = ended;
-            running.iter().for_each(|job| add(&mut sums, job));
-            told.draw(&progress(sums, elapsed));
-        }
-        sleep(LOOK);
-    }
-    told.clear();
-    is_fine
+    interrupt: Interrupt,
+    deadline: Deadline,
+    gone: Gone,
+    notes: Notes,
 }
 
 /// Why jobs were asked to end.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Ending {
+enum Request {
     /// They were not.
     None,
     /// By `--for`.
     TimeIsUp,
     /// By Ctrl-C, or a signal like it.
-    Asked,
+    Signal,
 }
 
-/// Tells how a job has ended; `false` if it failed.
-fn tell(Running { handle, job, tally }: Running<'_>, told: &Told, elapsed: Duration, gone: &Gone) -> bool {
-    match handle.wait() {
-        Ok(report) => {
-            let count = |of: &dyn Fn(&thalweg::Counts) -> u64| report.total(of);
-            let ended = Ended {
-                name: &job.name,
-                rows_in: tally.rows_in(),
-                rows_out: tally.rows_out(),
-                late: count(&|counts| counts.late),
-                filtered: count(&|counts| counts.filtered),
-                bad: report.bad,
-                diverted_to: if report.bad > 0 { diverted_to(job) } else { Vec::new() },
-                seconds: elapsed.as_secs_f64(),
+impl Watch<'_> {
+    /// Waits until all have ended, tells of each when it does, and how all are doing; asks them to end when the time is up or
+    /// a signal comes. How the gravest has ended.
+    fn until_end(self, mut running: Vec<Running<'_>>) -> End {
+        let Watch { args, told, .. } = self;
+        // Among rows on the same terminal the line would stand in their way, and it is no object.
+        let is_drawn = told.shape == Shape::Text
+            && std::io::stderr().is_terminal()
+            && !running.iter().any(|running| shows_rows_on_terminal(running.job));
+        let mut request = Request::None;
+        let mut next_draw = DRAW;
+        let mut ended = Sums::default();
+        let mut end = End::Complete;
+        let note = || self.notes.take().iter().for_each(|note| told.note(note));
+        loop {
+            note();
+            for job in running.extract_if(.., |job| !job.is_running()) {
+                // Those that came just before the job ended.
+                note();
+                add(&mut ended, &job);
+                end = end.max(self.tell(job));
+            }
+            if running.is_empty() {
+                break;
+            }
+            let elapsed = self.started.elapsed();
+            let is_up = args.length.is_some_and(|length| length <= elapsed);
+            let next = match (self.interrupt.is_pressed(), is_up) {
+                (true, _) => Request::Signal,
+                (false, true) => Request::TimeIsUp,
+                (false, false) => Request::None,
             };
-            told.ended(&ended.text(), &ended);
-            true
+            if request < next {
+                self.ask(&mut running, next, request);
+                request = next;
+            }
+            if self.deadline.is_past(Duration::ZERO) {
+                let Running { handle, job, .. } = &running[0];
+                told.clear();
+                self.deadline.end(told.shape, Some(&job.name), &stop::held_up_by(handle));
+            }
+            if is_drawn && next_draw <= elapsed {
+                next_draw += DRAW;
+                let mut sums = ended;
+                running.iter().for_each(|job| add(&mut sums, job));
+                told.draw(&progress(sums, elapsed));
+            }
+            sleep(LOOK);
         }
-        // Whoever took the first rows and left has what it wanted.
-        Err(error) if gone.is_all(job, error.code()) => true,
-        Err(error) => {
-            told.failed(&job.name, &error);
-            false
+        told.clear();
+        end
+    }
+
+    /// Asks jobs to end, unless they were asked before, and tells what that means.
+    fn ask(&self, running: &mut [Running<'_>], request: Request, before: Request) {
+        self.deadline.ask(Instant::now());
+        let emits_partial = self.args.emit_partial;
+        if before == Request::None {
+            running.iter_mut().for_each(|job| job.ask(emits_partial));
         }
+        let has_windows =
+            |running: &Running<'_>| running.job.parts.iter().any(|part| has_windows(&part.plan));
+        let mut means = Vec::new();
+        if running.iter().any(|job| emits_partial || !job.end.is_bounded()) {
+            means.push("what was read is finished");
+        }
+        if running.iter().any(|job| (emits_partial || !job.end.is_bounded()) && has_windows(job)) {
+            means.push(match emits_partial {
+                true => "windows that are open are closed early",
+                false => "windows that are open are left out",
+            });
+        }
+        if running.iter().any(|job| job.end.is_bounded()) {
+            means.push(match emits_partial {
+                true => "a part of a result is published",
+                false => "jobs whose input has not ended publish nothing",
+            });
+        }
+        let means = means.join(", ");
+        match request {
+            Request::Signal => {
+                self.told.note(&format!("asked to end: {means}; asked once more, it ends at once"));
+            }
+            // What was read of an input without an end is no news.
+            _ if means.contains(',') || running.iter().any(|job| job.end.is_bounded()) => {
+                self.told.note(&format!("the time is up: {means}"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Tells how a job has ended.
+    fn tell(&self, Running { handle, job, tally, end, is_asked }: Running<'_>) -> End {
+        let (metrics, bad) = (handle.metrics(), handle.progress().bad);
+        let (is_stopped_early, is_published) = match handle.wait() {
+            Ok(_) => (!end.is_complete(), true),
+            Err(QueryError::Cancelled) if is_asked => (true, false),
+            Err(error) if self.gone.is_all(job, error.code()) => return End::ReaderGone,
+            Err(error) => {
+                self.told.failed(&job.name, &error);
+                return End::Failed;
+            }
+        };
+        let counts = || metrics.tasks.iter().flat_map(|task| &task.operators).map(|operator| operator.counts);
+        let ended = Ended {
+            name: &job.name,
+            rows_in: tally.rows_in(),
+            rows_out: tally.rows_out(),
+            late: counts().map(|counts| counts.late).sum(),
+            filtered: counts().map(|counts| counts.filtered).sum(),
+            bad,
+            diverted_to: if bad > 0 && is_published { diverted_to(job) } else { Vec::new() },
+            stopped_early: is_stopped_early,
+            seconds: self.started.elapsed().as_secs_f64(),
+        };
+        self.told.ended(&ended.text(), &ended);
+        if is_stopped_early { End::StoppedEarly } else { End::Complete }
     }
 }
 
@@ -436,6 +549,8 @@ struct Ended<'a> {
     bad: u64,
     /// Where bad records are, if they were diverted.
     diverted_to: Vec<String>,
+    /// True if the job was stopped before its input had ended.
+    stopped_early: bool,
     #[serde(serialize_with = "to_millis")]
     seconds: f64,
 }
@@ -447,7 +562,8 @@ fn to_millis<S: Serializer>(seconds: &f64, serializer: S) -> Result<S::Ok, S::Er
 
 impl Ended<'_> {
     fn text(&self) -> String {
-        let Ended { name, rows_in, rows_out, late, filtered, bad, diverted_to, seconds } = self;
+        let Ended { name, rows_in, rows_out, late, filtered, bad, diverted_to, stopped_early, seconds } =
+            self;
         let rate = *rows_in as f64 / seconds.max(1e-9);
         let mut text =
             format!("{name}: {rows_in} rows in, {rows_out} out in {seconds:.3} s ({rate:.0} rows/s)");
@@ -457,6 +573,9 @@ impl Ended<'_> {
             if *count > 0 {
                 text += &format!(", {count} {what}{place}");
             }
+        }
+        if *stopped_early {
+            text += ", stopped early";
         }
         text
     }

@@ -3,7 +3,7 @@
 //! A file and what stands behind each `-e` are pieces of one text, so that each knows the tables of those before it. What is
 //! wrong in one is told by its name and its own lines.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
 use std::io::Read;
@@ -35,6 +35,18 @@ pub struct ScriptArgs {
     /// Sets a key, whatever the SQL sets it to.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = setting)]
     settings: Vec<(String, String)>,
+    /// Lets tables read and write files below this directory only, whatever the SQL sets; may be repeated.
+    #[arg(long = "allow-root", value_name = "DIR", value_parser = root)]
+    roots: Vec<String>,
+}
+
+fn root(text: &str) -> Result<String, String> {
+    match text.trim().is_empty() || text.contains(';') {
+        true => {
+            Err(format!("`{text}` is no directory that can be named: it must have characters, and no `;`"))
+        }
+        false => Ok(text.to_owned()),
+    }
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -69,6 +81,8 @@ struct Piece {
     text: String,
     /// Lines of the whole text before it.
     lines_before: usize,
+    /// Its own lines.
+    lines: usize,
 }
 
 impl ScriptArgs {
@@ -77,6 +91,16 @@ impl ScriptArgs {
         let is_from_stdin = self.file.as_deref() == Some(Path::new("-"));
         // As for a shell, paths begin where the command does.
         let mut script = Script { is_from_stdin, settings: self.settings.clone(), ..Script::default() };
+        if !self.roots.is_empty() {
+            const ROOTS: &str = "thalweg.file-roots";
+            if self.settings.iter().any(|(key, _)| key == ROOTS) {
+                return Err(WrongOption(format!(
+                    "--allow-root and --set {ROOTS} say the same: give one of them"
+                ))
+                .into());
+            }
+            script.settings.push((ROOTS.to_owned(), self.roots.join(";")));
+        }
         if let Some(file) = &self.file {
             let (name, bytes) = if is_from_stdin {
                 let mut bytes = Vec::new();
@@ -124,7 +148,9 @@ impl Script {
         }
         let lines_before = self.text.matches('\n').count();
         self.text.push_str(text);
-        self.pieces.push(Piece { name, text: text.to_owned(), lines_before });
+        // Counted once: it is asked for with every job.
+        let lines = text.lines().count().max(1);
+        self.pieces.push(Piece { name, text: text.to_owned(), lines_before, lines });
     }
 
     /// What it is called as a whole.
@@ -143,7 +169,7 @@ impl Script {
         let mut actions = session.read(&self.text).map_err(|error| self.wrong(&error))?;
         let world = World { base: self.base.clone(), ..World::default() };
         let mut together = Together::new(&world, self.is_from_stdin);
-        let mut names = BTreeSet::new();
+        let mut names = BTreeMap::new();
         agree(&actions).map_err(|error| self.wrong(&error))?;
         for (number, action) in actions.iter_mut().enumerate() {
             let is_run = matches!(action, Action::Run(_));
@@ -157,18 +183,21 @@ impl Script {
     }
 
     /// Names a job by the line of its piece, and apart from those before it.
-    fn name_job(&self, job: &mut Job, names: &mut BTreeSet<String>) {
+    fn name_job(&self, job: &mut Job, names: &mut BTreeMap<String, usize>) {
         if let Some(kind) = job.name.strip_suffix(&format!("-{}", job.place.line))
             && matches!(kind, "query" | "insert")
         {
             job.name = format!("{kind}-{}", self.line(job.place));
         }
-        let mut count = 1;
+        // The last number that was tried behind a name: many jobs may have one name.
+        let mut count = names.get(&job.name).copied().unwrap_or(0);
         let mut name = job.name.clone();
-        while !names.insert(name.clone()) {
+        while count > 0 && names.contains_key(&name) {
             count += 1;
             name = format!("{}-{count}", job.name);
         }
+        names.insert(job.name.clone(), count.max(1));
+        names.entry(name.clone()).or_insert(1);
         job.name = name;
     }
 
@@ -187,7 +216,7 @@ impl Script {
         let is_before = |piece: &&Piece| piece.lines_before < place.line;
         let piece = self.pieces.iter().rev().find(is_before).unwrap_or(&self.pieces[0]);
         let line = place.line - piece.lines_before;
-        let last = piece.text.lines().count().max(1);
+        let last = piece.lines;
         let place = if last < line {
             // Where a piece ends, of which more was expected.
             let column = piece.text.lines().last().map_or(0, |line| line.chars().count()) + 1;
@@ -200,7 +229,7 @@ impl Script {
 
     /// An error in the text.
     pub fn wrong(&self, error: &SqlError) -> anyhow::Error {
-        let mut error = error.clone();
+        let mut error = error.masked(&self.text);
         let mut of = &self.pieces[0];
         if let Some(place) = error.place {
             let (piece, place) = self.piece(place);

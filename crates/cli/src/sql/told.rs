@@ -10,6 +10,7 @@
 //!
 //! A wrong command line is told as text, for the shape of what is to come is part of it.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::io::{self, Write};
 
@@ -18,12 +19,13 @@ use clap::ValueEnum;
 use serde::Serialize;
 use serde_json::json;
 use thalweg::QueryError;
+use thalweg_sql::error::cut;
 use thalweg_sql::session::Job;
 
 use super::explain;
 use super::script::{Script, Wrong};
 use crate::console::{self, ReaderGone};
-use crate::failure::{self, WrongOption};
+use crate::failure::{self, End, WrongOption};
 
 /// How rows are shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum, Default)]
@@ -102,7 +104,7 @@ impl Told {
     ///
     /// # Errors
     /// The same, if it is to be told as text.
-    pub fn end(&self, error: anyhow::Error) -> Result<bool> {
+    pub fn end(&self, error: anyhow::Error) -> Result<End> {
         self.clear();
         if self.shape == Shape::Text || error.is::<ReaderGone>() || error.is::<WrongOption>() {
             return Err(error);
@@ -115,13 +117,13 @@ impl Told {
                     line: place.line,
                     column: place.column,
                 }),
-                help: error.help.as_deref(),
+                help: error.help.as_deref().map(cut),
                 ..WrongObject::new(&error.message)
             },
             None => WrongObject::new(&format!("{error:#}")),
         }
         .tell();
-        Ok(false)
+        Ok(End::Failed)
     }
 
     /// Draws the line of progress anew.
@@ -141,6 +143,18 @@ impl Told {
     }
 }
 
+/// Tells that a run did not end in time.
+pub fn drain_timeout(shape: Shape, job: Option<&str>, message: &str) {
+    const CODE: &str = "DRAIN_TIMEOUT";
+    match shape {
+        Shape::Text => {
+            let job = job.map_or(String::new(), |job| format!("{job}: "));
+            console::error(&format!("{job}{CODE}: {message}"));
+        }
+        Shape::Json => WrongObject { job, code: Some(CODE), ..WrongObject::new(message) }.tell(),
+    }
+}
+
 /// Writes an object to standard error.
 fn aside(object: &impl Serialize) {
     // What is told has no form that JSON lacks.
@@ -156,7 +170,7 @@ struct WrongObject<'a> {
     code: Option<&'a str>,
     message: String,
     place: Option<PlaceObject<'a>>,
-    help: Option<&'a str>,
+    help: Option<Cow<'a, str>>,
 }
 
 #[derive(Serialize)]
@@ -168,7 +182,13 @@ struct PlaceObject<'a> {
 
 impl WrongObject<'_> {
     fn new(message: &(impl ToString + ?Sized)) -> Self {
-        WrongObject { job: None, code: None, message: message.to_string(), place: None, help: None }
+        WrongObject {
+            job: None,
+            code: None,
+            message: cut(&message.to_string()).into_owned(),
+            place: None,
+            help: None,
+        }
     }
 
     fn tell(&self) {

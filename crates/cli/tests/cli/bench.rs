@@ -13,7 +13,7 @@ use crate::support::{Folder, HEADER, Ran, trip};
 /// The names that scripts rely on.
 const STABLE_FIELDS: &str = "workload api policy memory execution parallel ablate chain workers queries offered_per_s \
                              throughput_per_s query_throughput_per_s events_in results_out late bad filtered unanswered seconds latency_us output_delay_us target_delay_us \
-                             result_latency_us processing_latency_us deadlines_met slowdown queue_cv cpu_s \
+                             result_latency_us overdue processing_latency_us deadlines_met slowdown queue_cv cpu_s \
                              rss_peak_bytes scheduling_share ok check";
 
 fn assert_right(figures: &Value) {
@@ -172,6 +172,27 @@ fn at_a_rate_output_delay_is_measured() {
     assert_eq!((&figures["output_delay_us"], &figures["result_latency_us"]), (&Value::Null, &Value::Null));
     let drained = folder.json("bench ysb --seconds 0.1 --warmup 0 --window 1ms");
     assert_eq!(drained["result_latency_us"], Value::Null, "{drained}");
+}
+
+/// Windows of 10 s fire each 100 ms if event time runs a hundred times as fast as the clock; results are those of the reference,
+/// and none has a latency by the clock.
+#[test]
+fn event_time_may_run_faster_than_the_clock() {
+    let folder = Folder::new("time_scale");
+    let figures = folder.json("bench ysb --seconds 0.5 --warmup 0.1 --rate 20000 --time-scale 100");
+    assert_right(&figures);
+    assert!(figures["output_delay_us"]["count"].as_u64().unwrap() >= 3, "{figures}");
+    assert_eq!(figures["result_latency_us"], Value::Null, "{figures}");
+    assert_eq!(figures["overdue"]["results"], 0, "{figures}");
+    for (options, told) in [
+        ("--time-scale 100", "--time-scale is for records that come at a rate"),
+        ("--rate 20001 --time-scale 100", "--time-scale is 100, but must divide the rate"),
+        ("--rate 20000 --time-scale 100 --policy klink", "--policy klink compares event time with the clock"),
+        ("--rate 20000 --time-scale 0", "`0` is no whole number from 1 to 1000"),
+    ] {
+        let ran = folder.run(&format!("bench ysb {options}"));
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{ran:?}");
+    }
 }
 
 /// Windows of queries that come at different times end at different times, and the reference knows.
@@ -337,5 +358,5 @@ fn a_closed_pipe_ends_it_in_silence() {
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
     assert!(first.starts_with("ysb ("), "{first}");
     let ran = Ran::of("bench | head -1", child.wait_with_output().unwrap());
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!((ran.code, ran.stderr.as_str()), (141, ""));
 }

@@ -157,5 +157,5 @@ fn a_closed_pipe_ends_it_in_silence() {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let ran = Ran::of("demo | head -1", child.wait_with_output().unwrap());
-    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    assert_eq!((ran.code, ran.stderr.as_str()), (141, ""));
 }

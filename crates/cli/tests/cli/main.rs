@@ -5,12 +5,15 @@
 
 mod bad_lines;
 mod bench;
+mod command_lines;
 mod demo;
 mod errors;
+mod file_roots;
 mod help;
 mod hostile_lines;
 mod ipq;
 mod join;
+mod kills;
 mod late_share;
 mod linear_road;
 mod lines;
@@ -22,5 +25,6 @@ mod parallel;
 mod recorded;
 mod replay;
 mod sql;
+mod stopping;
 mod support;
 mod tenants;

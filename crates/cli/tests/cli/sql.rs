@@ -200,7 +200,8 @@ fn names_of_columns_stand_in_quotes_where_they_must() {
     assert_eq!(ran.stdout, "\"a,b\",\"c\"\"d\",e\n1,2,3\n", "{ran:?}");
 }
 
-/// Whoever reads the first rows and leaves has what it wanted; a job that writes elsewhere, too, says that it failed.
+/// A reader that takes the first rows and leaves has what it wanted, and the exit code says that not all rows were taken; a job that
+/// writes elsewhere, too, says that it failed.
 #[test]
 fn a_reader_that_leaves_ends_the_run_in_silence() {
     let folder = Folder::new("sql_reader");
@@ -220,7 +221,7 @@ fn a_reader_that_leaves_ends_the_run_in_silence() {
         to("'print'") + "INSERT INTO U SELECT a FROM T;",
     ] {
         let ran = Ran::of(&sql.clone(), run(format!("{source}{sql}")));
-        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        assert_eq!((ran.code, ran.stderr.as_str()), (141, ""), "{ran:?}");
     }
     let both = to("'stdout', 'format' = 'csv'")
         + "CREATE TABLE F (a BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv');
@@ -229,14 +230,23 @@ fn a_reader_that_leaves_ends_the_run_in_silence() {
     assert!(ran.code == 1 && ran.stderr.contains("SINK_CLOSED"), "{ran:?}");
 }
 
-/// Ctrl-C ends what is read, and what was read comes out.
+/// Ctrl-C ends what is read, and rows that were printed stay; asked to publish what there is, all that was read comes out.
 #[test]
 fn an_interrupt_loses_no_rows() {
+    for (line, means) in [
+        ("run q.sql", "jobs whose input has not ended publish nothing"),
+        ("run q.sql --emit-partial", "what was read is finished, a part of a result is published"),
+    ] {
+        interrupt_loses_no_rows(line, means);
+    }
+}
+
+fn interrupt_loses_no_rows(line: &str, means: &str) {
     let folder = Folder::new("sql_interrupt");
     let sql = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000', 'fields.a.kind' = \
                'sequence', 'fields.a.start' = '1', 'fields.a.end' = '10000000');\nSELECT a FROM T;";
     folder.write("q.sql", sql);
-    let mut command = folder.command("run q.sql");
+    let mut command = folder.command(line);
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
     assert_eq!((lines.next().unwrap().as_str(), lines.next().unwrap().as_str()), ("a", "1"));
@@ -245,9 +255,13 @@ fn an_interrupt_loses_no_rows() {
     let count = rest.len() as u64 + 1;
     assert!(rest.iter().copied().eq(2..=count), "{rest:?}");
     let ran = Ran::of("run", child.wait_with_output().unwrap());
-    let expected = "note: asked to end: what was read is finished; asked once more, it ends at once\n";
-    assert!(ran.code == 0 && ran.stderr.starts_with(expected), "{ran:?}");
-    assert!(ran.stderr.contains(&format!("query-2: {count} rows in, {count} out in ")), "{ran:?}");
+    let expected = format!("note: asked to end: {means}; asked once more, it ends at once\n");
+    assert!(ran.code == 3 && ran.stderr.starts_with(&expected), "{ran:?}");
+    assert!(ran.stderr.contains(&format!(" {count} out in ")), "{ran:?}");
+    assert!(ran.stderr.ends_with(", stopped early\n"), "{ran:?}");
+    if line.contains("partial") {
+        assert!(ran.stderr.contains(&format!("query-2: {count} rows in, ")), "{ran:?}");
+    }
 }
 
 /// A job that fails is told while others run.
@@ -428,9 +442,7 @@ fn progress_on_a_terminal() {
         assert!(drawn.last().unwrap().starts_with("note: "), "{text:?}");
     }
     assert!(
-        none.contains(
-            "the time is up: what was read is finished, and windows that are open are closed early"
-        ),
+        none.contains("the time is up: what was read is finished, windows that are open are left out"),
         "{none:?}"
     );
     assert!(!aside.contains("the time is up"), "{aside:?}");

@@ -78,3 +78,18 @@ fn only_regular_files_are_opened() {
     assert_eq!(error.to_string(), "it is not a regular file");
     assert_eq!(RealDisk.open(&scratch.path("none")).map(|_| ()).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
+
+/// A link at the path of a new file is neither followed nor replaced; what an earlier run left gives way.
+#[test]
+fn a_new_file_is_a_new_one() {
+    let scratch = Scratch::new("new");
+    let (precious, link) = (scratch.path("precious"), scratch.path("a.inprogress"));
+    write(&precious, b"kept");
+    std::os::unix::fs::symlink(&precious, &link).unwrap();
+    assert_eq!(RealDisk.create(&link).err().unwrap().kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(read(&precious), b"kept");
+    fs::remove_file(&link).unwrap();
+    fs::hard_link(&precious, &link).unwrap();
+    write(&link, b"new");
+    assert_eq!((read(&precious), read(&link)), (b"kept".to_vec(), b"new".to_vec()));
+}

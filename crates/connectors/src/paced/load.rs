@@ -261,6 +261,8 @@ pub enum LoadError {
     WithoutRate,
     /// `LOAD_IN_DISORDER`: the source's records come in disorder.
     InDisorder,
+    /// `LOAD_TIME_SCALED`: event time does not run at the speed of the clock.
+    TimeScaled,
 }
 
 impl fmt::Display for LoadError {
@@ -277,6 +279,12 @@ impl fmt::Display for LoadError {
             }
             LoadError::WithoutRate => {
                 write!(f, "a generator that is drained has no load; give it a rate")
+            }
+            LoadError::TimeScaled => {
+                write!(
+                    f,
+                    "records of a load that changes are stamped with the time at which they are sent; leave the time scale at 1"
+                )
             }
             LoadError::InDisorder => {
                 write!(
@@ -297,6 +305,7 @@ impl Coded for LoadError {
             LoadError::StepsOutOfOrder { .. } => "STEPS_OUT_OF_ORDER",
             LoadError::WithoutRate => "LOAD_WITHOUT_RATE",
             LoadError::InDisorder => "LOAD_IN_DISORDER",
+            LoadError::TimeScaled => "LOAD_TIME_SCALED",
         }
     }
 }

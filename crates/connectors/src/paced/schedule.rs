@@ -1,5 +1,7 @@
 //! The arithmetic of a rate: which instant belongs to which record, exactly, without a division per record.
 
+use std::time::Duration;
+
 use thalweg_model::{EventTime, ProcessingTime, Span};
 
 use super::Pace;
@@ -14,10 +16,13 @@ const MICROS_PER_S: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
 /// At rates up to this one, in records per second, every record has a latency marker behind it.
-pub(super) const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
+pub const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
 /// Above it, markers per second of intended time: one every 50 ms.
 pub(super) const MARKERS_PER_S: u64 = 20;
+
+/// The intended time between two markers above that rate.
+pub const MARKER_EVERY: Duration = Duration::from_millis(1_000 / MARKERS_PER_S);
 
 /// The event time of every record: `origin + floor((index * 1_000_000 + phase) / rate)` microseconds.
 ///
@@ -45,9 +50,10 @@ impl EventTimes {
     pub(super) fn new(pace: Pace) -> Self {
         let (rate, origin_micros, phase) = match pace {
             Pace::Drain { nominal_rate_per_s, start } => (nominal_rate_per_s, start.as_micros(), 0),
-            Pace::Rate { rate_per_s, start } => {
+            Pace::Rate { start, .. } => {
                 let origin_micros =
                     i64::try_from(start.as_nanos() / 1_000).expect("a thousandth of 64 bits fits 63 bits");
+                let rate_per_s = pace.event_rate_per_s();
                 (rate_per_s, origin_micros, start.as_nanos() % 1_000 * rate_per_s / 1_000)
             }
         };

@@ -37,7 +37,7 @@ fn drain(nominal_rate_per_s: u64) -> Paced<Indices<false>> {
 }
 
 fn rate(rate_per_s: u64) -> Paced<Indices<false>> {
-    let pace = Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(10 * SECOND) };
+    let pace = Pace::Rate { rate_per_s, start: ProcessingTime::from_nanos(10 * SECOND), time_scale: 1 };
     Paced::new(Arc::new(INDICES), pace).unwrap()
 }
 
@@ -150,7 +150,7 @@ fn rates_have_bounds() {
     for rate_per_s in [0, 1_000_000_001, u64::MAX] {
         for pace in [
             Pace::Drain { nominal_rate_per_s: rate_per_s, start: EventTime::EPOCH },
-            Pace::Rate { rate_per_s, start: ProcessingTime::ZERO },
+            Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 },
         ] {
             let error = Paced::new(Arc::new(INDICES), pace).map(|_| ()).unwrap_err();
             assert_eq!(
@@ -233,7 +233,7 @@ fn saved(source: &Paced<Indices<false>>) -> Vec<u8> {
 fn going_back_to_a_position() {
     let mut first = rate(2);
     shown(&mut first, 10 * SECOND, 9);
-    let pace = Pace::Rate { rate_per_s: 2, start: ProcessingTime::from_nanos(77 * SECOND) };
+    let pace = Pace::Rate { rate_per_s: 2, start: ProcessingTime::from_nanos(77 * SECOND), time_scale: 1 };
     let mut second = Paced::new(Arc::new(INDICES), pace).unwrap().with_limit(2);
     second.load(&mut StateReader::new(&saved(&first))).unwrap();
     assert_eq!(shown(&mut second, 77 * SECOND, 9), "1@10500000 L10500000000 ended");
@@ -359,8 +359,8 @@ proptest! {
     ) {
         let start = ProcessingTime::from_nanos(1_234_567);
         let send_times = SendTimes::new(rate_per_s, start);
-        let mut source = Paced::new(Arc::new(INDICES), Pace::Rate { rate_per_s, start }).unwrap();
-        let mut cheap = Paced::new(Arc::new(Indices::<true>), Pace::Rate { rate_per_s, start }).unwrap();
+        let mut source = Paced::new(Arc::new(INDICES), Pace::Rate { rate_per_s, start, time_scale: 1 }).unwrap();
+        let mut cheap = Paced::new(Arc::new(Indices::<true>), Pace::Rate { rate_per_s, start, time_scale: 1 }).unwrap();
         let (mut now_ns, mut next) = (0, 0);
         for (step, limit, room) in polls {
             now_ns += step;

@@ -61,7 +61,9 @@ proptest! {
 }
 
 fn sliding(size: i64, slide: i64, offset: i64) -> SlidingWindows {
-    let windows = SlidingWindows::of_size(Span::from_micros(size)).every(Span::from_micros(slide)).unwrap();
+    // The arithmetic holds for all spans, also where a record belongs to more windows than may be asked for.
+    let (size, slide) = (Span::from_micros(size), Span::from_micros(slide));
+    let windows = SlidingWindows { size, slide, offset: Span::ZERO, pane: pane_of(size, slide) };
     windows.with_offset(Span::from_micros(offset))
 }
 
@@ -118,6 +120,19 @@ fn refuses_slides_and_gaps_that_are_not_above_zero() {
             "sessions are 0s apart, but must be at least 1us: give a gap above zero"
         ]
     );
+}
+
+#[test]
+fn a_record_belongs_to_a_bounded_number_of_windows() {
+    let day = Span::from_secs(86_400);
+    let every = |slide: Span| SlidingWindows::of_size(day).every(slide);
+    assert!(every(Span::from_secs(10)).is_ok() && every(Span::from_micros(8_640_000)).is_ok());
+    let slide = Span::from_micros(8_639_999);
+    assert_eq!(every(slide), Err(WindowError::TooMany { size: day, slide }));
+    assert_eq!(windows_per_record(day, Span::from_millis(1)), 86_400_000);
+    assert!(SlidingWindows::of_size(Span::MAX).every(Span::from_micros(1)).is_err());
+    let told = every(Span::from_millis(1)).unwrap_err().to_string();
+    assert!(told.contains("86400000 windows, but at most 10000 are possible"), "{told}");
 }
 
 /// Whatever the spans, nothing wraps: each window of the last instants reaches up to the end of the range, and all

@@ -142,3 +142,29 @@ fn results_are_as_old_as_what_they_close() {
 fn at_ms(ms: u64) -> ProcessingTime {
     ProcessingTime::from_nanos(ms * 1_000_000)
 }
+
+/// Ages in seconds, of windows of 10 s that have ended by the clock and that sinks have not seen.
+#[test]
+fn what_is_not_delivered_is_counted_with_its_age() {
+    let closings = Closings::new(windows());
+    let at = |seconds: u64| ProcessingTime::from_nanos(seconds * 1_000_000_000);
+    let check = |seen: Option<i64>, since: u64, now: u64, expected: Option<(u64, f64)>| {
+        let ages = closings.overdue(seen.map(EventTime::from_secs), at(since), at(now));
+        let found = ages.summary().map(|ages| (ages.count, (ages.mean_ns / 1e9 * 100.0).round() / 100.0));
+        assert_eq!(found, expected, "{seen:?}, since {since}, now {now}");
+    };
+    // Ends at 30, 40 and 50.
+    check(Some(20), 0, 55, Some((3, 15.0)));
+    check(Some(29), 0, 30, Some((1, 0.0)));
+    check(Some(50), 0, 55, None);
+    // Stamps ahead of the clock.
+    check(Some(500), 0, 55, None);
+    // Nothing was seen yet: behind the start.
+    check(None, 33, 55, Some((2, 10.0)));
+    check(None, 33, 20, None);
+    let everywhere = Closings::new(Horizon::EVERYWHERE);
+    assert_eq!(everywhere.overdue(None, at(0), at(55)).count(), 0);
+    assert_eq!(Closings::new(Horizon::NONE).overdue(None, at(0), at(55)).count(), 0);
+    let many = Closings::new(windows()).overdue(None, at(0), at(10_000_000));
+    assert_eq!(many.count(), OVERDUE_MAX as u64);
+}

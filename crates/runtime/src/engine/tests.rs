@@ -18,6 +18,7 @@ use crate::query::QueryState;
 
 mod diamond;
 mod metrics;
+mod outside;
 mod threads;
 
 /// Writes what arrives: values, and marks in brackets.
@@ -250,6 +251,23 @@ fn stop_drains_and_cancel_drops() {
     assert_eq!((report.conservation_error(), report.events_in < 999_900), (None, true));
     assert!(matches!(cancel.wait(), Err(QueryError::Cancelled)));
     assert!(!cancelled.text().contains("End"));
+}
+
+/// A window that no watermark has closed is not said to be over.
+#[test]
+fn a_stop_at_the_watermark_ends_below_the_end_of_time() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(tiny(), &clock);
+    let seen = Seen::default();
+    let query = stepped.engine.submit(graph(100..1_000_000, 1, &seen)).unwrap();
+    for _ in 0..500 {
+        stepped.workers[0].step(clock.as_ref());
+    }
+    query.stop_at_watermark();
+    run(&mut stepped, &clock);
+    let text = seen.text();
+    assert!(text.ends_with("[End] finished") && !text.contains("[W max]"), "{text}");
+    assert_eq!(query.wait().unwrap().conservation_error(), None);
 }
 
 /// Has one record a second, and a latency marker behind each.

@@ -97,8 +97,8 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         let place = shelf.iter().rposition(|other| other.epoch <= epoch).map_or(0, |place| place + 1);
         shelf.insert(place, bundle);
         let counts = &*self.ledger.shelves[home];
-        raise(&counts.bundles_in, 1);
-        raise(&counts.records_in, records);
+        raise(&counts.bundles_in, 1, Ordering::Relaxed);
+        raise(&counts.records_in, records, Ordering::Relaxed);
         note_oldest(counts, &shelf);
     }
 
@@ -149,7 +149,7 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         choose: impl FnOnce(&VecDeque<Bundle<B>>, u64) -> usize,
     ) -> Option<Bundle<B>> {
         let counts = &*self.ledger.shelves[home];
-        if counts.bundles_in.load(Ordering::Relaxed) == counts.bundles_out.load(Ordering::Relaxed) {
+        if counts.bundles_waiting() == 0 {
             return None;
         }
         let mut shelf = self.shelves[home].lock();
@@ -159,16 +159,16 @@ impl<T: Send + 'static, B: Carrier<T>> Containers<T, B> {
         }
         let place = choose(&shelf, first);
         let bundle = shelf.remove(place)?;
-        raise(&counts.bundles_out, 1);
-        raise(&counts.records_out, records_of::<T, B>(&bundle));
+        raise(&counts.bundles_out, 1, Ordering::Release);
+        raise(&counts.records_out, records_of::<T, B>(&bundle), Ordering::Release);
         note_oldest(counts, &shelf);
         Some(bundle)
     }
 }
 
-/// Under the lock of the shelf: nobody else writes.
-fn raise(counter: &AtomicU64, by: u64) {
-    counter.store(counter.load(Ordering::Relaxed) + by, Ordering::Relaxed);
+/// Raises a counter, under the lock of the shelf: nobody else writes.
+fn raise(counter: &AtomicU64, by: u64, ordering: Ordering) {
+    counter.store(counter.load(Ordering::Relaxed) + by, ordering);
 }
 
 fn records_of<T, B: Carrier<T>>(bundle: &Bundle<B>) -> u64 {

@@ -118,6 +118,7 @@ impl<C> Copies<C> {
         merging.parts = parts;
         self.ledger.merging.is_going_on.store(true, Ordering::Relaxed);
         self.count_pairs(&merging);
+        self.ledger.merging.change();
     }
 
     fn count_pairs(&self, merging: &Merging<C>) {
@@ -148,13 +149,15 @@ impl<C> Copies<C> {
         let done = &self.ledger.merging.done;
         done.store(done.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         self.count_pairs(&merging);
+        self.ledger.merging.change();
     }
 
     /// Ends the merge, if all is put together: one chain.
     pub(crate) fn end_merging(&self) -> Option<OfCopy<C>> {
         let mut merging = self.merging.lock();
         let MergingCounts { is_going_on, done, seen, .. } = &self.ledger.merging;
-        seen.store(done.load(Ordering::Relaxed), Ordering::Relaxed);
+        // Release: see `MergingCounts::seen`.
+        seen.store(done.load(Ordering::Relaxed), Ordering::Release);
         if merging.in_hands > 0 || merging.parts.len() > 1 {
             return None;
         }

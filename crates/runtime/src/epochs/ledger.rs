@@ -10,6 +10,9 @@
 //! * A consumer that takes the count to zero looks, too, under the same lock.
 //!
 //! So of the last consumer and of whoever assigns the end, the one that comes to the lock second sees what the other did.
+//!
+//! Silence has a place among the ends: it is told behind the last epoch that had its end when the splits fell silent, as it
+//! would come behind their records on an edge. `README.md` beside this file lists the states, the counters and the races.
 
 use std::collections::VecDeque;
 
@@ -67,16 +70,21 @@ pub(crate) enum Item {
     Over,
 }
 
-/// What lies on the shelf of one home, for those who do not take its lock. Written under it; Relaxed: hints and figures.
+/// Counts of what lies on the shelf of one home, for readers that do not take its lock. Written under it.
+///
+/// The count of what went out is stored with Release and loaded with Acquire, before what came in is loaded: a bundle is counted in before
+/// it is counted out, so no reader sees more go out than came in.
 #[derive(Debug, Default)]
 pub(crate) struct ShelfCounts {
+    /// Relaxed: ordered by the pair of `bundles_out`.
     pub(super) bundles_in: AtomicU64,
     pub(super) bundles_out: AtomicU64,
+    /// Relaxed: ordered by the pair of `records_out`.
     pub(super) records_in: AtomicU64,
     pub(super) records_out: AtomicU64,
-    /// When the bundle in front was deposited, in ns; `u64::MAX` without one.
+    /// When the bundle in front was deposited, in ns; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_ns: AtomicU64,
-    /// Its epoch, the oldest on the shelf; `u64::MAX` without one.
+    /// Its epoch, the oldest on the shelf; `u64::MAX` without one. Relaxed: a hint.
     pub(super) oldest_epoch: AtomicU64,
 }
 
@@ -86,12 +94,17 @@ impl ShelfCounts {
         ShelfCounts { oldest_ns, oldest_epoch, ..ShelfCounts::default() }
     }
 
+    /// Records on the shelf, at least one if there is a bundle.
     fn unclaimed(&self) -> u64 {
-        // What went out first, so that it has not passed what came in.
-        let bundles_out = self.bundles_out.load(Ordering::Relaxed);
-        let records_out = self.records_out.load(Ordering::Relaxed);
-        let records = self.records_in.load(Ordering::Relaxed).saturating_sub(records_out);
-        if records > 0 { records } else { u64::from(self.bundles_in.load(Ordering::Relaxed) > bundles_out) }
+        let records_out = self.records_out.load(Ordering::Acquire);
+        let records = left(self.records_in.load(Ordering::Relaxed), records_out);
+        if records > 0 { records } else { u64::from(self.bundles_waiting() > 0) }
+    }
+
+    /// Bundles on the shelf.
+    pub(super) fn bundles_waiting(&self) -> u64 {
+        let bundles_out = self.bundles_out.load(Ordering::Acquire);
+        left(self.bundles_in.load(Ordering::Relaxed), bundles_out)
     }
 
     /// Whether the bundle in front has waited for so long that anybody may claim it.
@@ -99,6 +112,16 @@ impl ShelfCounts {
         let oldest_ns = self.oldest_ns.load(Ordering::Relaxed);
         oldest_ns.saturating_add(STEAL_AFTER_NS) <= now.as_nanos()
     }
+}
+
+/// Returns what came in less what went out, where `gone` was loaded with Acquire before `come` was loaded. A difference below
+/// zero would be a fault of the orderings; it counts as nothing, since these counts only say where to look.
+fn left(come: u64, gone: u64) -> u64 {
+    assert!(
+        !cfg!(loom) || gone <= come,
+        "{gone} went out of {come} that came in: the counters were loaded out of order"
+    );
+    come.saturating_sub(gone)
 }
 
 /// How blocks are deposited and claimed.
@@ -130,9 +153,11 @@ pub struct Ledger {
     life: Mutex<Life>,
     /// `Life::oldest`, for those who do not take the lock. Relaxed: it only grows, so an old value is a careful one.
     oldest: AtomicU64,
-    /// Items that were put into `Life::items`, and those taken. Written under the lock; Relaxed: hints, exact for
-    /// whoever looks behind the fence of a call.
+    /// Items that were put into `Life::items`. Written under the lock; Relaxed: exact for a reader behind the fence of a
+    /// call, else a hint.
     items_in: AtomicU64,
+    /// Items that were taken. Written under the lock with Release, loaded with Acquire before `items_in`: no reader sees
+    /// more taken than put.
     items_out: AtomicU64,
     /// Latency markers dropped because too many waited. Relaxed: a counter.
     markers_dropped: AtomicU64,
@@ -149,15 +174,35 @@ pub struct Ledger {
 }
 
 /// How far the copies of the epoch that is being closed are put together. Written under the lock of what is merged;
-/// Relaxed: as `Ledger::items_in`.
+/// Relaxed unless told otherwise: as `Ledger::items_in`.
 #[derive(Debug, Default)]
 pub(super) struct MergingCounts {
     pub(super) is_going_on: AtomicBool,
     /// Pairs that anybody may put together.
     pub(super) pairs: AtomicU64,
-    /// Pairs that were put together, and how many of them whoever closes the epoch has seen.
+    /// Pairs that were put together.
     pub(super) done: AtomicU64,
+    /// The value of `done` that the task which closes the epoch has acted on. Stored with Release, loaded with Acquire before
+    /// `done`: no reader sees more acted on than done.
     pub(super) seen: AtomicU64,
+    /// Changes that concern other tasks: it grows whenever there are pairs to be had, or one was put together.
+    pub(super) version: AtomicU64,
+}
+
+impl MergingCounts {
+    /// Takes note of a change that concerns other tasks. Under the lock of what is merged.
+    pub(super) fn change(&self) {
+        self.version.store(self.version.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+}
+
+/// One entry of `Life::to_come`: at most one end for each open epoch, and one silence in front of each and behind the last.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ToCome {
+    /// The end of the next epoch.
+    End(EventTime),
+    /// All splits had fallen silent.
+    Idle,
 }
 
 struct Life {
@@ -165,8 +210,10 @@ struct Life {
     oldest: u64,
     /// The first that is not retrieved.
     complete: u64,
-    /// The ends of those from `complete` on that have one.
-    ends: VecDeque<EventTime>,
+    /// Epochs whose ends are assigned.
+    assigned: u64,
+    /// The ends of those from `complete` on that have one, and the silences between them.
+    to_come: VecDeque<ToCome>,
     /// The last end that was assigned.
     last_end: EventTime,
     /// No more ends come.
@@ -190,7 +237,8 @@ impl Ledger {
             life: Mutex::new(Life {
                 oldest: 0,
                 complete: 0,
-                ends: VecDeque::new(),
+                assigned: 0,
+                to_come: VecDeque::new(),
                 last_end: EventTime::MIN,
                 is_ended: false,
                 items: VecDeque::new(),
@@ -237,7 +285,7 @@ impl Ledger {
             // Under the lock, so that the end of the one that is found is not assigned meanwhile. It is not above the
             // depositor's own, whose end is not on its way as long as what it was derived of is not consumed.
             let life = self.life.lock();
-            let first = life.complete + life.ends.len() as u64;
+            let first = life.assigned;
             assert!(first <= epoch, "epoch {epoch} has an end, but what is derived in it is not deposited");
             self.place(first).fetch_add(1, Ordering::Relaxed);
             return first;
@@ -263,7 +311,7 @@ impl Ledger {
 
     /// Whether blocks wait that are claimed only if room runs out.
     pub(crate) fn holds_blocks(&self) -> bool {
-        self.claiming.holds_epochs && self.bundles_in() != self.bundles_out()
+        self.claiming.holds_epochs && self.bundles_waiting() > 0
     }
 
     /// Takes note that so many bundles of an epoch are consumed: what was derived of them is put down.
@@ -286,8 +334,9 @@ impl Ledger {
         let mut life = self.life.lock();
         assert!(watermark >= life.last_end, "ends never go back: {watermark:?} after {:?}", life.last_end);
         life.last_end = watermark;
-        life.ends.push_back(watermark);
-        self.assigned.store(life.complete + life.ends.len() as u64, Ordering::Relaxed);
+        life.to_come.push_back(ToCome::End(watermark));
+        life.assigned += 1;
+        self.assigned.store(life.assigned, Ordering::Relaxed);
         self.settle(&mut life);
     }
 
@@ -298,12 +347,16 @@ impl Ledger {
         self.settle(&mut life);
     }
 
-    /// Takes note that all splits have fallen silent.
+    /// Takes note that all splits have fallen silent: told when every epoch that has its end by now is retrieved. What was
+    /// deposited behind the last end gives no result before a later end, so nothing of it could be late for the silence.
+    ///
+    /// A silence that is over before it is told is told all the same, in its place: so it is on an edge, and what comes of a
+    /// stream must not depend on how far behind the copies are.
     pub(crate) fn fall_idle(&self) {
-        self.outlets.iter().for_each(|outlet| outlet.fall_idle());
         let mut life = self.life.lock();
-        if self.outlets.is_empty() && life.items.back() != Some(&Item::Idle) {
-            self.put(&mut life, Item::Idle);
+        if life.to_come.back() != Some(&ToCome::Idle) {
+            life.to_come.push_back(ToCome::Idle);
+            self.settle(&mut life);
         }
     }
 
@@ -322,23 +375,34 @@ impl Ledger {
         self.markers_dropped.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Retrieves the containers that can be, in order.
+    /// Retrieves the containers that can be, and tells the silences between them, in order.
     fn settle(&self, life: &mut Life) {
-        while let Some(&watermark) = life.ends.front()
-            && self.place(life.complete).load(Ordering::Acquire) == 0
-        {
-            life.ends.pop_front();
-            let epoch = life.complete;
-            life.complete += 1;
-            if self.outlets.is_empty() {
-                self.put(life, Item::End { epoch, watermark });
-            } else {
-                // Under our lock, so that ends reach an outlet in order; locks are taken downstream only.
-                self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
-                self.set_oldest(life, epoch + 1);
+        while let Some(&next) = life.to_come.front() {
+            match next {
+                ToCome::End(_) if self.place(life.complete).load(Ordering::Acquire) > 0 => break,
+                ToCome::End(watermark) => {
+                    let epoch = life.complete;
+                    life.complete += 1;
+                    if self.outlets.is_empty() {
+                        self.put(life, Item::End { epoch, watermark });
+                    } else {
+                        // Under our lock, so that ends reach an outlet in order; locks are taken downstream only.
+                        self.outlets.iter().for_each(|outlet| outlet.assign_end(watermark));
+                        self.set_oldest(life, epoch + 1);
+                    }
+                }
+                ToCome::Idle if self.outlets.is_empty() => {
+                    if life.items.back() != Some(&Item::Idle) {
+                        self.put(life, Item::Idle);
+                    }
+                }
+                ToCome::Idle => {
+                    self.outlets.iter().for_each(|outlet| outlet.fall_idle());
+                }
             }
+            life.to_come.pop_front();
         }
-        if life.is_ended && life.ends.is_empty() && !self.is_over() {
+        if life.is_ended && life.to_come.is_empty() && !self.is_over() {
             self.is_over.store(true, Ordering::Relaxed);
             if self.outlets.is_empty() {
                 self.put(life, Item::Over);
@@ -361,7 +425,7 @@ impl Ledger {
         let mut life = self.life.lock();
         let item = life.items.pop_front()?;
         life.markers -= usize::from(matches!(item, Item::Marker(_)));
-        self.items_out.store(self.items_out.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        self.items_out.store(self.items_out.load(Ordering::Relaxed) + 1, Ordering::Release);
         Some(item)
     }
 
@@ -388,17 +452,17 @@ impl Ledger {
         self.is_over.load(Ordering::Relaxed)
     }
 
-    /// What became of epochs here and further on: it changes with each that is retrieved, when there is something to be
-    /// merged or it is, and when all is over.
+    /// A version of what became of epochs here and further on: it grows with each that is retrieved, whenever there is
+    /// something to be merged or it is, and when all is over. A sum of counters none of which ever falls, so that two
+    /// changes cannot cancel each other.
     pub(crate) fn closed(&self) -> u64 {
         let further: u64 = self.outlets.iter().map(|outlet| outlet.closed()).sum();
-        let MergingCounts { pairs, done, .. } = &self.merging;
-        let merging = pairs.load(Ordering::Relaxed) + 2 * done.load(Ordering::Relaxed);
         let held = if self.claiming.holds_epochs {
             self.assigned.load(Ordering::Relaxed) + self.oldest.load(Ordering::Relaxed)
         } else {
             0
         };
+        let merging = self.merging.version.load(Ordering::Relaxed);
         self.items_in() + u64::from(self.is_over()) + merging + held + further
     }
 
@@ -406,7 +470,8 @@ impl Ledger {
     pub(crate) fn closings_waiting(&self) -> u64 {
         let MergingCounts { is_going_on, done, seen, .. } = &self.merging;
         if is_going_on.load(Ordering::Relaxed) {
-            return done.load(Ordering::Relaxed) - seen.load(Ordering::Relaxed);
+            let seen = seen.load(Ordering::Acquire);
+            return left(done.load(Ordering::Relaxed), seen);
         }
         self.items_waiting()
     }
@@ -418,8 +483,8 @@ impl Ledger {
 
     /// Items that wait.
     pub(crate) fn items_waiting(&self) -> u64 {
-        let taken = self.items_out.load(Ordering::Relaxed);
-        self.items_in.load(Ordering::Relaxed).saturating_sub(taken)
+        let taken = self.items_out.load(Ordering::Acquire);
+        left(self.items_in.load(Ordering::Relaxed), taken)
     }
 
     pub(crate) fn items_in(&self) -> u64 {
@@ -434,8 +499,9 @@ impl Ledger {
         self.markers_dropped.load(Ordering::Relaxed)
     }
 
+    /// Acquire: see [`ShelfCounts`].
     fn sum(&self, counter: impl Fn(&ShelfCounts) -> &AtomicU64) -> u64 {
-        self.shelves.iter().map(|shelf| counter(shelf).load(Ordering::Relaxed)).sum()
+        self.shelves.iter().map(|shelf| counter(shelf).load(Ordering::Acquire)).sum()
     }
 
     pub(crate) fn records_in(&self) -> u64 {
@@ -452,8 +518,7 @@ impl Ledger {
 
     /// Bundles that nobody has claimed.
     pub(crate) fn bundles_waiting(&self) -> u64 {
-        let bundles_out = self.bundles_out();
-        self.bundles_in().saturating_sub(bundles_out)
+        self.shelves.iter().map(|shelf| shelf.bundles_waiting()).sum()
     }
 
     pub(crate) fn bundles_out(&self) -> u64 {
@@ -479,6 +544,23 @@ impl Ledger {
             up_to
                 .is_some_and(|up_to| up_to == u64::MAX || shelf.oldest_epoch.load(Ordering::Relaxed) <= up_to)
         })
+    }
+
+    /// When the first bundle on others' shelves will have waited so long that this copy may claim it, to be asked when it may
+    /// claim nothing at `now`; `NEVER` without one. Later than `now`, so that nobody looks again at once.
+    pub(crate) fn next_claimable_at(&self, copy: usize, now: ProcessingTime) -> ProcessingTime {
+        let (up_to, is_local) = (self.claimable_up_to(), self.claiming.is_local);
+        let Some(up_to) = up_to.filter(|_| is_local) else { return ProcessingTime::NEVER };
+        let others = self.shelves.iter().enumerate().filter(|(place, _)| *place != copy);
+        let in_turn = others
+            .filter(|(_, shelf)| up_to == u64::MAX || shelf.oldest_epoch.load(Ordering::Relaxed) <= up_to);
+        let oldest_ns = in_turn.map(|(_, shelf)| shelf.oldest_ns.load(Ordering::Relaxed)).min();
+        match oldest_ns.unwrap_or(u64::MAX) {
+            u64::MAX => ProcessingTime::NEVER,
+            oldest_ns => {
+                ProcessingTime::from_nanos(oldest_ns).plus_nanos(STEAL_AFTER_NS).max(now.plus_nanos(1))
+            }
+        }
     }
 
     /// When the oldest bundle on the shelf of a copy was deposited, in ns; `u64::MAX` without one.

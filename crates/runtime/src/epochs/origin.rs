@@ -12,6 +12,9 @@
 //! A split that is silent, by its own account, holds no end back. When it has records again it goes on in the oldest open
 //! epoch, and they are late by the last end at least. When the last one falls silent the farthest counts alone, as in
 //! [`Merge`](crate::task::merge).
+//!
+//! A split that was asked to end is over at the watermark that it had, below the end of time. It has promised nothing beyond, so it
+//! holds ends back as if it still ran; when all splits are over, the last end is the least of their watermarks.
 
 use std::collections::VecDeque;
 
@@ -58,6 +61,13 @@ struct Split {
     is_over: bool,
 }
 
+impl Split {
+    /// True while the split may hold ends back: it has not said that nothing comes before the end of time.
+    fn is_open(&self) -> bool {
+        !self.is_over || self.watermark < EventTime::MAX
+    }
+}
+
 struct Open {
     boundary: EventTime,
     /// The least watermark with which a split has left.
@@ -94,12 +104,16 @@ impl Origin {
         let last = split.watermark;
         assert!(watermark >= last, "watermarks never go back on a split: {watermark:?} after {last:?}");
         split.watermark = watermark;
-        // Where others are far behind, the youngest epoch goes on: its end would change nothing that they wait for.
-        let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
-        let limit = oldest + EPOCHS_MAX;
-        state.leave(index, &self.horizon, &self.ledgers, limit);
+        state.leave(index, &self.horizon, &self.ledgers, self.limit());
         state.assign_ends(&self.ledgers);
         self.standing(&state, index)
+    }
+
+    /// The first epoch that may not be opened yet. Where others are far behind, the youngest goes on: its end would change
+    /// nothing that they wait for.
+    fn limit(&self) -> u64 {
+        let oldest = self.ledgers.iter().map(|ledger| ledger.oldest()).min().unwrap_or(0);
+        oldest + EPOCHS_MAX
     }
 
     fn standing(&self, state: &State, index: usize) -> Standing {
@@ -125,9 +139,22 @@ impl Origin {
     pub(crate) fn fall_idle(&self, index: usize) {
         let mut state = self.state.lock();
         state.splits[index].is_idle = true;
+        self.go_on_without(&mut state);
+    }
+
+    /// A split has fallen silent or ended: ends are assigned, and if all others are silent that is told behind them.
+    ///
+    /// When all splits are silent, the farthest counts. It may have been held in its epoch, because another had not begun,
+    /// and nobody asks it again: it leaves that now. Only a silent split can be moved from here, since one that runs
+    /// deposits into the epoch that it was told.
+    fn go_on_without(&self, state: &mut State) {
+        if let Some(index) = state.farthest().filter(|_| state.are_all_idle()) {
+            let split = &mut state.splits[index];
+            split.epoch = split.epoch.max(state.oldest);
+            state.leave(index, &self.horizon, &self.ledgers, self.limit());
+        }
         state.assign_ends(&self.ledgers);
-        let mut open = state.splits.iter().filter(|split| !split.is_over).peekable();
-        let is_idle = open.peek().is_some() && open.all(|split| split.is_idle);
+        let is_idle = state.are_all_idle();
         if is_idle && !state.is_idle {
             self.ledgers.iter().for_each(|ledger| ledger.fall_idle());
         }
@@ -140,11 +167,28 @@ impl Origin {
         let split = &mut state.splits[index];
         assert!(!split.is_over, "a split ends once");
         split.is_over = true;
-        state.assign_ends(&self.ledgers);
+        self.go_on_without(&mut state);
     }
 }
 
 impl State {
+    /// The splits that may hold ends back.
+    fn open(&self) -> impl Iterator<Item = &Split> {
+        self.splits.iter().filter(|split| split.is_open())
+    }
+
+    /// Whether there are splits that may hold ends back, and all of those are silent.
+    fn are_all_idle(&self) -> bool {
+        let mut open = self.open().peekable();
+        open.peek().is_some() && open.all(|split| split.is_idle)
+    }
+
+    /// The farthest of the splits that may hold ends back.
+    fn farthest(&self) -> Option<usize> {
+        let open = self.splits.iter().enumerate().filter(|(_, split)| split.is_open());
+        open.max_by_key(|(_, split)| (split.watermark, split.epoch)).map(|(index, _)| index)
+    }
+
     fn rejoin(&mut self, index: usize) {
         let split = &mut self.splits[index];
         split.is_idle = false;
@@ -166,8 +210,10 @@ impl State {
                     return;
                 }
                 // What lies below the least watermark of all happens at one end. Before each has one, nothing does.
-                let moving = self.splits.iter().filter(|split| !split.is_idle && !split.is_over);
-                let least = moving.map(|split| split.watermark).min().unwrap_or(boundary);
+                let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
+                // Of those that are all silent the farthest counts.
+                let farthest = || self.open().map(|split| split.watermark).max();
+                let least = moving.or_else(farthest).unwrap_or(boundary);
                 if least == EventTime::MIN {
                     return;
                 }
@@ -186,21 +232,27 @@ impl State {
     /// Assigns ends to the epochs that all have left, and if all are over, to the rest.
     fn assign_ends(&mut self, ledgers: &[Arc<Ledger>]) {
         if self.splits.iter().all(|split| split.is_over) {
+            let reached = self.reached();
             while let Some(open) = self.open.pop_front() {
-                let end = if self.open.is_empty() { EventTime::MAX } else { open.left_at };
+                let end = if self.open.is_empty() { reached } else { open.left_at.min(reached) };
                 self.assign(ledgers, end);
             }
             return ledgers.iter().for_each(|ledger| ledger.end());
         }
-        let open = || self.splits.iter().filter(|split| !split.is_over);
-        let moving = open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
-        let farthest = || open().max_by_key(|split| (split.watermark, split.epoch)).map(|split| split.epoch);
+        let moving = self.open().filter(|split| !split.is_idle).map(|split| split.epoch).min();
+        let farthest = || self.farthest().map(|index| self.splits[index].epoch);
         let Some(reached) = moving.or_else(farthest) else { return };
         while self.oldest < reached
             && let Some(left) = self.open.pop_front()
         {
             self.assign(ledgers, left.left_at);
         }
+    }
+
+    /// How far all splits are: the least watermark of those that are not silent, or else the farthest.
+    fn reached(&self) -> EventTime {
+        let moving = self.open().filter(|split| !split.is_idle).map(|split| split.watermark).min();
+        moving.or_else(|| self.open().map(|split| split.watermark).max()).unwrap_or(EventTime::MAX)
     }
 
     fn assign(&mut self, ledgers: &[Arc<Ledger>], end: EventTime) {
@@ -211,5 +263,7 @@ impl State {
     }
 }
 
+#[cfg(all(test, loom))]
+mod model;
 #[cfg(all(test, not(loom)))]
 mod tests;

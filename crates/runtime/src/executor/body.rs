@@ -101,13 +101,24 @@ impl TaskBody {
         meter: Arc<Meter>,
         entrance: &Entrance<'_>,
     ) -> Box<Self> {
-        let BuiltTask { name, task, lender, waker, probe, upstream, downstream, further, peers, .. } = built;
+        let BuiltTask {
+            name,
+            task,
+            lender,
+            waker,
+            probe,
+            upstream,
+            downstream,
+            further,
+            peers,
+            rows_max,
+            is_deferred,
+            ..
+        } = built;
         let Entrance { driver, pool, runs, query, ids, now } = *entrance;
         let by_id = |places: Vec<usize>| places.into_iter().map(|place| ids[place]).collect();
         probe.name_writer(operator.0);
         waker.settle(Arc::downgrade(driver), operator);
-        let is_deferred = task.is_deferred();
-        let rows_max = task.rows_max();
         let run_records = match rows_max {
             Some(rows_max) => rows_max.saturating_mul(CARRIERS_PER_RUN),
             None => run_records(&probe, runs.bytes_max),
@@ -167,8 +178,7 @@ impl TaskBody {
         match (self.probe.pending(now) > 0, self.probe.can_output()) {
             (true, true) => Standing::Ready,
             (true, false) => Standing::Blocked,
-            (false, _) if self.probe.is_source() => Standing::Idle { due: self.probe.due() },
-            (false, _) => Standing::Idle { due: ProcessingTime::NEVER },
+            (false, _) => Standing::Idle { due: self.probe.next_due(now) },
         }
     }
 

@@ -146,7 +146,7 @@ impl Turn<'_> {
         match outcome {
             Outcome::Ran(StepReport { records_in, records_out, watermark, ended: false, .. }) => {
                 let worker = self.bench.as_ref().map_or(0, |bench| bench.worker);
-                self.tell(Note::Ran(Completion {
+                let completion = Completion {
                     operator: body.operator,
                     query: body.query.id,
                     worker: u32::try_from(worker).expect("the number of workers is bounded"),
@@ -155,7 +155,8 @@ impl Turn<'_> {
                     records_in,
                     records_out,
                     watermark,
-                }));
+                };
+                self.tell(Note::Ran { completion, serial: body.query.serial() });
                 if body.note_run(changes, records_in, self.now) {
                     return self.give_up(body);
                 }
@@ -250,7 +251,7 @@ impl Turn<'_> {
                 Standing::Blocked | Standing::Idle { .. } => None,
             };
             self.executor.ranks.set(place, word.unwrap_or(NOTHING));
-            if body.probe.is_source() {
+            if body.probe.waits_for_time() {
                 let due = if let Standing::Idle { due } = standing { due } else { ProcessingTime::NEVER };
                 self.executor.wait_for(body.operator, due);
             }
@@ -282,7 +283,7 @@ impl Turn<'_> {
         self.executor.ranks.set(place, NOTHING);
         self.executor.dues.set(place, NOTHING);
         self.executor.batons[place].retire();
-        self.tell(Note::Ended(body.operator));
+        self.tell(Note::Ended { operator: body.operator, serial: body.query.serial() });
         body.note_ended(self.now);
         self.ended.push(body);
     }
@@ -307,7 +308,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls the sources whose time has come.
+    /// Calls the tasks whose time has come.
     pub(super) fn call_due(&mut self) {
         let Executor { dues, next_due_ns, .. } = self.executor;
         next_due_ns.store(NOTHING, Ordering::Relaxed);

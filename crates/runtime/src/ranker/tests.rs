@@ -1,13 +1,19 @@
 //! What the policy is told of a task: its cost and selectivity over an interval, and the order of a query's tasks.
 
+use thalweg_model::{Span, TumblingWindows, VirtualClock};
+use thalweg_scheduling::policy::enjima::Enjima;
+
 use super::*;
+use crate::aims::Aims;
+use crate::exit::Delivered;
+use crate::query::Entry;
 use crate::task::StepReport;
 
 /// A view of a source, whose meter is fed by hand.
 fn view() -> View {
     let probe = Arc::new(Probe::new(Box::default(), Box::default()));
     let meter = Arc::new(Meter::new(Vec::new(), ProcessingTime::ZERO));
-    View::new(probe, meter, (QueryId(0), Horizon::NONE), ProcessingTime::ZERO)
+    View::new(probe, meter, (QueryId(0), 1), Horizon::NONE, ProcessingTime::ZERO)
 }
 
 /// Intervals of (records in, records out, busy ns); cost and selectivity after each.
@@ -46,4 +52,54 @@ fn tasks_are_ordered_upstream_first() {
     assert_eq!(upstream_first(&[vec![], vec![0], vec![1]]), [2, 1, 0]);
     assert_eq!(upstream_first(&[vec![1, 2], vec![3], vec![3], vec![]]), [0, 1, 2, 3]);
     assert_eq!(upstream_first(&[vec![], vec![]]), [0, 1]);
+}
+
+/// Takes in the query of this number, which has one task with windows of ten seconds.
+fn admit(ranker: &mut Ranker, serial: u64, now: ProcessingTime) -> (QueryId, OperatorId) {
+    let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
+    let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
+    let clock = Arc::new(VirtualClock::default());
+    let entry = Entry { serial, submitted: now, clock, aims: Aims::default() };
+    let delivered = Delivered::new(horizon.clone(), None);
+    let id = ranker.next_query();
+    let shared = QueryShared::new(id, "query".to_owned(), entry, Vec::new(), delivered, Vec::new());
+    let probe = Arc::new(Probe::new(Box::default(), Box::default()));
+    let meter = Arc::new(Meter::new(Vec::new(), now));
+    let task = NewTask { probe, meter, horizon, downstream: Vec::new() };
+    (id, ranker.admit(shared, vec![task], now)[0])
+}
+
+/// A run that ended at so many ns, with a watermark of so many seconds.
+fn ran((query, operator): (QueryId, OperatorId), serial: u64, ended_ns: u64, watermark: i64) -> Note {
+    let (started, ended) = (ProcessingTime::ZERO, ProcessingTime::from_nanos(ended_ns));
+    let watermark = Some(EventTime::from_secs(watermark));
+    let counts =
+        Completion { operator, query, worker: 0, started, ended, records_in: 1, records_out: 1, watermark };
+    Note::Ran { completion: counts, serial }
+}
+
+/// Both ids of a task that has ended are given to another; a worker tells late what the first one did.
+#[test]
+fn a_late_note_is_of_the_query_that_it_names() {
+    let at = |ns| ProcessingTime::from_nanos(ns);
+    let mut ranker = Ranker::new(Box::new(Enjima::default()), 384, 2);
+    let first = admit(&mut ranker, 1, at(0));
+    ranker.hear(Note::Ended { operator: first.1, serial: 1 });
+    let second = admit(&mut ranker, 2, at(100));
+    assert_eq!(first, second, "ids are used again");
+    let seen = |ranker: &Ranker| {
+        let view = ranker.views[0].as_ref().expect("the second task runs");
+        (view.watermark, view.frontier, view.last_run_ended)
+    };
+    ranker.hear(ran(first, 1, 200, 1_000));
+    ranker.hear(Note::Ended { operator: first.1, serial: 1 });
+    assert_eq!(seen(&ranker), (None, None, at(100)));
+    let expected = (Some(EventTime::from_secs(5)), Some(EventTime::from_secs(10)), at(300));
+    ranker.hear(ran(second, 2, 300, 5));
+    assert_eq!(seen(&ranker), expected);
+    // Another worker tells of an earlier run of the task.
+    ranker.hear(ran(second, 2, 250, 3));
+    assert_eq!(seen(&ranker), expected);
+    ranker.hear(Note::Ended { operator: second.1, serial: 2 });
+    assert_eq!((ranker.task_count(), ranker.query_count()), (0, 0));
 }

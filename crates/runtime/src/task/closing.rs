@@ -62,8 +62,8 @@ impl<T, C: Operator<T>, E> ClosingTask<T, C, E> {
             Some(Item::Marker(intended)) => self.tail.mark(Mark::Latency(intended)),
             Some(Item::Idle) => self.tail.mark(Mark::Idle),
             Some(Item::Over) => {
+                // The end of the last epoch was the last watermark: that of the end of time, unless sources were asked to end before.
                 self.is_over = true;
-                self.tail.mark(Mark::Watermark(EventTime::MAX));
                 self.tail.mark(Mark::End);
             }
         }

@@ -112,6 +112,15 @@ impl Inlet {
         }
     }
 
+    /// When something that lies there already becomes ours to take, to be asked when nothing is at `now`; `NEVER` if nothing
+    /// does by time alone.
+    pub(crate) fn next_claimable_at(&self, now: ProcessingTime) -> ProcessingTime {
+        match self {
+            Inlet::Claims(ledger, copy) => ledger.next_claimable_at(*copy, now),
+            Inlet::Edge(..) | Inlet::Epochs(..) => ProcessingTime::NEVER,
+        }
+    }
+
     /// The context of the oldest of what waits. Containers keep none, nor tokens: what lies there counts from when it was put
     /// there, and an epoch that is to be closed from when that was seen.
     pub(crate) fn head(&self, now: ProcessingTime) -> Option<Context> {

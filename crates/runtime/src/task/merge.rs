@@ -166,8 +166,9 @@ impl Merge {
 
     /// Hands the least watermark on, if it has advanced, and that all are idle, if that is new.
     fn advance(&mut self, emit: &mut dyn FnMut(Mark)) {
-        // The last watermark of an input says that it is over, as the end behind it does: the others are still to come.
-        let is_open = |input: &&InputState| !input.is_over && input.watermark < EventTime::MAX;
+        // The last watermark of an input says that it is over: the others are still to come. An input that ends without it
+        // was asked to end, and has promised nothing beyond the watermark that it had: that holds for all behind.
+        let is_open = |input: &&InputState| input.watermark < EventTime::MAX;
         let open = || self.inputs.iter().filter(is_open);
         let moves = |input: &&InputState| {
             !input.is_idle || open().any(|other| other.family == input.family && !other.is_idle)

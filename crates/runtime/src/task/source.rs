@@ -9,7 +9,7 @@ use thalweg_model::{
 };
 
 use super::tail::Tail;
-use super::{Oddities, Probe, StepContext, StepReport, Task};
+use super::{Oddities, Probe, StepContext, StepReport, Stop, Task};
 use crate::closings::Ingestion;
 use crate::edge::Watched;
 use crate::exit::Exit;
@@ -101,6 +101,7 @@ where
 
     fn fund(&mut self, lender: &Arc<StateLender>) {
         let allowance = &lender.allowance();
+        self.source.fund(allowance);
         self.tail.chain.fund(allowance);
     }
 
@@ -156,9 +157,9 @@ where
             && made < made_max
             && self.tail.exit.pushed() - pushed_before < pushed_max
         {
-            if self.probe.is_stopped() {
+            if let Some(stop) = self.probe.stop_asked() {
                 self.source.finish()?;
-                self.end(context.now);
+                self.end(context.now, stop);
                 continue;
             }
             let limit = pushed_max.min(made_max - made) as usize;
@@ -201,7 +202,7 @@ where
                 self.tail.mark(Mark::Latency(intended));
             }
             match polled.status {
-                SourceStatus::Ended => self.end(context.now),
+                SourceStatus::Ended => self.end(context.now, Stop::Drained),
                 SourceStatus::IdleUntil(due) => {
                     let idle_at = self.silence.idle_at(context.now).unwrap_or(ProcessingTime::NEVER);
                     let due = due.min(idle_at);
@@ -248,11 +249,13 @@ where
 }
 
 impl<S, W, C, E> SourceTask<S, W, C, E> {
-    /// Queues the last marks: a watermark that fires everything, and the end.
-    fn end(&mut self, now: ProcessingTime) {
+    /// Queues the last marks: a watermark that fires everything, unless the source is to end at the one that it has, and the end.
+    fn end(&mut self, now: ProcessingTime, stop: Stop) {
         self.is_over = true;
         self.ingestion.note_away(now);
-        self.tail.mark(Mark::Watermark(EventTime::MAX));
+        if stop == Stop::Drained {
+            self.tail.mark(Mark::Watermark(EventTime::MAX));
+        }
         self.tail.mark(Mark::End);
     }
 }

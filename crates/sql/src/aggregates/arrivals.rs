@@ -38,7 +38,7 @@ where
     }
 
     fn take(&mut self, _value: V) -> bool {
-        panic!("only what can retract is asked to");
+        panic!("`Calls` takes rows back only from accumulators that were made to retract");
     }
 
     fn append(&mut self, other: &Self) {

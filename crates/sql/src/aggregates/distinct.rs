@@ -26,7 +26,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::{Accumulator, same_kind};
 use crate::functions::EvaluationError;
-use crate::keys::{KeyIndex, hash_of, is_whole, whole_column, whole_numbers};
+use crate::keys::{KeyIndex, growth_bytes, hash_of, is_whole, whole_column, whole_numbers};
 use crate::types::SqlType;
 
 /// How many pairs are handed from one accumulator to another at a time.
@@ -43,6 +43,8 @@ pub(super) struct Distinct {
     /// What is looked at, of the types that the call was bound to.
     over: Arc<[SqlType]>,
     hash_seed: u64,
+    /// Why values were left out. Updates return nothing, so results say it.
+    failure: Option<EvaluationError>,
 }
 
 /// How values become numbers.
@@ -88,28 +90,38 @@ impl Distinct {
             [one] if is_whole(&one.arrow()) => Numbering::Itself(one.arrow()),
             _ => Numbering::Index(Box::new(KeyIndex::new(over, hash_seed))),
         };
-        Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed }
+        Distinct { inner, numbering, pairs: HashTable::new(), over: over.clone(), hash_seed, failure: None }
     }
 
-    fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Values {
-        match &mut self.numbering {
+    /// The values of rows as numbers; None if there are more values than numbers, which fails all results from then on.
+    fn number(&mut self, arguments: &[ArrayRef], rows: usize) -> Option<Values> {
+        Some(match &mut self.numbering {
             Numbering::Itself(_) => {
                 let nulls = arguments[0].nulls().filter(|nulls| nulls.null_count() > 0).cloned();
                 Values { numbers: whole_numbers(&arguments[0]), nulls }
             }
             Numbering::Index(index) => {
+                if let Err(failure) = index.check_room(rows) {
+                    self.failure.get_or_insert(failure);
+                    return None;
+                }
                 let arguments: Vec<ArrayRef> = arguments.iter().map(one_nan).collect();
                 let mut numbers = Vec::new();
                 index.index(&arguments, rows, &mut numbers);
                 Values { numbers: numbers.into_iter().map(i64::from).collect(), nulls: None }
             }
-        }
+        })
+    }
+
+    /// Fails if a value was left out.
+    fn check_whole(&self) -> Result<(), EvaluationError> {
+        self.failure.clone().map_or(Ok(()), Err)
     }
 
     /// Adds to the counts of the values of rows, and tells the aggregate inside which have come or gone.
     fn add(&mut self, groups: &[u32], arguments: &[ArrayRef], numbers: impl Fn(usize) -> i64) {
         let rows = groups.len();
-        let values = self.number(&arguments[..self.over.len()], rows);
+        let Some(values) = self.number(&arguments[..self.over.len()], rows) else { return };
         let (mut come, mut gone) = (BooleanBufferBuilder::new(rows), BooleanBufferBuilder::new(rows));
         let (mut has_come, mut has_gone) = (false, false);
         for (row, &group) in groups.iter().enumerate() {
@@ -160,8 +172,10 @@ impl Distinct {
         let rows = super::selection::kept(keep);
         let groups: Vec<u32> = rows.set_indices().map(|row| groups[row]).collect();
         let keep = BooleanArray::new(rows, None);
-        let kept =
-            |argument: &ArrayRef| filter(argument, &keep).expect("a condition has a value for each row");
+        let kept = |argument: &ArrayRef| {
+            filter(argument, &keep)
+                .expect("a condition is a column of the batch and has a value for each of its rows")
+        };
         let arguments: Vec<ArrayRef> = arguments.iter().map(kept).collect();
         self.add(&groups, &arguments, |_| number);
     }
@@ -240,7 +254,10 @@ impl Accumulator for Distinct {
     }
 
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
-        assert!(self.can_retract(), "only what can retract is asked to");
+        assert!(
+            self.can_retract(),
+            "`Calls` takes rows back only from accumulators that were made to retract"
+        );
         self.shift(groups, arguments, keep, -1);
         self.renumber();
     }
@@ -251,6 +268,7 @@ impl Accumulator for Distinct {
 
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
         let other = same_kind::<Distinct>(other);
+        other.check_whole()?;
         for pairs in other.sorted().chunks(PAIRS_PER_STEP) {
             let columns = other.columns(pairs)?;
             let groups: Vec<u32> = pairs.iter().map(|pair| into[pair.group as usize]).collect();
@@ -260,10 +278,16 @@ impl Accumulator for Distinct {
     }
 
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
+        self.check_whole()?;
         self.inner.results(range)
     }
 
+    fn result_bytes(&self, range: Range<usize>) -> usize {
+        self.inner.result_bytes(range)
+    }
+
     fn results_of(&self, groups: &[u32]) -> Result<ArrayRef, EvaluationError> {
+        self.check_whole()?;
         self.inner.results_of(groups)
     }
 
@@ -277,6 +301,7 @@ impl Accumulator for Distinct {
 
     fn clear(&mut self) {
         self.inner.clear();
+        self.failure = None;
         self.pairs.clear();
         if let Numbering::Index(index) = &mut self.numbering {
             index.clear();
@@ -291,7 +316,19 @@ impl Accumulator for Distinct {
         self.inner.bytes() + self.pairs.allocation_size() + numbering
     }
 
+    fn growth_bytes(&self, rows: usize) -> usize {
+        let numbering = match &self.numbering {
+            Numbering::Itself(_) => 0,
+            Numbering::Index(index) => index.growth_bytes(rows),
+        };
+        let pairs = &self.pairs;
+        self.inner.growth_bytes(rows)
+            + numbering
+            + growth_bytes(pairs.len(), pairs.capacity(), pairs.allocation_size(), rows)
+    }
+
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
+        self.check_whole().map_err(|failure| StateError::Write(failure.message))?;
         self.inner.save(state)?;
         if let Numbering::Index(index) = &self.numbering {
             index.save(state)?;

@@ -47,7 +47,7 @@ impl<N: Number, const GREATEST: bool> Fold for Extreme<N, GREATEST> {
     }
 
     fn remove(_state: &mut (N, bool), _value: N) {
-        unreachable!("an extreme does not know the next one");
+        unreachable!("an extreme is not made to retract, so no row is taken back from it");
     }
 
     fn merge(state: &mut (N, bool), other: &(N, bool)) {

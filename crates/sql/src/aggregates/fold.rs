@@ -62,7 +62,7 @@ impl<F: Fold> Accumulator for Folded<F> {
     }
 
     fn retract(&mut self, groups: &[u32], arguments: &[ArrayRef], keep: Option<&BooleanArray>) {
-        assert!(F::RETRACTS, "only what can retract is asked to");
+        assert!(F::RETRACTS, "`Calls` takes rows back only from accumulators that were made to retract");
         let values = self.fold.read(&arguments[0]);
         let counted = counted(&arguments[..1], keep);
         fold_values(&mut self.states, groups, &values, counted.as_ref(), F::remove);

@@ -92,7 +92,9 @@ impl<D: Domain> Rendering<D> for Listed {
     }
 
     fn results<S: Sequence<Item<D>>>(&self, domain: &D, lists: &[S]) -> Result<ArrayRef, EvaluationError> {
-        let DataType::List(item) = &self.of else { unreachable!("the result is an array") };
+        let DataType::List(item) = &self.of else {
+            unreachable!("binding gives a list aggregate the type of an ARRAY, which is a List")
+        };
         offset(lists.iter().map(S::len).sum())?;
         let items = domain.write(lists.iter().flat_map(|list| list.iter().map(Option::as_ref)))?;
         let offsets = OffsetBuffer::from_lengths(lists.iter().map(S::len));
@@ -222,6 +224,11 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
 
     fn results(&self, range: Range<usize>) -> Result<ArrayRef, EvaluationError> {
         self.rendering.results(&self.domain, &self.lists[range])
+    }
+
+    fn result_bytes(&self, range: Range<usize>) -> usize {
+        let item_bytes = |item: &Item<D>| size_of::<Item<D>>() + item.as_ref().map_or(0, D::held_bytes);
+        self.lists[range].iter().flat_map(S::iter).map(item_bytes).sum()
     }
 
     fn reset(&mut self, groups: &[u32]) {

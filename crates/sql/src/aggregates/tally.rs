@@ -66,8 +66,12 @@ impl<D: Domain> Summary<D> for Multiset {
         let counts: Int32Array =
             groups.iter().flat_map(|counts| counts.values().map(|&count| Some(count as i32))).collect();
         offset(values.len())?;
-        let DataType::Map(entries, is_ordered) = &self.of else { unreachable!("a multiset is a map") };
-        let DataType::Struct(fields) = entries.data_type() else { unreachable!("a map has entries") };
+        let DataType::Map(entries, is_ordered) = &self.of else {
+            unreachable!("binding gives COLLECT the type of a MAP, which is a Map")
+        };
+        let DataType::Struct(fields) = entries.data_type() else {
+            unreachable!("arrow holds the entries of a Map as a Struct")
+        };
         let made =
             StructArray::try_new(fields.clone(), vec![values, Arc::new(counts)], None).and_then(|pairs| {
                 let offsets = OffsetBuffer::from_lengths(groups.iter().map(BTreeMap::len));

@@ -14,13 +14,14 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Decimal128Array, Float32Array, Float64Array, new_null_array};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, Decimal128Type, Float32Type, Float64Type};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::{RowConverter, Rows};
 use serde::{Serialize, de::DeserializeOwned};
 use thalweg_model::{StateError, StateReader, StateWriter, TotalF64};
 
 use crate::functions::EvaluationError;
 use crate::keys::{
-    ByteSlices, ROW_FORMAT, bytes_column, check_row_format, is_whole, whole_column, whole_numbers,
+    ByteSlices, ROW_FORMAT, bytes_column, check_row_format, heap_bytes, is_whole, row_converter, rows_of,
+    whole_column, whole_numbers,
 };
 
 /// How the values of one type are kept outside of columns.
@@ -262,7 +263,7 @@ impl Domain for Bytes {
     }
 
     fn held_bytes(value: &Vec<u8>) -> usize {
-        value.capacity()
+        heap_bytes(value.capacity())
     }
 }
 
@@ -276,10 +277,8 @@ pub(super) struct Nested {
 impl Nested {
     pub(super) fn new(of: DataType) -> Self {
         let null = new_null_array(&of, 1);
-        let converter =
-            RowConverter::new(vec![SortField::new(of)]).expect("every type of SQL has a form as row");
-        let null = converter.convert_columns(&[null]).expect("the column is of the converter's type");
-        let null = null.row(0).data().into();
+        let converter = row_converter([of]);
+        let null = rows_of(&converter, &[null]).row(0).data().into();
         Nested { converter: Arc::new(converter), null }
     }
 }
@@ -289,8 +288,7 @@ impl Domain for Nested {
     type Column = Rows;
 
     fn read(&self, column: &ArrayRef) -> Rows {
-        let rows = self.converter.convert_columns(std::slice::from_ref(column));
-        rows.expect("arguments are of the types that the call was bound to")
+        rows_of(&self.converter, std::slice::from_ref(column))
     }
 
     fn value(column: &Rows, row: usize) -> Vec<u8> {
@@ -310,7 +308,7 @@ impl Domain for Nested {
     }
 
     fn held_bytes(value: &Vec<u8>) -> usize {
-        value.capacity()
+        heap_bytes(value.capacity())
     }
 
     fn save_format(state: &mut StateWriter) -> Result<(), StateError> {

@@ -23,6 +23,7 @@ use crate::functions::arithmetic::{self, ArithmeticOp};
 use crate::functions::compare::{self, ComparisonOp};
 use crate::functions::{self, Argument, BindError, Bound, Context, cast};
 use crate::plan::Column;
+use crate::scratch;
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::text::plain::CELL;
 use crate::types::{SqlType, common_type};
@@ -459,7 +460,7 @@ impl<'a> Expressions<'a> {
 fn folded(call: &Typed) -> Option<Typed> {
     let options = RecordBatchOptions::new().with_row_count(Some(1));
     let one_row = RecordBatch::try_new_with_options(Arc::new(Schema::empty()), Vec::new(), &options).ok()?;
-    let value = call.evaluate_column(&one_row).ok()?;
+    let value = scratch::folding(|| call.evaluate_column(&one_row)).ok()?;
     let value = ScalarValue::try_from_array(&value, 0).ok()?;
     Some(Typed::literal(value, call.of.clone()))
 }

@@ -2,7 +2,6 @@
 //! themselves where they can.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use arrow::datatypes::Fields;
 use datafusion_common::ScalarValue;
@@ -112,23 +111,25 @@ pub(super) fn window_aggregate(
     calls: Vec<AggregateCall>,
     named: &[(AggregateCall, String)],
 ) -> Plan {
-    let Windowing::Given { spec, .. } = &windows else {
+    let Windowing::Given { windows: of, .. } = &windows else {
         return input;
     };
-    let spec = Arc::clone(spec);
+    let of = of.clone();
     let mut columns: Vec<Column> =
         keys.iter().map(|place| Column { role: Role::Plain, ..input.columns[*place].clone() }).collect();
     for (call, name) in named {
         columns.push(Column::plain(name.clone(), call.function.result.clone(), call.function.is_nullable));
     }
     let (input, windows) = cut_here(input, windows, &keys, &calls);
-    // The time of the window is of the type of the rows'.
-    let time_type =
+    // The time of the window is of the type of the rows', if they have it still.
+    let own =
         input.columns.iter().find(|column| column.role == Role::Rowtime).map(|column| column.of.clone());
+    let is_own = |own: &SqlType| matches!(own, SqlType::TimestampLtz(_)) == of.is_local;
+    let time_type = own.filter(is_own).unwrap_or_else(|| of.time_type());
     let time = |name: &str, of: SqlType, role| Column { name: name.to_owned(), of, is_nullable: false, role };
-    columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(Arc::clone(&spec))));
-    columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(Arc::clone(&spec))));
-    columns.push(time("window_time", time_type.unwrap_or(SqlType::Timestamp(3)), Role::Rowtime));
+    columns.push(time("window_start", SqlType::Timestamp(3), Role::WindowStart(of.clone())));
+    columns.push(time("window_end", SqlType::Timestamp(3), Role::WindowEnd(of.clone())));
+    columns.push(time("window_time", time_type, Role::Rowtime));
     Plan { columns, node: Node::WindowAggregate { input: Box::new(input), windows, keys, calls } }
 }
 

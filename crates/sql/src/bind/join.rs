@@ -16,20 +16,19 @@
 //!
 //! Source: Flink's documentation, "Joins" and "Window JOIN".
 
-use std::sync::Arc;
-
 use datafusion_common::tree_node::TreeNode;
 use datafusion_common::{DFSchema, JoinType, NullEquality};
 use datafusion_expr::logical_plan::Join as LogicalJoin;
 use datafusion_expr::utils::split_conjunction;
 use datafusion_expr::{BinaryExpr, Expr, LogicalPlan, Operator};
 
+use super::changelog::changes;
 use super::expression::{ARITHMETIC, Scope, place_of};
 use super::query::{Lowering, ranked};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, State, Typed};
 use crate::plan::{
-    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windowing,
+    Column, Join, JoinKey, JoinKind, JoinMethod, Node, Plan, Role, WindowPlaces, WindowSpec, Windows,
 };
 use crate::text::interval::{MILLIS, MONTHS};
 use crate::types::SqlType;
@@ -184,14 +183,10 @@ impl Lowering<'_> {
 
     /// By what the rows that wait of `what` are bounded; what says so is taken out of the terms.
     fn method(&self, what: &str, terms: &mut Terms<'_>, inputs: [&Plan; 2]) -> Result<JoinMethod> {
-        if let Some([left, right]) = terms.take_windows() {
-            for input in inputs {
-                only_comes(input, "a join of windows")?;
-            }
-            let is_local = is_local(inputs[0], left.start) || is_local(inputs[1], right.start);
+        if let Some(([left, right], is_local)) = terms.take_windows() {
             return Ok(JoinMethod::Window { left, right, is_local });
         }
-        if inputs.iter().all(|input| !takes_back(input))
+        if inputs.iter().all(|input| changes(input).is_none())
             && let Some(bounds) = terms.take_bounds()
         {
             let Bounds { left_time, right_time, lower_ms, upper_ms } = bounds;
@@ -309,64 +304,14 @@ fn results(
     of_left.chain(of_right).zip(names).map(|(column, name)| Column { name, ..column }).collect()
 }
 
-fn only_comes(plan: &Plan, what: &str) -> Result<()> {
-    if !takes_back(plan) {
-        return Ok(());
-    }
-    let message = format!("{what} takes rows that only come, and one of its inputs takes rows back");
-    Err(SqlError::new(Code::Unsupported, message).help("aggregate and join by window below it"))
-}
-
-/// Whether a query takes back rows that it gave.
-pub(super) fn takes_back(plan: &Plan) -> bool {
-    let is_own = match &plan.node {
-        Node::Join { join, .. } => {
-            matches!(join.method, JoinMethod::Regular { .. })
-                && !matches!(join.kind, JoinKind::Inner | JoinKind::Semi)
+/// Whether windows are cut alike, and by the same clocks. Sessions are by the rows of their keys, whose places differ from input
+/// to input.
+fn are_alike(left: &Windows, right: &Windows) -> bool {
+    left.is_local == right.is_local
+        && match (&*left.spec, &*right.spec) {
+            (WindowSpec::Session { gap_ms: left, .. }, WindowSpec::Session { gap_ms: right, .. }) => {
+                left == right
+            }
+            (left, right) => left == right,
         }
-        Node::Group { .. } | Node::Rank { .. } => true,
-        _ => false,
-    };
-    is_own || plan.inputs().into_iter().any(takes_back)
-}
-
-/// Whether the windows of a column were cut as the clocks of the session's zone show them.
-fn is_local(plan: &Plan, place: usize) -> bool {
-    let is_instant = |plan: &Plan, place: usize| matches!(plan.columns[place].of, SqlType::TimestampLtz(_));
-    match &plan.node {
-        Node::AssignWindows { input, time, .. } if place >= input.columns.len() => is_instant(input, *time),
-        Node::AssignWindows { input, .. } | Node::Limit { input, .. } | Node::Sort { input, .. } => {
-            is_local(input, place)
-        }
-        Node::WindowTopN { input, .. } => is_local(input, place),
-        Node::WindowAggregate { input, windows, keys, .. } => match (keys.get(place), windows) {
-            (Some(key), _) => is_local(input, *key),
-            (None, Windowing::Cut { time, .. }) => is_instant(input, *time),
-            (None, Windowing::Given { start, .. }) => is_local(input, *start),
-        },
-        Node::Calc { input, outputs, .. } => {
-            outputs[place].as_column().is_some_and(|place| is_local(input, place))
-        }
-        Node::Expand { input, forms } => {
-            let output = forms.first().and_then(|form| form[place].as_column());
-            output.is_some_and(|place| is_local(input, place))
-        }
-        Node::Union(inputs) => inputs.first().is_some_and(|input| is_local(input, place)),
-        Node::Join { left, right, .. } => match place.checked_sub(left.columns.len()) {
-            None => is_local(left, place),
-            Some(place) => is_local(right, place),
-        },
-        Node::Over { input, .. } => place < input.columns.len() && is_local(input, place),
-        Node::Scan { .. } | Node::Values(_) | Node::Group { .. } | Node::Rank { .. } => false,
-    }
-}
-
-/// Whether windows are cut alike. Sessions are by the rows of their keys, whose places differ from input to input.
-fn are_alike(left: &Arc<WindowSpec>, right: &Arc<WindowSpec>) -> bool {
-    match (&**left, &**right) {
-        (WindowSpec::Session { gap_ms: left, .. }, WindowSpec::Session { gap_ms: right, .. }) => {
-            left == right
-        }
-        (left, right) => left == right,
-    }
 }

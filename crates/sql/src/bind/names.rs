@@ -454,6 +454,17 @@ impl ExprPlanner for Operators {
         }))
     }
 
+    /// Plans `(a, b)`, which is `ROW(a, b)`.
+    fn plan_struct_literal(
+        &self,
+        args: Vec<Expr>,
+        _is_named_struct: bool,
+    ) -> Result<PlannerResult<Vec<Expr>>> {
+        let Some(function) = self.0.get("row") else { return Ok(PlannerResult::Original(args)) };
+        let call = ScalarFunction::new_udf(Arc::clone(function), args);
+        Ok(PlannerResult::Planned(Expr::ScalarFunction(call)))
+    }
+
     fn plan_aggregate(&self, expr: RawAggregateExpr) -> Result<PlannerResult<RawAggregateExpr>> {
         let RawAggregateExpr { func, args, distinct, filter, order_by, null_treatment } = expr;
         let call = AggregateFunction::new_udf(func, args, distinct, filter, order_by, null_treatment);

@@ -215,7 +215,7 @@ impl Lowering<'_> {
         }
         if is_aggregate(function) {
             let Step { outputs, columns } = step;
-            return self.aggregate_of(name, &params.args, params.distinct, None, scope, outputs, columns);
+            return self.aggregate_of(name, &params.args, params.distinct, None, scope, 0, outputs, columns);
         }
         if params.distinct {
             return Err(SqlError::new(Code::Invalid, format!("{name} takes no DISTINCT")));
@@ -294,7 +294,11 @@ impl Lowering<'_> {
         let end = find(&|role| matches!(role, Role::WindowEnd(_)));
         match (start, end) {
             (Some(_), Some(window_end)) if function == RankFunction::RowNumber => {
-                Ok(Ranking::OfWindow { window_end, keys, order })
+                let is_local = match &step.columns[window_end].role {
+                    Role::WindowEnd(windows) => windows.is_local,
+                    _ => false,
+                };
+                Ok(Ranking::OfWindow { window_end, is_local, keys, order })
             }
             (Some(_), Some(_)) => {
                 let error = SqlError::new(
@@ -310,7 +314,7 @@ impl Lowering<'_> {
 
 /// How rows are ranked, before it is known which ranks are wanted.
 enum Ranking {
-    OfWindow { window_end: usize, keys: Vec<usize>, order: Vec<SortKey> },
+    OfWindow { window_end: usize, is_local: bool, keys: Vec<usize>, order: Vec<SortKey> },
     OfAll { keys: Vec<usize>, order: Vec<SortKey>, function: RankFunction, ttl_ms: Option<i64> },
 }
 
@@ -320,8 +324,8 @@ impl Ranking {
         // Until a filter says how many are wanted, all are.
         let (from, to) = (1, u64::MAX);
         match self {
-            Ranking::OfWindow { window_end, keys, order } => {
-                Node::WindowTopN { input, window_end, keys, order, from, to }
+            Ranking::OfWindow { window_end, is_local, keys, order } => {
+                Node::WindowTopN { input, window_end, is_local, keys, order, from, to }
             }
             Ranking::OfAll { keys, order, function, ttl_ms } => Node::Rank {
                 input,

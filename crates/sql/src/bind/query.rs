@@ -30,10 +30,10 @@ use crate::catalog::{Table, TableColumnKind};
 use crate::error::{Code, SqlError};
 use crate::expression::{Expression, Typed};
 use crate::keys::process_seed;
-use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing};
+use crate::plan::{AggregateCall, Column, Node, Plan, Role, SortKey, Windowing, Windows};
 use crate::text::plain::{CELL, without_mark};
 use crate::text::script::NESTING_MAX;
-use crate::types::{SqlType, common_type};
+use crate::types::{SqlType, common_type, relabelled};
 
 type Result<T> = std::result::Result<T, SqlError>;
 
@@ -246,7 +246,12 @@ impl Lowering<'_> {
                 Ok(literals) => ScalarValue::iter_to_array(literals),
                 Err(error) => Err(error),
             };
-            arrays.push(array.map_err(super::sql_error)?);
+            // The longest text of an array says its length in Arrow's metadata; those of single rows have others.
+            let array = array.map_err(super::sql_error)?;
+            arrays.push(relabelled(array, &of.arrow()).map_err(|error| {
+                let message = format!("column {} of VALUES cannot be held as {of}: {error}", place + 1);
+                SqlError::new(Code::Invalid, message)
+            })?);
             let is_nullable = rows.iter().any(|row| row[place].is_nullable);
             columns.push(Column::plain(format!("EXPR${place}"), of, is_nullable));
         }
@@ -349,6 +354,8 @@ impl Lowering<'_> {
             }
         };
         let spec = Arc::new(node.spec.clone());
+        let is_local = matches!(time.of, SqlType::TimestampLtz(_));
+        let windows = Windows { spec: Arc::clone(&spec), is_local };
         let mut columns = input.columns.clone();
         // One event time is enough, and it is the window's from here on.
         for column in &mut columns {
@@ -363,13 +370,13 @@ impl Lowering<'_> {
             name: "window_start".into(),
             of: of.clone(),
             is_nullable: false,
-            role: Role::WindowStart(Arc::clone(&spec)),
+            role: Role::WindowStart(windows.clone()),
         });
         columns.push(Column {
             name: "window_end".into(),
             of,
             is_nullable: false,
-            role: Role::WindowEnd(Arc::clone(&spec)),
+            role: Role::WindowEnd(windows),
         });
         // The time of the window replaces that of the row where both are asked for.
         columns[node.time].role = Role::Plain;
@@ -407,13 +414,16 @@ impl Lowering<'_> {
                 Column { name: name_of(expression), of: key.of.clone(), is_nullable: key.is_nullable, role }
             })
             .collect();
+        // A grouping set puts NULL in place of the keys that it leaves out, so an aggregate of a key reads a column of its own.
+        let keys_count = if is_grouped { keys.len() } else { 0 };
         let mut calls = Vec::new();
         for (call, field) in aggregate
             .aggr_expr
             .iter()
             .zip(aggregate.schema.fields().iter().skip(keys.len() + usize::from(is_grouped)))
         {
-            calls.push((self.aggregate_call(call, &scope, &mut step, &mut columns)?, field.name().clone()));
+            let made = self.aggregate_call(call, &scope, keys_count, &mut step, &mut columns)?;
+            calls.push((made, field.name().clone()));
         }
         let role_of =
             |wanted: &dyn Fn(&Role) -> bool| (0..keys.len()).find(|place| wanted(&columns[*place].role));
@@ -429,7 +439,7 @@ impl Lowering<'_> {
             }
             return Ok(group(grouped, places, calls, aggregate.schema.fields(), self.binder.state_ttl_ms));
         };
-        let Role::WindowEnd(spec) = columns[end].role.clone() else {
+        let Role::WindowEnd(windows) = columns[end].role.clone() else {
             return Err(SqlError::new(Code::Invalid, "a window has an end"));
         };
         let is_window = |place: usize| {
@@ -451,7 +461,7 @@ impl Lowering<'_> {
         } else {
             aggregated = input.project(step, columns.clone());
         }
-        let windowing = Windowing::Given { spec: Arc::clone(&spec), start, end };
+        let windowing = Windowing::Given { windows, start, end };
         let calls_only: Vec<AggregateCall> = calls.iter().map(|(call, _)| call.clone()).collect();
         aggregated = window_aggregate(aggregated, windowing, key_places.clone(), calls_only, &calls);
         // In the order of the planner's tree: keys, the number of the set, results.
@@ -487,11 +497,12 @@ impl Lowering<'_> {
         Ok(aggregated.project(outputs, columns))
     }
 
-    /// An aggregate call; what it reads is put behind the columns of `step`.
+    /// An aggregate call; what it reads is put behind the columns of `step`, unless it is there behind the first `own_from`.
     pub(super) fn aggregate_call(
         &self,
         call: &Expr,
         scope: &Scope<'_>,
+        own_from: usize,
         step: &mut Vec<Typed>,
         columns: &mut Vec<Column>,
     ) -> Result<AggregateCall> {
@@ -508,7 +519,7 @@ impl Lowering<'_> {
             return Err(SqlError::new(Code::Unsupported, message));
         }
         let filter = params.filter.as_deref();
-        self.aggregate_of(name, &params.args, params.distinct, filter, scope, step, columns)
+        self.aggregate_of(name, &params.args, params.distinct, filter, scope, own_from, step, columns)
             .map_err(|error| error.at(place_of(call)))
     }
 
@@ -521,6 +532,7 @@ impl Lowering<'_> {
         is_distinct: bool,
         filter: Option<&Expr>,
         scope: &Scope<'_>,
+        own_from: usize,
         step: &mut Vec<Typed>,
         columns: &mut Vec<Column>,
     ) -> Result<AggregateCall> {
@@ -541,9 +553,10 @@ impl Lowering<'_> {
         let mut add = |value: Typed| {
             // What is read twice is computed once.
             if let Some(place) = value.as_column()
-                && let Some(known) = step.iter().position(|known| known.as_column() == Some(place))
+                && let Some(known) =
+                    step.iter().skip(own_from).position(|known| known.as_column() == Some(place))
             {
-                return known;
+                return own_from + known;
             }
             columns.push(Column::plain(format!("${}", step.len()), value.of.clone(), value.is_nullable));
             step.push(value);
@@ -708,8 +721,9 @@ fn bounded(plan: Plan, least: u64, most: u64) -> Plan {
         Node::Calc { input, conditions, outputs } => {
             Node::Calc { input: Box::new(bounded(*input, least, most)), conditions, outputs }
         }
-        Node::WindowTopN { input, window_end, keys, order, from, to } => {
-            Node::WindowTopN { input, window_end, keys, order, from: from.max(least), to: to.min(most) }
+        Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
+            let (from, to) = (from.max(least), to.min(most));
+            Node::WindowTopN { input, window_end, is_local, keys, order, from, to }
         }
         Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
             let (from, to) = (from.max(least), to.min(most));

@@ -19,6 +19,9 @@ use sqlparser::ast::{
     ObjectNamePart, Spanned, TableFactor, TableVersion, Value,
 };
 
+use thalweg_model::Span;
+use thalweg_model::window::{WINDOWS_PER_RECORD_MAX, windows_per_record};
+
 use crate::error::{Code, Place, SqlError};
 use crate::plan::WindowSpec;
 use crate::text::dialect::TABLE_ARGUMENT;
@@ -328,6 +331,17 @@ fn window_node(
             Err(SqlError::new(Code::Invalid, message))
         }
     };
+    let few = |size: i64, of: i64, name: &str| {
+        let windows = windows_per_record(Span::from_millis(size), Span::from_millis(of));
+        if windows <= WINDOWS_PER_RECORD_MAX {
+            return Ok(());
+        }
+        let message = format!(
+            "{function} with a SIZE of {size} ms and a {name} of {of} ms puts each row into {windows} windows, and at most \
+             {WINDOWS_PER_RECORD_MAX} are possible"
+        );
+        Err(SqlError::new(Code::Invalid, message).help(format!("give a longer {name} or a smaller SIZE")))
+    };
     let spec = match function.as_str() {
         "TUMBLE" => {
             WindowSpec::Tumble { size_ms: positive(first, "SIZE")?, offset_ms: second.unwrap_or_default() }
@@ -336,12 +350,14 @@ fn window_node(
             let (slide_ms, size_ms) =
                 (positive(first, "SLIDE")?, positive(second.unwrap_or_default(), "SIZE")?);
             multiple(size_ms, slide_ms, "SLIDE")?;
+            few(size_ms, slide_ms, "SLIDE")?;
             WindowSpec::Hop { size_ms, slide_ms, offset_ms: third.unwrap_or_default() }
         }
         "CUMULATE" => {
             let (step_ms, size_ms) =
                 (positive(first, "STEP")?, positive(second.unwrap_or_default(), "SIZE")?);
             multiple(size_ms, step_ms, "STEP")?;
+            few(size_ms, step_ms, "STEP")?;
             WindowSpec::Cumulate { size_ms, step_ms, offset_ms: third.unwrap_or_default() }
         }
         _ => {

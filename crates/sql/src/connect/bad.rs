@@ -15,10 +15,15 @@
 //! to see what was wrong. A query that is cancelled takes it away, unless another job that diverts to it has ended: what that
 //! one diverted is kept.
 //!
+//! A file that an earlier run diverted to does not outlast a run that reads its input without bad records: it is removed when all
+//! jobs have ended well, for it would be taken for what this run found. Only a file that begins as diverted records do is removed.
+//!
+//! The records of a split stand in the order of the input.
+//!
 //! The options are no format's: `json.ignore-parse-errors` and its kin stand before them, and what those let pass is not bad.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -436,7 +441,12 @@ impl Diversion {
         if state.is_broken && state.diverting.contains(&job) {
             return Err(broken());
         }
-        if state.writers.is_empty() { state.publish() } else { Ok(()) }
+        if !state.writers.is_empty() {
+            return Ok(());
+        }
+        let is_empty = state.file.is_none() && state.given_up.is_empty() && !state.is_closed;
+        state.publish()?;
+        if is_empty { remove_earlier(self.disk.as_ref(), &self.path) } else { Ok(()) }
     }
 
     /// A job fails: takes nothing more of it, and publishes what there is if no other job writes here. Whether there is
@@ -499,13 +509,36 @@ impl DiversionState {
     }
 }
 
+/// Removes the file that an earlier run diverted to, if there is one; a file that does not begin as such a file stays.
+fn remove_earlier(disk: &dyn Disk, path: &Path) -> io::Result<()> {
+    let mut start = Vec::with_capacity(START.len());
+    match disk.open(path) {
+        Ok(file) => file.take(START.len() as u64).read_to_end(&mut start)?,
+        // There is none, or none that we could have written.
+        Err(_) => return Ok(()),
+    };
+    if start != START {
+        return Ok(());
+    }
+    match disk.remove(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            let told = format!("it is of an earlier run, and cannot be removed: {error}");
+            Err(io::Error::new(error.kind(), told))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// How a diverted record begins.
+const START: &[u8] = b"{\"file\":";
+
 /// What ends a line of JSON.
 const END: &[u8] = b"}\n";
 
 /// A bad record as a line of JSON.
 fn diverted(input: &str, record: &BadRecord<'_>) -> Vec<u8> {
     let mut line = Vec::with_capacity(record.raw.len() + 256);
-    line.extend_from_slice(b"{\"file\":");
+    line.extend_from_slice(START);
     write_json_text(input, &mut line);
     // Writing to a vector does not fail.
     let _ = write!(line, ",\"offset\":{},\"line\":{},\"column\":", record.offset, record.line);

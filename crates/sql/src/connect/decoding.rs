@@ -126,21 +126,17 @@ impl Decoding {
             let mut failure = None;
             let mut bad_count = 0;
             let base = self.decoder.position().offset;
-            // A record that is too long ends before the next one is found to be so.
-            self.end_cut(base, more, bad)?;
-            let taken = self.decoder.take(
-                &self.buffer[self.start..self.end],
-                more == More::Never,
-                rows_max,
-                &mut |record| {
-                    bad_count += 1;
-                    if failure.is_none() {
-                        failure = bad.take(input, &record).err();
-                    }
-                },
-            );
+            // A record that is too long ends before the next one is found to be bad, and is diverted before it.
+            let bytes = &self.buffer[self.start..self.end];
+            end_cut(bytes, base, more, bad)?;
+            let taken = self.decoder.take(bytes, more == More::Never, rows_max, &mut |record| {
+                bad_count += 1;
+                if failure.is_none() {
+                    failure = end_cut(bytes, base, more, bad).and_then(|()| bad.take(input, &record)).err();
+                }
+            });
             self.bad_since += bad_count;
-            self.end_cut(base, more, bad)?;
+            end_cut(bytes, base, more, bad)?;
             self.start = (self.start + taken.bytes).min(self.end);
             if let Some(failure) = failure {
                 return Err(failure);
@@ -156,14 +152,6 @@ impl Decoding {
                 return Ok(Step::WantsBytes);
             }
         }
-    }
-
-    /// Tells how long the record is whose end was looked for, if the bytes that are there, from `base` on, hold that.
-    fn end_cut(&self, base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
-        let length = bad
-            .cut_offset()
-            .and_then(|offset| end_of_cut(&self.buffer[self.start..self.end], base, offset, more));
-        length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
     }
 
     /// Puts the decoder's rows where they are given out from.
@@ -222,6 +210,12 @@ impl Decoding {
         self.skips = resume.rows;
         bad.expect_known(resume.bad);
     }
+}
+
+/// Tells how long the record is whose end was looked for, if the bytes that are there, from `base` on, hold that.
+fn end_cut(bytes: &[u8], base: u64, more: More, bad: &mut BadRecords) -> Result<(), ConnectError> {
+    let length = bad.cut_offset().and_then(|offset| end_of_cut(bytes, base, offset, more));
+    length.map_or(Ok(()), |length| bad.end_cut(Some(length)))
 }
 
 /// How long the record is that begins at `offset` and is longer than records may be, if its end is among `bytes`, which begin

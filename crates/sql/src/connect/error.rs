@@ -104,6 +104,15 @@ pub enum ConnectError {
         /// What does not fit.
         reason: String,
     },
+    /// `PAGE_TOO_LARGE`: reading a file of columns needs more memory than the budget has for it.
+    PageTooLarge {
+        /// The file.
+        path: PathBuf,
+        /// Bytes of its pages that are in memory at once, and of the rows that are read at a time.
+        bytes: usize,
+        /// The memory budget.
+        budget_bytes: usize,
+    },
     /// `SOURCE_UNREADABLE`: the operating system does not let it be read.
     Unreadable {
         /// What was to be read.
@@ -165,6 +174,13 @@ impl fmt::Display for ConnectError {
             ConnectError::Mismatch { path, column, reason } => {
                 write!(f, "{}, column `{column}`: {reason}", path.display())
             }
+            ConnectError::PageTooLarge { path, bytes, budget_bytes } => write!(
+                f,
+                "{}: reading its pages needs {bytes} bytes at once, and a file may use half of what the memory budget of \
+                 {budget_bytes} bytes has left: raise the memory budget, read fewer columns, or write the file with smaller \
+                 pages and dictionaries",
+                path.display()
+            ),
             ConnectError::Unreadable { name, source } => {
                 write!(f, "{name} cannot be read: {source}; check its name, its kind and its permissions")
             }
@@ -194,6 +210,7 @@ impl Coded for ConnectError {
             ConnectError::Changed { .. } | ConnectError::ChangedLater { .. } => "SOURCE_CHANGED",
             ConnectError::Corrupt { .. } => "SOURCE_CORRUPT",
             ConnectError::Mismatch { .. } => "SOURCE_MISMATCH",
+            ConnectError::PageTooLarge { .. } => "PAGE_TOO_LARGE",
             ConnectError::Unreadable { .. } => "SOURCE_UNREADABLE",
         }
     }

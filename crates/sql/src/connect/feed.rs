@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read};
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::AssertUnwindSafe;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -27,6 +27,7 @@ use super::layout::{batch_of, record_columns, schema_of};
 use crate::catalog::Table;
 use crate::error::{Code, SqlError};
 use crate::formats::{Format, Position};
+use crate::panics::caught;
 use crate::scan::rows::{PolledRows, RowSource, Rows};
 
 /// What a feed holds at most.
@@ -70,7 +71,7 @@ impl Feed {
         std::thread::Builder::new().name(name.to_owned()).spawn(move || {
             // A reader that panics must not leave its source waiting for ever.
             let read = AssertUnwindSafe(|| open().and_then(|mut stream| filled.fill(stream.as_mut())));
-            let outcome = catch_unwind(read).unwrap_or_else(|_| Err(io::Error::other("its reader panicked")));
+            let outcome = caught(read).unwrap_or_else(|_| Err(io::Error::other("its reader panicked")));
             let mut state = filled.lock();
             state.is_over = true;
             state.failure = outcome.err();

@@ -28,11 +28,30 @@ pub trait Files: Disk {
     /// The operating system's, other than that nothing stands there.
     fn standing(&self, path: &Path) -> io::Result<Standing>;
 
+    /// Where a path leads to, links and `..` resolved.
+    ///
+    /// # Errors
+    /// The operating system's, if nothing stands there.
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf>;
+
     /// Makes a directory and those above it, as far as they are missing, and their names durable.
     ///
     /// # Errors
     /// The operating system's.
     fn make_directories(&self, path: &Path) -> io::Result<()>;
+
+    /// Whether a regular file stands at `path` and a run is writing to it.
+    ///
+    /// # Errors
+    /// The operating system's, and if something else than a regular file stands there.
+    fn is_held(&self, path: &Path) -> io::Result<bool>;
+
+    /// Removes a regular file that no run is writing to; whether it did. A file that is held by its writer stays, and so does one
+    /// on a file system that cannot tell.
+    ///
+    /// # Errors
+    /// The operating system's, and if something else than a regular file stands there.
+    fn remove_leftover(&self, path: &Path) -> io::Result<bool>;
 
     /// Opens a regular file to be read at any place.
     ///
@@ -90,23 +109,31 @@ impl Disk for RealFiles {
         RealDisk.open(path)
     }
 
-    /// Two runs must not write one file: the second would empty the first one's, and write on behind its publication. So who
-    /// writes a file holds its lock, and it is emptied by that one only. What a run left that was killed is held by nobody.
+    /// The run that writes a file holds its lock until the file has its name or is removed, so that no other run takes it for a leftover.
+    /// A file is always a new one: what stands at the path is neither followed nor written to. What a killed run left is held by
+    /// nobody, and is removed.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
-        loop {
-            let file = OpenOptions::new().write(true).create(true).truncate(false).open(path)?;
-            lock(&file)?;
-            // It may have been published or removed before it was locked: then another stands there, or none.
-            let is_there = match self.identity(path) {
-                Ok(identity) => identity.file == id_of(&file)?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => false,
+        for _ in 0..CREATE_TRIES {
+            let file = match OpenOptions::new().write(true).create_new(true).open(path) {
+                Ok(file) => file,
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    match unheld(path)? {
+                        Held::ByAnother => return Err(busy()),
+                        Held::ByUs(_left) | Held::Unknown(_left) => RealDisk.remove(path)?,
+                        Held::Gone => {}
+                    }
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
-            if is_there {
-                file.set_len(0)?;
+            // Who looks whether it is a leftover holds it for a moment, and may remove it before it is locked. An error says that
+            // the file system has no locks.
+            let _ = file.lock();
+            if stands_at(&file, path)? {
                 return Ok(Box::new(LockedFile(file)));
             }
         }
+        Err(busy())
     }
 
     fn identity(&self, path: &Path) -> io::Result<FileIdentity> {
@@ -114,25 +141,69 @@ impl Disk for RealFiles {
     }
 
     fn publish(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let _held = held(from)?;
         RealDisk.publish(from, to)
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let _held = held(path)?;
         RealDisk.remove(path)
     }
 }
 
-/// A file, with its lock. Its writer has closed it, and with that let go of it: somebody may have begun to write it in between, or
-/// have published it and begun another.
-fn held(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
-    lock(&file)?;
-    if RealDisk.identity(path)?.file != id_of(&file)? {
-        return Err(io::Error::new(io::ErrorKind::NotFound, "another file has taken its place"));
+/// How often a file is tried to be created that others remove before it is locked, or create at the same time.
+const CREATE_TRIES: usize = 16;
+
+/// Tells whether a run holds the lock of the file at a path.
+enum Held {
+    /// The file is ours as long as it is open.
+    ByUs(File),
+    /// A run is writing to it.
+    ByAnother,
+    /// The file system has no locks.
+    Unknown(File),
+    /// The file has gone, or another one has taken its place.
+    Gone,
+}
+
+/// Takes the lock of a regular file, unless a run holds it. Links are not followed.
+fn unheld(path: &Path) -> io::Result<Held> {
+    let there = match fs::symlink_metadata(path) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::Gone),
+        Err(error) => return Err(error),
+    };
+    if !there.is_file() {
+        let error = "something that is no regular file stands there, and is not replaced";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, error));
     }
-    Ok(file)
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Held::Gone),
+        Err(error) => return Err(error),
+    };
+    let locked = file.try_lock();
+    if matches!(locked, Err(TryLockError::WouldBlock)) {
+        return Ok(Held::ByAnother);
+    }
+    match stands_at(&file, path)? {
+        false => Ok(Held::Gone),
+        true if locked.is_ok() => Ok(Held::ByUs(file)),
+        true => Ok(Held::Unknown(file)),
+    }
+}
+
+/// Whether an open file is the one that stands at a path itself.
+fn stands_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    match fs::symlink_metadata(path) {
+        Ok(there) => Ok((there.dev(), there.ino()) == (open.dev(), open.ino())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+fn busy() -> io::Error {
+    let error = "another run writes it at present: wait for that, or write to another path";
+    io::Error::new(io::ErrorKind::ResourceBusy, error)
 }
 
 impl Files for RealFiles {
@@ -179,30 +250,27 @@ impl Files for RealFiles {
         Ok(())
     }
 
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        fs::canonicalize(path)
+    }
+
+    fn is_held(&self, path: &Path) -> io::Result<bool> {
+        Ok(matches!(unheld(path)?, Held::ByAnother))
+    }
+
+    fn remove_leftover(&self, path: &Path) -> io::Result<bool> {
+        match unheld(path)? {
+            Held::ByUs(_held) => RealDisk.remove(path).map(|()| true),
+            Held::ByAnother | Held::Unknown(_) | Held::Gone => Ok(false),
+        }
+    }
+
     fn open_file(&self, path: &Path) -> io::Result<File> {
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
         }
         File::open(path)
     }
-}
-
-/// Takes the lock of a file for as long as it is open.
-fn lock(file: &File) -> io::Result<()> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => {
-            let error = "another run writes it at present: wait for that, or write to another path";
-            Err(io::Error::new(io::ErrorKind::ResourceBusy, error))
-        }
-        // There are file systems without locks, of which no more can be had.
-        Err(TryLockError::Error(_)) => Ok(()),
-    }
-}
-
-fn id_of(file: &File) -> io::Result<(u64, u64)> {
-    let metadata = file.metadata()?;
-    Ok((metadata.dev(), metadata.ino()))
 }
 
 /// A file that nobody else writes.

@@ -7,11 +7,11 @@
 //! | `source.monitor-interval` | none | how often the directory is looked at for new files; the table has no end then |
 //! | `source.path.regex-pattern` | none | only files whose whole path is of this pattern are read |
 //! | `partition.default-name` | `__DEFAULT_PARTITION__` | names the partition of NULL and of the empty text |
-//! | `sink.rolling-policy.file-size` | `128 mb` | a file that is larger is published, and another begun |
+//! | `sink.rolling-policy.file-size` | `128 mb` | a file that is larger is closed, and another begun |
 //! | `sink.rolling-policy.rollover-interval` | `30 min` | one that is open for so long is, too |
 //! | `sink.rolling-policy.inactivity-interval` | `30 min` | and one that nothing was written to for so long |
 //! | `sink.rolling-policy.check-interval` | `1 min` | how often that is looked at |
-//! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file beside each that is published |
+//! | `sink.partition-commit.policy.kind` | none | `success-file`: an empty file in each directory that was written, when the job has ended |
 //! | `sink.partition-commit.success-file.name` | `_SUCCESS` | what it is called |
 //! | `parquet.compression` | `snappy` | `uncompressed`, `snappy` or `zstd` |
 //! | `thalweg.on-bad`, `thalweg.bad-share-max` | `fail`, `0.01` | ours: see `connect/bad.rs` |
@@ -27,6 +27,7 @@
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector"; `FileSystemConnectorOptions`, `FileSystemTableSource`.
 
+mod leftovers;
 mod listing;
 mod parquet;
 mod part;
@@ -211,8 +212,7 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
     let is_delayed = given.duration(DELAY)?.is_some_and(|delay| !delay.is_zero());
     for (is_given, key) in [(is_by_event_time, TRIGGER), (is_delayed, DELAY)] {
         if is_given {
-            let message =
-                format!("option '{key}': partitions are committed as soon as a file of theirs is published");
+            let message = format!("option '{key}': partitions are committed when the job has ended");
             let error = SqlError::new(Code::Unsupported, message).at(given.place(key));
             return Err(error.help("leave it out"));
         }
@@ -226,10 +226,7 @@ fn success_file(given: &mut Given<'_>) -> Result<Option<String>, SqlError> {
         "sink.partition-commit.policy.class",
         "sink.partition-commit.policy.class.parameters",
     ] {
-        given.unsupported(
-            key,
-            "partitions are committed as soon as a file of theirs is published: leave it out",
-        )?;
+        given.unsupported(key, "partitions are committed when the job has ended: leave it out")?;
     }
     let name = given.text(NAME).unwrap_or("_SUCCESS");
     if name.contains('/') || !name.starts_with(['_', '.']) || matches!(name, "." | "..") {
@@ -304,6 +301,16 @@ impl Connection for FileSystem<'_> {
                 );
                 return Err(SqlError::new(Code::Invalid, message).at(self.place("thalweg.on-bad")));
             }
+        }
+        if files.is_empty() && self.watch.is_none() {
+            let root = reading.listing.root.display();
+            world.notes.add(match self.partitions.is_empty() && self.pattern.is_none() {
+                true => format!("{root} has no files, so `{}` has no rows", self.table.name),
+                false => format!(
+                    "{root} has no files of this pattern and these partitions, so `{}` has no rows",
+                    self.table.name
+                ),
+            });
         }
         // One split looks for new files; which files were read is then known in one place.
         let count = if self.watch.is_some() { 1 } else { files.len().clamp(1, SPLITS_MAX) };

@@ -16,13 +16,20 @@ pub struct Given {
     batches: Arc<Vec<RecordBatch>>,
     /// The places of the wanted columns among those of the rows.
     columns: Vec<usize>,
+    /// The kind of each row, over all batches; all rows are new without it.
+    kinds: Option<Arc<Vec<RowKind>>>,
     /// Batch and row that come next.
     next: (usize, usize),
 }
 
 impl Given {
     /// The rows of a table, whose columns are its physical ones: those at `wanted` in the table come out.
-    pub fn new(table: &Table, wanted: &[usize], batches: Arc<Vec<RecordBatch>>) -> Self {
+    pub fn new(
+        table: &Table,
+        wanted: &[usize],
+        batches: Arc<Vec<RecordBatch>>,
+        kinds: Option<Arc<Vec<RowKind>>>,
+    ) -> Self {
         let physical: Vec<usize> = (0..table.columns.len())
             .filter(|place| matches!(table.columns[*place].kind, TableColumnKind::Physical))
             .collect();
@@ -30,7 +37,7 @@ impl Given {
             .iter()
             .map(|place| physical.iter().position(|known| known == place).unwrap_or_default())
             .collect();
-        Given { batches, columns, next: (0, 0) }
+        Given { batches, columns, kinds, next: (0, 0) }
     }
 }
 
@@ -47,9 +54,12 @@ impl RowSource for Given {
         let columns = self.columns.iter().map(|place| rows.column(*place).slice(row, count)).collect();
         let options = RecordBatchOptions::new().with_row_count(Some(count));
         let piece = RecordBatch::try_new_with_options(Arc::new(Schema::new(fields)), columns, &options).ok();
+        let before: usize = self.batches[..batch].iter().map(RecordBatch::num_rows).sum();
+        let first = before + row;
+        let kinds = self.kinds.as_ref().and_then(|kinds| kinds.get(first..first + count)).map(<[_]>::to_vec);
         let is_over = self.next.0 >= self.batches.len();
         let status = if is_over { SourceStatus::Ended } else { SourceStatus::Ready };
-        Ok(PolledRows { rows: piece.map(|columns| Rows { columns, kinds: None }), status })
+        Ok(PolledRows { rows: piece.map(|columns| Rows { columns, kinds }), status })
     }
 
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {

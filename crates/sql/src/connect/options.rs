@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use crate::catalog::Table;
 use crate::error::{Code, Place, SqlError, nearest};
+use crate::secrets::{MASK, is_secret};
 
 /// The prefix of keys that are ours and that Flink does not know.
 pub const OWN_PREFIX: &str = "thalweg.";
@@ -177,9 +178,15 @@ impl<'a> Given<'a> {
         self.table.options.iter().filter_map(own).collect()
     }
 
-    /// The value of an option is wrong: `reason` follows its key.
+    /// The value of an option is wrong: `reason` follows its key. A secret value is masked in it.
     pub fn wrong(&self, key: &str, reason: impl AsRef<str>) -> SqlError {
-        SqlError::new(Code::Invalid, format!("option '{key}': {}", reason.as_ref())).at(self.place(key))
+        let mut reason = reason.as_ref().to_owned();
+        if let Some(option) =
+            self.table.options.get(key).filter(|option| is_secret(key) && !option.value.is_empty())
+        {
+            reason = reason.replace(&option.value, MASK);
+        }
+        SqlError::new(Code::Invalid, format!("option '{key}': {reason}")).at(self.place(key))
     }
 
     /// Where an option stands; where they all stand if it is not given.

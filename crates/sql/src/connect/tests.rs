@@ -82,7 +82,7 @@ fn connectors_and_options_are_checked_by_name() {
     );
     check(
         "'connector' = 'filesystem', 'path' = '/x', 'format' = 'csv', 'sink.partition-commit.trigger' = 'partition-time'",
-        "are committed as soon as",
+        "are committed when the job has ended",
     );
     check(
         "'connector' = 'filesystem', 'path' = '/x', 'format' = 'csv', 'sink.partition-commit.policy.kind' = 'metastore'",

@@ -14,14 +14,18 @@ use arrow::array::{Array, ArrayRef, BooleanArray};
 use arrow::compute::{filter_record_batch, prep_null_mask_filter};
 use arrow::datatypes::{Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use thalweg_model::{Counts, EventTime, StateError, StateReader, StateWriter};
+use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
 
 use super::operator::{BatchOperator, Outcome};
 use crate::batch::Batch;
 use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
 use crate::plan::Column;
+use crate::scratch::{self, RESULT_TOO_LONG};
 use crate::types::relabelled;
+
+#[cfg(test)]
+mod tests;
 
 /// The Arrow schema of a stream's columns.
 pub fn schema_of(columns: &[Column]) -> SchemaRef {
@@ -39,6 +43,9 @@ pub struct Calc {
     forms: Arc<[Vec<Typed>]>,
     schema: SchemaRef,
     counts: Counts,
+    allowance: Allowance,
+    /// Rows that are still to be evaluated, the next ones last.
+    left: Vec<Batch>,
     out: Vec<Batch>,
 }
 
@@ -56,9 +63,44 @@ impl Calc {
             forms: forms.into(),
             schema: schema_of(columns),
             counts: Counts::default(),
+            allowance: Allowance::default(),
+            left: Vec::new(),
             out: Vec::new(),
         }
     }
+
+    /// Evaluates conditions and outputs for all rows of a batch.
+    fn evaluate(&self, batch: Batch) -> Outcome<Made> {
+        let mut batch = batch;
+        for condition in self.conditions.iter() {
+            if batch.is_empty() {
+                break;
+            }
+            let keep = condition.evaluate_booleans(&batch.rows)?;
+            batch = filtered(batch, &keep)?;
+        }
+        let kept = batch.len();
+        // That nothing follows is told even where no row is left.
+        if batch.is_empty() && !batch.is_last() {
+            return Ok(Made { kept, forms: Vec::new() });
+        }
+        let form = |form: &Vec<Typed>| {
+            let columns =
+                form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
+            let rows = batch_of(&self.schema, columns, batch.len())?;
+            Batch { rows, payment: None, ..batch.clone() }.paid(&self.allowance, RESULT_TOO_LONG)
+        };
+        let forms = self.forms.iter().rev().map(form).collect::<Outcome<_>>()?;
+        Ok(Made { kept, forms })
+    }
+}
+
+/// The outcome of a batch.
+struct Made {
+    /// Rows that are left.
+    kept: usize,
+    /// A batch of each form, the last form first.
+    forms: Vec<Batch>,
 }
 
 /// The rows of a batch for which a condition holds: neither FALSE nor NULL.
@@ -97,34 +139,36 @@ impl BatchOperator for Calc {
     }
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
-        let read = batch.len() as u64;
-        let mut batch = batch;
-        for condition in self.conditions.iter() {
-            if batch.is_empty() {
-                break;
-            }
-            let keep = condition.evaluate_booleans(&batch.rows)?;
-            batch = filtered(batch, &keep)?;
-        }
-        let kept = batch.len() as u64;
-        self.counts.read += read;
-        self.counts.forwarded += kept;
-        self.counts.filtered += read - kept;
-        // That nothing follows is told even where no row is left.
-        if batch.is_empty() && !batch.is_last() {
-            return Ok(());
-        }
-        for form in self.forms.iter().rev() {
-            let columns =
-                form.iter().map(|output| output.evaluate_column(&batch.rows)).collect::<Outcome<_>>()?;
-            let rows = batch_of(&self.schema, columns, batch.len())?;
-            self.out.push(Batch { rows, ..batch.clone() });
-        }
+        self.left.push(batch);
         Ok(())
     }
 
+    /// Evaluates as many rows at a time as there is memory for their results.
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        Ok(self.out.pop())
+        loop {
+            if let Some(made) = self.out.pop() {
+                return Ok(Some(made));
+            }
+            let Some(batch) = self.left.pop() else { return Ok(None) };
+            let rows = batch.len();
+            match scratch::within(&self.allowance, rows, || self.evaluate(batch.clone())) {
+                Ok(Made { kept, forms }) => {
+                    self.counts.read += rows as u64;
+                    self.counts.forwarded += kept as u64;
+                    self.counts.filtered += (rows - kept) as u64;
+                    self.out = forms;
+                }
+                Err(error) if error.code == RESULT_TOO_LONG && rows > 1 => {
+                    let (first, rest) = batch.split(rows / 2);
+                    self.left.extend([rest, first]);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
     }
 
     fn counts(&self) -> Counts {
@@ -138,6 +182,8 @@ impl BatchOperator for Calc {
             forms: Arc::clone(&self.forms),
             schema: Arc::clone(&self.schema),
             counts: Counts::default(),
+            allowance: self.allowance.clone(),
+            left: Vec::new(),
             out: Vec::new(),
         })
     }

@@ -117,6 +117,11 @@ impl Calls {
         }
     }
 
+    /// Bytes that taking in so many rows may take at once beside what is held.
+    pub(super) fn growth_bytes(&self, rows: usize) -> usize {
+        self.calls.iter().map(|call| call.accumulator.growth_bytes(rows)).sum()
+    }
+
     /// Bytes held.
     pub(super) fn bytes(&self) -> usize {
         self.calls.iter().map(|call| call.accumulator.bytes()).sum()

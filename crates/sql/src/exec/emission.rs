@@ -3,7 +3,7 @@
 
 use arrow::compute::concat_batches;
 use thalweg_model::{
-    EventTime, Flow, Input, Mark, Output, Record, StateError, StateReader, StateWriter, Weighed,
+    Allowance, EventTime, Flow, Input, Mark, Output, Record, StateError, StateReader, StateWriter, Weighed,
 };
 
 use super::operator::Outcome;
@@ -17,6 +17,8 @@ pub(super) struct Emission {
     name: String,
     /// What found no room; more may follow it.
     held: Option<Record<Batch>>,
+    /// Batches without rows that follow a long one, so that it takes its places on the edge.
+    fillers: Option<(usize, Record<Batch>)>,
     /// Whether the operator may have more.
     is_emitting: bool,
     /// What emitted batches are stamped with.
@@ -24,6 +26,8 @@ pub(super) struct Emission {
     late_by: EventTime,
     has_failed: bool,
     weighed: Weighed,
+    /// Where long results are paid from.
+    allowance: Allowance,
 }
 
 impl Emission {
@@ -32,12 +36,19 @@ impl Emission {
         Emission {
             name: name.to_owned(),
             held: None,
+            fillers: None,
             is_emitting: false,
             stamp: EventTime::MIN,
             late_by: EventTime::MIN,
             has_failed: false,
             weighed: NOTHING_WEIGHED,
+            allowance: Allowance::default(),
         }
+    }
+
+    /// Takes the allowance that long results are paid from.
+    pub(super) fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
     }
 
     /// The watermark that rows are late by.
@@ -52,7 +63,7 @@ impl Emission {
 
     /// Whether something is to go out.
     pub(super) fn is_stalled(&self) -> bool {
-        self.held.is_some() || self.is_emitting
+        self.held.is_some() || self.is_emitting || self.fillers.is_some()
     }
 
     /// A batch that the operator is to take; none if it is to take nothing any more.
@@ -118,8 +129,19 @@ impl Emission {
         output: &mut O,
     ) -> Flow {
         loop {
+            while let Some((count, filler)) = self.fillers.take() {
+                if output.room() == 0 {
+                    self.fillers = Some((count, filler));
+                    return Flow::More;
+                }
+                self.weighed.put += filler.value.weight();
+                output.push(filler.clone());
+                self.fillers = (count > 1).then(|| (count - 1, filler));
+            }
             if self.held.is_none() && self.is_emitting {
-                match next() {
+                match next()
+                    .and_then(|made| made.map(|made| made.paid(&self.allowance, "STATE_LIMIT")).transpose())
+                {
                     Ok(Some(batch)) => self.held = Some(Record::new(self.stamp, batch)),
                     Ok(None) => self.is_emitting = false,
                     Err(error) => self.fail(error),
@@ -130,6 +152,10 @@ impl Emission {
                 Some(record) if output.room() > 0 => {
                     let (first, rest) = record.value.cut();
                     self.weighed.put += first.weight();
+                    let fillers = first.fillers();
+                    if fillers > 0 {
+                        self.fillers = Some((fillers, Record::new(record.event_time, first.filler())));
+                    }
                     output.push(Record::new(record.event_time, first));
                     self.held = rest.map(|rest| Record::new(record.event_time, rest));
                 }

@@ -26,9 +26,11 @@ use super::calls::{Calls, gathered, picked};
 use super::keyed::Keyed;
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::Batch;
+use crate::batch::{BATCH_ROWS_MAX, Batch, check_room, pay};
 use crate::formats::RowKind;
 use crate::plan::{AggregateCall, Column};
+use crate::scratch::EVALUATION_BYTES_MAX;
+use crate::types::SqlType;
 
 #[cfg(test)]
 mod tests;
@@ -56,11 +58,20 @@ pub struct Group {
     calls: Calls,
     /// How many rows keys have, by their slots.
     rows: Vec<i64>,
+    /// Rows that are still to be taken in.
+    left: Option<Batch>,
+    /// How many rows are taken in at a time: each row has results of its own, and these may be long.
+    rows_at_a_time: usize,
+    /// Bytes of the results of a row, as they were last.
+    row_bytes: usize,
     out: Pieces,
     counts: Counts,
     bytes: usize,
     allowance: Allowance,
 }
+
+/// How many rows are taken in at first where results may be long.
+const FIRST_ROWS: usize = 64;
 
 /// What a row does to its key.
 struct Step {
@@ -110,6 +121,13 @@ impl Group {
             keys: Keyed::new(group.keys, input, Some(group.ttl_ms), hash_seed)?,
             calls: Calls::new(&group.calls, group.is_retracting)?,
             rows: Vec::new(),
+            left: None,
+            rows_at_a_time: if columns.iter().any(|column| is_long(&column.of)) {
+                FIRST_ROWS
+            } else {
+                BATCH_ROWS_MAX
+            },
+            row_bytes: 0,
             out: Pieces::default(),
             counts: Counts::default(),
             bytes: 0,
@@ -181,6 +199,33 @@ impl Group {
         Ok((steps, known, rounds))
     }
 
+    /// Takes in as many rows of a batch as there is memory for their results.
+    fn fold_some(&mut self, batch: Batch) -> Outcome<()> {
+        let rows = self.rows_at_a_time.clamp(1, batch.len().max(1));
+        let batch = if rows < batch.len() {
+            let (first, rest) = batch.split(rows);
+            self.left = Some(rest);
+            first
+        } else {
+            batch
+        };
+        // Results before and after each row, and both once more in the order in which they come out.
+        let payment = pay(&self.allowance, self.row_bytes.saturating_mul(2 * rows), "STATE_LIMIT")?;
+        check_room(&self.allowance, self.keys.growth_bytes(rows) + self.calls.growth_bytes(rows))?;
+        self.fold(&batch)?;
+        drop(payment);
+        let made_bytes = self.out.bytes();
+        self.row_bytes = made_bytes / rows;
+        self.rows_at_a_time = if made_bytes > EVALUATION_BYTES_MAX {
+            (EVALUATION_BYTES_MAX / self.row_bytes.max(1)).clamp(1, rows)
+        } else if made_bytes <= EVALUATION_BYTES_MAX / 2 {
+            (2 * self.rows_at_a_time).min(BATCH_ROWS_MAX)
+        } else {
+            self.rows_at_a_time
+        };
+        Ok(())
+    }
+
     fn note_bytes(&mut self) {
         let bytes = self.keys.bytes()
             + self.calls.bytes()
@@ -201,52 +246,23 @@ impl BatchOperator for Group {
 
     fn take(&mut self, batch: Batch, _late_by: EventTime) -> Outcome<()> {
         self.counts.read += batch.len() as u64;
-        self.keys.begin(self.now.ms());
-        self.calls.reset(&self.keys.recycle(false));
-        let (steps, known, rounds) = self.plan(&batch)?;
-        self.counts.folded += steps.len() as u64;
-        self.calls.resize(self.keys.slots());
-        let columns = self.calls.columns(&batch.rows);
-        let mut results = vec![self.calls.results_of(&known)?];
-        for round in &rounds {
-            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
-            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
-            results.push(self.calls.results_of(&round.asked)?);
-        }
-        let mut kinds = Vec::with_capacity(2 * steps.len());
-        let mut rows = Vec::with_capacity(2 * steps.len());
-        let mut from = Vec::with_capacity(2 * steps.len());
-        for step in &steps {
-            let changes: &[(RowKind, (usize, usize))] = match step.change {
-                Change::New => &[(RowKind::Insert, step.after)],
-                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
-                Change::Gone => &[(RowKind::Delete, step.before)],
-            };
-            for (kind, place) in changes {
-                kinds.push(*kind);
-                rows.push(step.row);
-                from.push(*place);
-            }
-        }
-        if !kinds.is_empty() {
-            let mut made: Vec<ArrayRef> = self
-                .places
-                .iter()
-                .map(|place| picked(batch.rows.column(*place), &rows))
-                .collect::<Outcome<_>>()?;
-            made.extend(gathered(&results, self.calls.len(), &from)?);
-            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
-        }
-        self.note_bytes();
+        self.left = Some(batch);
         Ok(())
     }
 
     fn next(&mut self) -> Outcome<Option<Batch>> {
-        let piece = self.out.next();
-        if piece.is_none() {
-            self.note_bytes();
+        loop {
+            if let Some(piece) = self.out.next() {
+                return Ok(Some(piece));
+            }
+            match self.left.take() {
+                Some(batch) => self.fold_some(batch)?,
+                None => {
+                    self.note_bytes();
+                    return Ok(None);
+                }
+            }
         }
-        Ok(piece)
     }
 
     fn emits_own_times(&self) -> bool {
@@ -281,6 +297,55 @@ impl BatchOperator for Group {
         self.calls.resize(self.keys.slots());
         self.rows = state.take()?;
         self.rows.resize(self.keys.slots(), 0);
+        self.note_bytes();
+        Ok(())
+    }
+}
+
+/// Whether values of a type have no fixed size.
+fn is_long(of: &SqlType) -> bool {
+    of.is_text() || of.is_bytes() || matches!(of, SqlType::Array(_) | SqlType::Map(..) | SqlType::Row(_))
+}
+
+impl Group {
+    /// Takes in the rows of a batch: what comes out stands in `out`.
+    fn fold(&mut self, batch: &Batch) -> Outcome<()> {
+        self.keys.begin(self.now.ms());
+        self.calls.reset(&self.keys.recycle(false));
+        let (steps, known, rounds) = self.plan(batch)?;
+        self.counts.folded += steps.len() as u64;
+        self.calls.resize(self.keys.slots());
+        let columns = self.calls.columns(&batch.rows);
+        let mut results = vec![self.calls.results_of(&known)?];
+        for round in &rounds {
+            self.calls.fold(&columns, &round.back_slots, &round.back_rows, false)?;
+            self.calls.fold(&columns, &round.slots, &round.rows, true)?;
+            results.push(self.calls.results_of(&round.asked)?);
+        }
+        let mut kinds = Vec::with_capacity(2 * steps.len());
+        let mut rows = Vec::with_capacity(2 * steps.len());
+        let mut from = Vec::with_capacity(2 * steps.len());
+        for step in &steps {
+            let changes: &[(RowKind, (usize, usize))] = match step.change {
+                Change::New => &[(RowKind::Insert, step.after)],
+                Change::Update => &[(RowKind::UpdateBefore, step.before), (RowKind::UpdateAfter, step.after)],
+                Change::Gone => &[(RowKind::Delete, step.before)],
+            };
+            for (kind, place) in changes {
+                kinds.push(*kind);
+                rows.push(step.row);
+                from.push(*place);
+            }
+        }
+        if !kinds.is_empty() {
+            let mut made: Vec<ArrayRef> = self
+                .places
+                .iter()
+                .map(|place| picked(batch.rows.column(*place), &rows))
+                .collect::<Outcome<_>>()?;
+            made.extend(gathered(&results, self.calls.len(), &from)?);
+            self.out.put(batch_of(&Arc::clone(&self.output), made, kinds.len())?, Some(kinds));
+        }
         self.note_bytes();
         Ok(())
     }

@@ -32,6 +32,7 @@ use crate::plan::{Column, Counted, Join, JoinMethod};
 
 pub mod interval;
 pub mod lookup;
+mod met;
 pub mod regular;
 mod shape;
 mod shelf;
@@ -155,14 +156,18 @@ pub fn operator(
             let bounds = interval::Bounds { lower_ms, upper_ms };
             Box::new(interval::IntervalJoin::new(shape, [left_time, right_time], bounds)?)
         }
-        JoinMethod::Temporal { left_time, right_time, counts } => {
+        JoinMethod::Temporal { left_time, right_time, counts, ttl_ms } => {
             // Which of the rows of several readers comes first is chance.
             let is_single = right_sources == 1;
             let counts = match counts {
                 Counted::InOrder if !is_single => Counted::All,
                 counts => counts,
             };
-            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts, is_single)?)
+            let met = match ttl_ms {
+                Some(ttl_ms) => Some(met::Met::new(ttl_ms, Arc::clone(&context.clock), &shape.inputs[0])?),
+                None => None,
+            };
+            Box::new(temporal::TemporalJoin::new(shape, [left_time, right_time], counts, is_single, met)?)
         }
         JoinMethod::Lookup => Box::new(lookup::LookupJoin::new(shape, right_sources)),
         JoinMethod::Regular { ttl_ms } => {
@@ -272,6 +277,9 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     fn note_read(&mut self, _count: u64) {}
 
     fn on_mark<O: Output<Batch>>(&mut self, mark: Mark, output: &mut O) -> Flow {
+        // A query that is stopped at its watermark ends without a last one: what waits for something else is told all the same.
+        let is_last = mark == Mark::End && self.inner.is_waiting();
+        let mark = if is_last { Mark::Watermark(EventTime::MAX) } else { mark };
         if let Some(watermark) = self.emission.watermark(mark) {
             self.emission.note(self.inner.advance(watermark));
         }
@@ -297,6 +305,7 @@ impl Operator<Either<Batch, Batch>> for JoinStage {
     }
 
     fn fund(&mut self, allowance: &Allowance) {
+        self.emission.fund(allowance);
         self.inner.fund(allowance);
     }
 

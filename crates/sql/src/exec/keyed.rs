@@ -21,7 +21,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::operator::Outcome;
 use crate::expression::arrow_error;
-use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use crate::plan::Column;
 
 /// So many slots may be released before it is worth taking them back.
@@ -166,7 +166,7 @@ impl Keyed {
     }
 
     fn put(&mut self, slot: u32, key: Box<[u8]>, hash: u64, written_ms: i64) {
-        self.key_bytes += key.len();
+        self.key_bytes += heap_bytes(key.len());
         let state = &mut self.slots[slot as usize];
         let is_queued = state.is_queued || self.ttl_ms.is_some();
         if is_queued && !state.is_queued {
@@ -215,7 +215,7 @@ impl Keyed {
             return;
         }
         state.is_live = false;
-        self.key_bytes -= state.key.len();
+        self.key_bytes -= heap_bytes(state.key.len());
         state.key = Box::default();
         let hash = state.hash;
         if let Ok(entry) = self.table.find_entry(hash, |other| *other == slot) {
@@ -243,6 +243,11 @@ impl Keyed {
     /// The slots of all keys.
     pub(super) fn live(&self) -> impl Iterator<Item = u32> {
         (0..).zip(&self.slots).filter(|(_, slot)| slot.is_live).map(|(number, _)| number)
+    }
+
+    /// Bytes that so many new keys may take at once beside what is held.
+    pub(super) fn growth_bytes(&self, more: usize) -> usize {
+        growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more)
     }
 
     /// Bytes held.

@@ -73,7 +73,7 @@ pub trait BatchOperator: Send {
 
     /// A copy for another worker, which has seen nothing; only of one that several workers may share.
     fn fork(&self) -> Box<dyn BatchOperator> {
-        unreachable!("a serial operator is not shared")
+        unreachable!("only operators that say so are shared, and those have a `fork` of their own")
     }
 
     /// Takes over what a copy has gathered, which is empty afterwards; of one that remembers nothing, nothing.
@@ -241,6 +241,7 @@ impl<W: Way> Operator<Batch> for Stage<W> {
     }
 
     fn fund(&mut self, allowance: &Allowance) {
+        self.emission.fund(allowance);
         self.inner.fund(allowance);
     }
 

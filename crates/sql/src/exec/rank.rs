@@ -29,10 +29,10 @@ use super::calc::{batch_of, schema_of};
 use super::keyed::{KeyRows, Keyed};
 use super::operator::{BatchOperator, Outcome};
 use super::{Now, Pieces};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
 use crate::expression::arrow_error;
 use crate::formats::RowKind;
-use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::keys::{ROW_FORMAT, check_row_format, heap_bytes};
 use crate::plan::{Column, Role, SortKey};
 
 mod dedup;
@@ -347,9 +347,12 @@ impl TopN {
     }
 }
 
-/// Bytes of a row and what it is ordered by, in nodes that are two thirds full.
+/// Bytes of a row and what it is ordered by, in nodes that are half full: rows that come in their order leave them so.
 fn entry_bytes(order: &[u8], row: &Row) -> usize {
-    size_of::<((Box<[u8]>, u64), Row)>() * 3 / 2 + 2 * size_of::<usize>() + order.len() + row.len()
+    // An Arc has two counters before its bytes.
+    2 * size_of::<((Box<[u8]>, u64), Row)>()
+        + heap_bytes(order.len())
+        + heap_bytes(2 * size_of::<usize>() + row.len())
 }
 
 impl BatchOperator for TopN {
@@ -361,6 +364,7 @@ impl BatchOperator for TopN {
         self.counts.read += batch.len() as u64;
         self.keys.begin(self.now.ms());
         self.recycle();
+        check_room(&self.allowance, self.keys.growth_bytes(batch.len()))?;
         let keys = self.keys.rows(&batch.rows)?;
         let rows = self.made.converter.convert_columns(batch.rows.columns()).map_err(arrow_error)?;
         let order = match &self.order {

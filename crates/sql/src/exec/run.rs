@@ -27,13 +27,13 @@ use super::sort::Sort;
 use super::top_n::{Ranks, WindowTopN};
 use super::window::{Asked, AssignWindows, WindowAggregate};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
-use crate::bind::changelog::deduplication;
 use crate::catalog::Table;
 use crate::connect::{World, bind_source};
 use crate::deliver::Tally;
 use crate::error::{Code, SqlError};
 use crate::expression::Typed;
 use crate::functions::{Context, EvaluationError};
+use crate::plan::changes::deduplication;
 use crate::plan::{AggregateCall, Column, Node, Plan, WindowSpec, Windowing};
 use crate::scan::source::{Reading, TableSource};
 use crate::types::SqlType;
@@ -116,10 +116,9 @@ impl<'a> Assembly<'a> {
         matches!(of, SqlType::TimestampLtz(_)).then_some(self.context.zone)
     }
 
-    /// In whose readings the windows of a plan are.
-    fn zone_of_windows(&self, plan: &Plan) -> Option<Tz> {
-        let time = plan.columns.iter().find(|column| column.role == crate::plan::Role::Rowtime)?;
-        self.zone_of(&time.of)
+    /// The zone by whose clocks windows are cut, if they are.
+    fn zone_if(&self, is_local: bool) -> Option<Tz> {
+        is_local.then_some(self.context.zone)
     }
 
     fn stream(&mut self, plan: &Plan) -> Result<Stream<Batch>> {
@@ -178,8 +177,8 @@ impl<'a> Assembly<'a> {
                         WindowAggregate::cutting(spec, *time, zone, asked)
                             .ok_or_else(|| SqlError::new(Code::Invalid, "sessions are not cut by time"))?
                     }
-                    Windowing::Given { start, end, .. } => {
-                        WindowAggregate::given((*start, *end), self.zone_of_windows(plan), asked)
+                    Windowing::Given { windows, start, end } => {
+                        WindowAggregate::given((*start, *end), self.zone_if(windows.is_local), asked)
                     }
                 };
                 let aggregate: Box<dyn BatchOperator> = Box::new(aggregate);
@@ -267,7 +266,7 @@ impl<'a> Assembly<'a> {
                 let right = right_stream.map(Either::<Batch, Batch>::Right).boxed();
                 Ok(left.union(right).process(JoinStage::new(operator)).name(&name).boxed())
             }
-            Node::WindowTopN { input, window_end, keys, order, from, to } => {
+            Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
                 let ranks = Ranks {
                     window_end: *window_end,
                     keys: keys.clone(),
@@ -275,7 +274,7 @@ impl<'a> Assembly<'a> {
                     from: *from,
                     to: *to,
                 };
-                let zone = self.zone_of_windows(input);
+                let zone = self.zone_if(*is_local);
                 self.in_turn(
                     input,
                     Box::new(WindowTopN::new(
@@ -396,7 +395,8 @@ impl<'a> Assembly<'a> {
         let splits = bind_source(table, &reading.from_records, self.world)?;
         self.splits.insert(table.name.clone(), splits.len());
         let source = |rows| {
-            TableSource::new(Arc::clone(&reading), rows, Arc::clone(&self.context.clock), self.tally.clone())
+            let (reading, clock) = (Arc::clone(&reading), Arc::clone(&self.context.clock));
+            TableSource::new(reading, rows, clock, self.tally.clone(), self.world.end.clone())
         };
         Ok(splits.into_iter().map(source).collect())
     }

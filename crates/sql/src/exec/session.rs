@@ -12,6 +12,10 @@
 //! A row opens the window `[t, t + gap)`, and windows of a key that touch are one, as in Flink: two rows that lie exactly a
 //! gap apart are in the same session, unless that of the first has ended by the watermark before the second.
 //!
+//! Times are what the clocks of the session's zone show where the time column is TIMESTAMP_LTZ, as in Flink and as for all other
+//! windows: a gap counts an hour that is skipped, and an hour that is shown twice once. So starts and ends are intervals of readings
+//! that do not overlap within a key, and whatever is behind sessions knows by the end alone when they are over.
+//!
 //! A row that is late by `w` stands for what lies behind `w` of its window, so that which rows belong together follows from rows and
 //! their watermarks, in whatever order those of several readers come. If nothing is left of it, it is late.
 //!
@@ -35,9 +39,10 @@ use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::bytes_of;
 use super::window::with_windows;
-use super::windows::{Clocks, passed_ms};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use super::windows::Clocks;
+use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
 use crate::expression::arrow_error;
+use crate::keys::{growth_bytes, heap_bytes};
 use crate::plan::Column;
 use crate::types::SqlType;
 
@@ -59,7 +64,7 @@ pub struct AssignSessions {
     /// Batches whose rows are in open sessions, each with how many are; a slot without is free.
     batches: Vec<Option<(RecordBatch, usize)>>,
     free: Vec<usize>,
-    /// No open session ends before this instant.
+    /// No open session ends before this reading.
     least_end_ms: i64,
     closed: VecDeque<Session>,
     counts: Counts,
@@ -74,14 +79,13 @@ pub struct AssignSessions {
     allowance: Allowance,
 }
 
-/// About what a key, a session and a row of one take beside their values.
-const KEY_BYTES: usize = 64;
+/// About what a session and a row of one take beside their values.
 const SESSION_BYTES: usize = size_of::<Session>() + 16;
 const ROW_BYTES: usize = 2 * size_of::<(usize, usize)>();
 
 #[derive(Clone, Debug)]
 struct Session {
-    /// As instants.
+    /// As readings of the clocks.
     start_ms: i64,
     end_ms: i64,
     /// Where it begins among others: see [`Reach`].
@@ -132,8 +136,15 @@ impl AssignSessions {
         AssignSessions { is_single, ..self }
     }
 
+    fn held_bytes(&self) -> usize {
+        self.bytes
+            + self.entry_bytes
+            + self.open.allocation_size()
+            + self.closed.capacity() * size_of::<Session>()
+    }
+
     fn note_bytes(&mut self) {
-        let bytes = self.bytes + self.entry_bytes;
+        let bytes = self.held_bytes();
         if bytes > self.asked_bytes {
             // A refusal ends the query, so nothing is to be done about it here.
             let _ = self.allowance.ask(bytes - self.asked_bytes);
@@ -213,6 +224,10 @@ fn join(sessions: &mut Vec<Session>, reach: Reach, row: (usize, usize)) -> isize
     let count = sessions[first..].iter().take_while(|session| reach.meets(session)).count();
     if count == 0 {
         let Reach { start_ms, end_ms, low } = reach;
+        // Most keys have one session.
+        if sessions.is_empty() {
+            sessions.reserve_exact(1);
+        }
         sessions.insert(first, Session { start_ms, end_ms, low, rows: vec![row] });
         return 1;
     }
@@ -237,8 +252,11 @@ impl BatchOperator for AssignSessions {
 
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         let rows = batch.rows;
+        let open = &self.open;
+        let growth = growth_bytes(open.len(), open.capacity(), open.allocation_size(), rows.num_rows());
+        check_room(&self.allowance, growth)?;
         self.counts.read += rows.num_rows() as u64;
-        let passed = passed_ms(late_by);
+        let passed = self.clocks.passed(late_by);
         let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
         let keys = if keys.is_empty() {
             None
@@ -252,7 +270,7 @@ impl BatchOperator for AssignSessions {
         });
         let mut kept = 0;
         for row in 0..rows.num_rows() {
-            let mut reach = Reach::of(times.value(row), self.gap_ms, passed);
+            let mut reach = Reach::of(self.clocks.reading(times.value(row)), self.gap_ms, passed);
             let key = keys.as_ref().map(|keys| keys.row(row));
             let key: &[u8] = key.as_ref().map_or(&[], |key| key.as_ref());
             let known = self.open.get_mut(key);
@@ -269,7 +287,7 @@ impl BatchOperator for AssignSessions {
             let more = match known {
                 Some(sessions) => join(sessions, reach, (slot, row)),
                 None => {
-                    self.entry_bytes += KEY_BYTES + key.len();
+                    self.entry_bytes += heap_bytes(key.len());
                     join(self.open.entry(key.into()).or_default(), reach, (slot, row))
                 }
             };
@@ -291,7 +309,7 @@ impl BatchOperator for AssignSessions {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        let passed = passed_ms(watermark);
+        let passed = self.clocks.passed(watermark);
         if self.least_end_ms > passed {
             return Ok(());
         }
@@ -299,23 +317,26 @@ impl BatchOperator for AssignSessions {
         let mut closed = Vec::new();
         let mut freed = 0;
         self.open.retain(|key, sessions| {
-            sessions.retain(|session| {
-                let is_over = session.end_ms <= passed;
-                if is_over {
-                    closed.push(session.clone());
-                } else {
-                    self.least_end_ms = self.least_end_ms.min(session.end_ms);
-                }
-                !is_over
-            });
+            closed.extend(sessions.extract_if(.., |session| session.end_ms <= passed));
+            for session in &*sessions {
+                self.least_end_ms = self.least_end_ms.min(session.end_ms);
+            }
             if sessions.is_empty() {
-                freed += KEY_BYTES + key.len();
+                freed += heap_bytes(key.len());
             }
             !sessions.is_empty()
         });
         self.entry_bytes = self.entry_bytes.saturating_sub(freed);
         closed.sort_by_key(|session| (session.end_ms, session.start_ms, session.rows.first().copied()));
-        self.closed.extend(closed);
+        if self.closed.is_empty() {
+            self.closed = closed.into();
+        } else {
+            self.closed.extend(closed);
+        }
+        if self.open.is_empty() {
+            self.open = HashMap::default();
+        }
+        self.note_bytes();
         Ok(())
     }
 
@@ -326,12 +347,9 @@ impl BatchOperator for AssignSessions {
             let room = BATCH_ROWS_MAX - places.len();
             let rest = session.rows.split_off(session.rows.len().min(room));
             let count = session.rows.len();
-            let start = self.clocks.reading(session.start_ms);
-            let end = self.clocks.reading(session.end_ms);
-            starts.extend(std::iter::repeat_n(start, count));
-            ends.extend(std::iter::repeat_n(end, count));
-            let time = if self.is_instant { session.end_ms - 1 } else { end - 1 };
-            times.extend(std::iter::repeat_n(time, count));
+            starts.extend(std::iter::repeat_n(session.start_ms, count));
+            ends.extend(std::iter::repeat_n(session.end_ms, count));
+            times.extend(std::iter::repeat_n(self.clocks.time_of(session.end_ms), count));
             places.append(&mut session.rows);
             self.entry_bytes = self.entry_bytes.saturating_sub(count * ROW_BYTES);
             if rest.is_empty() {
@@ -340,6 +358,9 @@ impl BatchOperator for AssignSessions {
                 self.closed.push_front(Session { rows: rest, ..session });
                 break;
             }
+        }
+        if self.closed.is_empty() {
+            self.closed = VecDeque::new();
         }
         if places.is_empty() {
             return Ok(None);
@@ -365,7 +386,7 @@ impl BatchOperator for AssignSessions {
     }
 
     fn state_bytes(&self) -> usize {
-        self.bytes + self.entry_bytes
+        self.held_bytes()
     }
 
     fn fund(&mut self, allowance: &Allowance) {
@@ -394,7 +415,7 @@ impl BatchOperator for AssignSessions {
         let keys: usize = state.take()?;
         for _ in 0..keys {
             let (key, count): (Vec<u8>, usize) = state.take()?;
-            self.entry_bytes += KEY_BYTES + key.len();
+            self.entry_bytes += heap_bytes(key.len());
             let mut sessions = Vec::new();
             for _ in 0..count {
                 let (start_ms, end_ms, low): (i64, i64, i128) = state.take()?;

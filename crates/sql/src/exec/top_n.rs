@@ -27,7 +27,7 @@ use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
 use super::order::{bytes_of, sorted, taken};
 use super::pieces::Pieces;
-use super::windows::{Clocks, passed_ms};
+use super::windows::Clocks;
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::expression::arrow_error;
 use crate::keys::KeyIndex;
@@ -60,6 +60,7 @@ pub struct WindowTopN {
     clocks: Clocks,
     /// By the end of the window.
     windows: BTreeMap<i64, Kept>,
+    /// Windows that end at or before this reading are over.
     closing_ms: i64,
     out: Pieces,
     hash_seed: u64,
@@ -105,7 +106,9 @@ impl WindowTopN {
         let keys: Vec<ArrayRef> =
             self.ranks.keys.iter().map(|place| Arc::clone(all.column(*place))).collect();
         let mut groups = Vec::new();
-        KeyIndex::new(&self.key_types, self.hash_seed).index(&keys, all.num_rows(), &mut groups);
+        let mut index = KeyIndex::new(&self.key_types, self.hash_seed);
+        index.check_room(all.num_rows())?;
+        index.index(&keys, all.num_rows(), &mut groups);
         let by_group: ArrayRef = Arc::new(UInt32Array::from(groups.clone()));
         let order = sorted(all, &[by_group], &self.ranks.order, self.is_last_first)?;
         let mut last = None;
@@ -144,10 +147,10 @@ impl BatchOperator for WindowTopN {
     fn take(&mut self, batch: Batch, late_by: EventTime) -> Outcome<()> {
         self.counts.read += batch.len() as u64;
         let ends = batch.rows.column(self.ranks.window_end).as_primitive::<TimestampMillisecondType>();
-        let passed = passed_ms(late_by);
+        let passed = self.clocks.passed(late_by);
         let mut parts: BTreeMap<i64, Vec<u32>> = BTreeMap::new();
         for (row, end) in (0u32..).zip(ends.values()) {
-            if self.clocks.end(*end) <= passed {
+            if *end <= passed {
                 self.counts.late += 1;
             } else {
                 parts.entry(*end).or_default().push(row);
@@ -179,7 +182,7 @@ impl BatchOperator for WindowTopN {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        self.closing_ms = self.closing_ms.max(self.clocks.passed(watermark));
         Ok(())
     }
 
@@ -189,7 +192,7 @@ impl BatchOperator for WindowTopN {
                 return Ok(Some(piece));
             }
             let Some((&end, _)) = self.windows.first_key_value() else { break };
-            if self.clocks.end(end) > self.closing_ms {
+            if end > self.closing_ms {
                 break;
             }
             let Some(kept) = self.windows.remove(&end) else { break };

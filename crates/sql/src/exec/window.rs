@@ -29,13 +29,14 @@ use thalweg_model::{
 use super::calc::{batch_of, schema_of};
 use super::operator::{BatchOperator, Outcome};
 use super::order::bytes_of;
-use super::windows::{Clocks, Slices, passed_ms};
+use super::windows::{Clocks, Slices};
 use crate::aggregates::Accumulator;
-use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_BYTES_MAX, BATCH_ROWS_MAX, Batch, check_room, pay};
 use crate::expression::arrow_error;
 use crate::functions::EvaluationError;
 use crate::keys::KeyIndex;
 use crate::plan::{AggregateCall, Column, WindowSpec};
+use crate::scratch::EVALUATION_BYTES_MAX;
 use crate::types::{INSTANT_ZONE, SqlType};
 
 #[cfg(test)]
@@ -90,7 +91,7 @@ pub struct WindowAggregate {
     clocks: Clocks,
     /// By where a slice begins; of windows that were cut before, by end and start.
     slices: BTreeMap<(i64, i64), Table>,
-    /// Windows that end at or before this instant have fired.
+    /// Windows that end at or before this reading have fired.
     closed_ms: i64,
     /// Windows that end at or before this one are firing.
     closing_ms: i64,
@@ -136,8 +137,9 @@ impl Shape {
     }
 
     /// Folds rows into a table.
-    fn fold(&self, table: &mut Table, rows: &RecordBatch, groups: &mut Vec<u32>) {
+    fn fold(&self, table: &mut Table, rows: &RecordBatch, groups: &mut Vec<u32>) -> Outcome<()> {
         let keys: Vec<ArrayRef> = self.keys.iter().map(|place| Arc::clone(rows.column(*place))).collect();
+        table.index.check_room(rows.num_rows())?;
         table.index.index(&keys, rows.num_rows(), groups);
         for (call, accumulator) in self.calls.iter().zip(&mut table.accumulators) {
             let arguments: Vec<ArrayRef> =
@@ -147,13 +149,19 @@ impl Shape {
             accumulator.resize(table.index.len());
             accumulator.update(groups, &arguments, keep);
         }
+        Ok(())
     }
 
     /// Takes all of another table into one.
     fn merge(&self, table: &mut Table, other: &Table) -> Outcome<()> {
-        let keys = other.index.columns(0..other.index.len())?;
-        let mut into = Vec::new();
-        table.index.index(&keys, other.index.len(), &mut into);
+        let (mut into, mut some) = (Vec::new(), Vec::new());
+        table.index.check_room(other.index.len())?;
+        // A batch of keys at a time: columns of all of them would be as large as the table.
+        for from in (0..other.index.len()).step_by(BATCH_ROWS_MAX) {
+            let to = other.index.len().min(from + BATCH_ROWS_MAX);
+            table.index.index(&other.index.columns(from..to)?, to - from, &mut some);
+            into.append(&mut some);
+        }
         for (accumulator, other) in table.accumulators.iter_mut().zip(&other.accumulators) {
             accumulator.resize(table.index.len());
             accumulator.merge(&**other, &into)?;
@@ -167,6 +175,12 @@ impl Table {
         let accumulators =
             self.accumulators.iter().map(|accumulator| ACCUMULATOR_BYTES + accumulator.bytes());
         TABLE_BYTES + self.index.bytes() + accumulators.sum::<usize>()
+    }
+
+    /// Bytes that taking in so many rows may take at once beside what is held.
+    fn growth_bytes(&self, rows: usize) -> usize {
+        let accumulators = self.accumulators.iter().map(|accumulator| accumulator.growth_bytes(rows));
+        self.index.growth_bytes(rows) + accumulators.sum::<usize>()
     }
 
     /// Counts its bytes: what they were, and what they are.
@@ -242,11 +256,11 @@ impl WindowAggregate {
         }
     }
 
-    /// The instant at which the last window ends that belongs to a place.
-    fn last_instant(&self, place: (i64, i64)) -> i64 {
+    /// Where the last window ends that belongs to a place.
+    fn last_end(&self, place: (i64, i64)) -> i64 {
         match &self.cut {
-            Cut::Here { slices, .. } => self.clocks.end(slices.last_end_of(place.0)),
-            Cut::Before { .. } => self.clocks.end(place.0),
+            Cut::Here { slices, .. } => slices.last_end_of(place.0),
+            Cut::Before { .. } => place.0,
         }
     }
 
@@ -276,7 +290,7 @@ impl WindowAggregate {
     fn fire(&mut self) -> Outcome<Option<Fired>> {
         let Cut::Here { slices, .. } = self.cut else {
             let Some((&(end, start), _)) = self.slices.first_key_value() else { return Ok(None) };
-            if self.clocks.end(end) > self.closing_ms {
+            if end > self.closing_ms {
                 return Ok(None);
             }
             return Ok(self.fired((end, start), start, end));
@@ -284,7 +298,7 @@ impl WindowAggregate {
         while let Some((&(slice, _), _)) = self.slices.first_key_value() {
             let mut end = slices.first_end_of(slice);
             let last = slices.last_end_of(slice);
-            while end <= last && (end <= self.fired_end || self.clocks.end(end) <= self.closed_ms) {
+            while end <= last && (end <= self.fired_end || end <= self.closed_ms) {
                 end += slices.slice_ms;
             }
             if end > last {
@@ -292,7 +306,7 @@ impl WindowAggregate {
                 self.forget((slice, 0));
                 continue;
             }
-            if self.clocks.end(end) > self.closing_ms {
+            if end > self.closing_ms {
                 return Ok(None);
             }
             self.fired_end = end;
@@ -334,11 +348,21 @@ impl WindowAggregate {
                 return Ok(None);
             };
             let from = fired.next;
-            let to = fired.table.index.len().min(from + rows_max);
+            let mut to = fired.table.index.len().min(from + rows_max);
+            let result_bytes = |to: usize| -> usize {
+                fired.table.accumulators.iter().map(|calls| calls.result_bytes(from..to)).sum()
+            };
+            while to > from + 1 && result_bytes(to) > EVALUATION_BYTES_MAX {
+                to = from + (to - from) / 2;
+            }
+            // A result is put together, and then written into its column.
+            let payment = pay(&self.allowance, result_bytes(to).saturating_mul(2), "STATE_LIMIT")?;
             fired.next = to;
             if from < to {
                 let Some(fired) = &self.firing else { return Ok(None) };
-                return self.emit(fired, from..to).map(Some);
+                let rows = self.emit(fired, from..to)?;
+                drop(payment);
+                return Ok(Some(rows));
             }
             let counted = fired.table.counted;
             self.firing = None;
@@ -356,9 +380,9 @@ impl WindowAggregate {
         columns.push(Arc::new(time(fired.start)));
         columns.push(Arc::new(time(fired.end)));
         columns.push(if self.shape.is_instant {
-            Arc::new(time(self.clocks.end(fired.end) - 1).with_timezone(INSTANT_ZONE))
+            Arc::new(time(self.clocks.time_of(fired.end)).with_timezone(INSTANT_ZONE))
         } else {
-            Arc::new(time(fired.end - 1))
+            Arc::new(time(self.clocks.time_of(fired.end)))
         });
         batch_of(&self.shape.schema, columns, rows)
     }
@@ -373,7 +397,7 @@ impl BatchOperator for WindowAggregate {
         let rows = batch.len();
         self.asked = self.bytes;
         self.counts.read += rows as u64;
-        let passed = passed_ms(late_by);
+        let passed = self.clocks.passed(late_by);
         let mut groups = Vec::with_capacity(rows);
         let shape = Arc::clone(&self.shape);
         let places = match self.only_place(&batch.rows) {
@@ -382,13 +406,14 @@ impl BatchOperator for WindowAggregate {
         };
         let Some(&first) = places.first() else { return Ok(()) };
         if places.iter().all(|place| *place == first) {
-            if self.last_instant(first) <= passed {
+            if self.last_end(first) <= passed {
                 self.counts.late += rows as u64;
                 return Ok(());
             }
             self.counts.folded += rows as u64;
             let table = self.slices.entry(first).or_insert_with(|| shape.table());
-            shape.fold(table, &batch.rows, &mut groups);
+            check_room(&self.allowance, table.growth_bytes(rows))?;
+            shape.fold(table, &batch.rows, &mut groups)?;
             let counted = table.count();
             self.note(counted);
         } else {
@@ -397,7 +422,7 @@ impl BatchOperator for WindowAggregate {
             order.sort_by_key(|row| places[*row as usize]);
             for part in order.chunk_by(|left, right| places[*left as usize] == places[*right as usize]) {
                 let place = places[part[0] as usize];
-                if self.last_instant(place) <= passed {
+                if self.last_end(place) <= passed {
                     self.counts.late += part.len() as u64;
                     continue;
                 }
@@ -412,7 +437,8 @@ impl BatchOperator for WindowAggregate {
                     .map_err(arrow_error)?;
                 let part = batch_of(&batch.rows.schema(), columns, part.len())?;
                 let table = self.slices.entry(place).or_insert_with(|| shape.table());
-                shape.fold(table, &part, &mut groups);
+                check_room(&self.allowance, table.growth_bytes(part.num_rows()))?;
+                shape.fold(table, &part, &mut groups)?;
                 let counted = table.count();
                 self.note(counted);
             }
@@ -422,7 +448,7 @@ impl BatchOperator for WindowAggregate {
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
         self.asked = self.bytes;
-        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        self.closing_ms = self.closing_ms.max(self.clocks.passed(watermark));
         self.fired_end = i64::MIN;
         Ok(())
     }
@@ -445,7 +471,10 @@ impl BatchOperator for WindowAggregate {
                 Err(error) => self.failure = Some(error),
             }
         }
-        if let (true, Some(error)) = (pieces.is_empty(), self.failure.take()) {
+        // The failure stays until the windows before it are out.
+        if pieces.is_empty()
+            && let Some(error) = self.failure.take()
+        {
             return Err(error);
         }
         match pieces.len() {
@@ -498,6 +527,7 @@ impl BatchOperator for WindowAggregate {
             copy.note((table.counted, 0));
             let counted = match self.slices.entry(place) {
                 Entry::Occupied(mut own) => {
+                    check_room(&self.allowance, own.get().growth_bytes(table.index.len()))?;
                     shape.merge(own.get_mut(), &table)?;
                     own.get_mut().count()
                 }
@@ -619,7 +649,7 @@ impl BatchOperator for AssignWindows {
                 rows.push(row as u32);
                 starts.push(start);
                 ends.push(end);
-                stamps.push(if self.is_instant { self.clocks.end(end) - 1 } else { end - 1 });
+                stamps.push(self.clocks.time_of(end));
                 after = Some(end);
             }
             row += 1;
@@ -634,7 +664,7 @@ impl BatchOperator for AssignWindows {
             batch.rows.columns().iter().map(|column| take(column, &rows, None)).collect::<Result<_, _>>();
         let columns = columns.map_err(arrow_error)?;
         let made = with_windows(&self.schema, columns, starts, ends, stamps, self.is_instant)?;
-        let out = Batch { rows: made, kinds, watermark: None, failure: None };
+        let out = Batch { rows: made, kinds, watermark: None, failure: None, payment: None };
         if row < batch.len() {
             self.current = Some((batch, row, after));
         }

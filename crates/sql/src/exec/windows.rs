@@ -32,6 +32,39 @@ impl Clocks {
         Clocks { zone: zone.filter(|zone| *zone != Tz::UTC), last: (i64::MIN, 0) }
     }
 
+    /// Returns the reading that a watermark has passed: windows that end at it or before have all their rows, and rows behind
+    /// the watermark show it or more. Every operator that holds windows compares their ends with this, so that a window fires
+    /// once and rows are late for exactly those windows that have fired.
+    ///
+    /// Readings behind the watermark may be less than the one it shows, before clocks are put back: then it is the least of
+    /// them. So a window ends at `end` by this if and only if its [`end`](Self::end) is at or before the watermark.
+    pub fn passed(&mut self, watermark: EventTime) -> i64 {
+        let passed = passed_ms(watermark);
+        let Some(zone) = self.zone.filter(|_| passed < i64::MAX) else { return passed };
+        let reading = self.reading(passed);
+        let over = self.end(reading);
+        if over <= passed {
+            return reading;
+        }
+        // The clocks show this reading again: they are put back at the first instant that has another offset.
+        let offset = offset_ms(zone, passed);
+        let (mut low, mut high) = (passed, over);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if offset_ms(zone, middle) == offset {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low.saturating_add(offset_ms(zone, low))
+    }
+
+    /// Returns `window_time`, the last time that lies in a window: an instant if windows are cut by the clocks of a zone.
+    pub fn time_of(&self, end_ms: i64) -> i64 {
+        self.end(end_ms).saturating_sub(1)
+    }
+
     /// Whether readings and instants are the same.
     pub fn is_none(&self) -> bool {
         self.zone.is_none()
@@ -101,7 +134,7 @@ impl FromMillis for NaiveDateTime {
     }
 }
 
-/// The watermark in whole milliseconds: what lies below it has passed.
+/// The watermark in whole milliseconds: what lies below it has passed. Ends of windows are compared with [`Clocks::passed`].
 pub fn passed_ms(watermark: EventTime) -> i64 {
     if watermark == EventTime::MAX { i64::MAX } else { watermark.as_micros().div_euclid(1_000) }
 }
@@ -256,5 +289,35 @@ mod tests {
         assert_eq!(clocks.end(repeat - 4 * hour), repeat + hour);
         let mut none = Clocks::new(None);
         assert_eq!((none.reading(7), none.end(7)), (7, 7));
+    }
+
+    /// The two ways to tell whether a window is over agree at every instant near a change of clocks.
+    #[test]
+    fn ends_are_passed_when_their_instant_is() {
+        let minute = 60_000;
+        for (zone, changes) in [
+            (Tz::America__New_York, [1_615_705_200_000, 1_636_264_800_000]),
+            (Tz::Europe__Berlin, [1_711_846_800_000, 1_729_990_800_000]),
+            (Tz::Asia__Shanghai, [1_615_705_200_000, 1_636_264_800_000]),
+            (Tz::Australia__Lord_Howe, [1_617_462_000_000, 1_633_188_600_000]),
+            (Tz::Pacific__Apia, [1_325_239_200_000, 1_325_239_200_000]),
+        ] {
+            let mut clocks = Clocks::new(Some(zone));
+            for change in changes {
+                let mut before = i64::MIN;
+                for step in -400..400 {
+                    for watermark in [change + step * minute, change + step * minute - 1] {
+                        let passed = clocks.passed(EventTime::from_micros(watermark * 1_000));
+                        assert!(clocks.end(passed) <= watermark, "{zone} {watermark}: {passed} is not over");
+                        assert!(clocks.end(passed + 1) > watermark, "{zone} {watermark}: more is over");
+                        assert!(clocks.reading(watermark) >= passed, "{zone} {watermark}: it is on time");
+                    }
+                    let passed = clocks.passed(EventTime::from_micros((change + step * minute) * 1_000));
+                    assert!(passed >= before, "{zone} {change} {step}: it went back");
+                    before = passed;
+                }
+            }
+        }
+        assert_eq!(Clocks::new(Some(Tz::America__New_York)).passed(EventTime::MAX), i64::MAX);
     }
 }

@@ -38,7 +38,7 @@ impl Rows {
     /// If a column is wanted that is not there, or one twice.
     pub(super) fn new(columns: &[FormatColumn], wanted: &[usize]) -> Self {
         let is_once = (1..wanted.len()).all(|place| !wanted[..place].contains(&wanted[place]));
-        assert!(is_once, "a column is wanted once");
+        assert!(is_once, "the planner wants each column of a format once");
         let schema = super::schema_of(columns, wanted);
         let columns = wanted.iter().map(|&place| Column::new(&columns[place].of)).collect();
         Rows { schema, columns, len: 0 }
@@ -271,16 +271,22 @@ impl Column {
                 }
             }
             Values::List { ends, item } => {
-                let DataType::List(field) = arrow else { unreachable!("an ARRAY is a List") };
+                let DataType::List(field) = arrow else {
+                    unreachable!("`SqlType::arrow` makes a List of an ARRAY")
+                };
                 Arc::new(ListArray::new(field, offsets(ends), item.finish(), nulls))
             }
             Values::Map { ends, key, value } => {
-                let DataType::Map(field, is_sorted) = arrow else { unreachable!("a MAP is a Map") };
+                let DataType::Map(field, is_sorted) = arrow else {
+                    unreachable!("`SqlType::arrow` makes a Map of a MAP")
+                };
                 let entries = entries(&field, key.finish(), value.finish());
                 Arc::new(MapArray::new(field, offsets(ends), entries, nulls, is_sorted))
             }
             Values::Row(fields) => {
-                let DataType::Struct(names) = arrow else { unreachable!("a ROW is a Struct") };
+                let DataType::Struct(names) = arrow else {
+                    unreachable!("`SqlType::arrow` makes a Struct of a ROW")
+                };
                 if fields.is_empty() {
                     return Arc::new(StructArray::new_empty_fields(len, nulls));
                 }
@@ -291,7 +297,9 @@ impl Column {
 }
 
 fn entries(field: &Field, keys: ArrayRef, values: ArrayRef) -> StructArray {
-    let DataType::Struct(names) = field.data_type() else { unreachable!("entries of a Map are a Struct") };
+    let DataType::Struct(names) = field.data_type() else {
+        unreachable!("arrow holds the entries of a Map as a Struct")
+    };
     StructArray::new(names.clone(), vec![keys, values], None)
 }
 

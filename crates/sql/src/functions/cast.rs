@@ -168,6 +168,7 @@ fn may_overflow(from: &SqlType, to: &SqlType) -> bool {
                 precision - scale < from_precision - from_scale + carry
             }
             None if *from == Boolean => precision == scale,
+            None if from.is_text() => false,
             None => true,
         },
         _ => false,

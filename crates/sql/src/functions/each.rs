@@ -5,15 +5,19 @@
 //! NULL is never read. If all arguments are scalars the closure runs once and the result is a scalar (rules K1 and K2 of
 //! `functions.rs`).
 
+use std::sync::Arc;
+
 use arrow::array::{
-    Array, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray, BooleanBuilder,
-    ListBuilder, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
+    Array, ArrayBuilder, ArrayRef, ArrowPrimitiveType, BinaryArray, BinaryBuilder, BooleanArray,
+    BooleanBuilder, ListArray, PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder,
 };
-use arrow::datatypes::DataType;
+use arrow::buffer::{NullBuffer, OffsetBuffer};
+use arrow::datatypes::{DataType, Field};
 use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;
 
 use super::{Argument, BindError, Bound, EvaluationError, Kernel};
+use crate::scratch::{self, Room};
 use crate::types::SqlType;
 
 #[cfg(test)]
@@ -197,11 +201,12 @@ pub fn text<R: AsRef<str>, O: Outcome<R>>(
 ) -> Result<ColumnarValue, EvaluationError> {
     let count = row_count(arguments, rows);
     let mut builder = StringBuilder::with_capacity(count, 0);
-    let mut bytes = 0;
+    let (mut bytes, mut room) = (0, Room::default());
     for place in 0..count {
         match row(place).outcome()? {
             Some(value) => {
                 bytes = grown(bytes, value.as_ref().len())?;
+                room.take(value.as_ref().len())?;
                 builder.append_value(value);
             }
             None => builder.append_null(),
@@ -222,11 +227,14 @@ pub fn written<O: Outcome<()>>(
     let count = row_count(arguments, rows);
     let mut builder = StringBuilder::with_capacity(count, 0);
     let (mut scratch, mut bytes) = (String::new(), 0);
+    let (mut room, mut scratch_bytes) = (Room::default(), 0);
     for place in 0..count {
         scratch.clear();
         match row(place, &mut scratch).outcome()? {
             Some(()) => {
                 bytes = grown(bytes, scratch.len())?;
+                room.take(scratch.len() + scratch.capacity().saturating_sub(scratch_bytes))?;
+                scratch_bytes = scratch_bytes.max(scratch.capacity());
                 builder.append_value(&scratch);
             }
             None => builder.append_null(),
@@ -247,11 +255,14 @@ pub fn bytes<O: Outcome<()>>(
     let count = row_count(arguments, rows);
     let mut builder = BinaryBuilder::with_capacity(count, 0);
     let (mut scratch, mut bytes) = (Vec::new(), 0);
+    let (mut room, mut scratch_bytes) = (Room::default(), 0);
     for place in 0..count {
         scratch.clear();
         match row(place, &mut scratch).outcome()? {
             Some(()) => {
                 bytes = grown(bytes, scratch.len())?;
+                room.take(scratch.len() + scratch.capacity().saturating_sub(scratch_bytes))?;
+                scratch_bytes = scratch_bytes.max(scratch.capacity());
                 builder.append_value(&scratch);
             }
             None => builder.append_null(),
@@ -260,31 +271,66 @@ pub fn bytes<O: Outcome<()>>(
     shaped(builder.finish(), arguments)
 }
 
-/// Writes arrays of text, each gathered in a scratch vector that is empty at the beginning of its row.
+/// The items of an array of text that is being written.
+#[derive(Default)]
+pub struct TextItems {
+    builder: StringBuilder,
+    bytes: usize,
+    room: Room,
+}
+
+impl TextItems {
+    /// Bytes of an item beside its text: an offset.
+    const ITEM_BYTES: usize = size_of::<i32>();
+
+    /// Appends an item, or NULL.
+    ///
+    /// # Errors
+    /// [`EvaluationError`] if the column grows too long.
+    pub fn push(&mut self, item: Option<&str>) -> Result<(), EvaluationError> {
+        let length = item.map_or(0, str::len);
+        // Items count as well, since offsets count them in 32 bits.
+        self.bytes = grown(self.bytes, length.max(1))?;
+        self.room.take(length + Self::ITEM_BYTES)?;
+        self.builder.append_option(item);
+        Ok(())
+    }
+
+    /// Appends items that are not NULL.
+    ///
+    /// # Errors
+    /// As [`push`](Self::push).
+    pub fn extend<'a>(&mut self, items: impl IntoIterator<Item = &'a str>) -> Result<(), EvaluationError> {
+        items.into_iter().try_for_each(|item| self.push(Some(item)))
+    }
+}
+
+/// Writes arrays of text: each row appends its items. A row that is NULL appends none.
 ///
 /// # Errors
 /// As [`text`].
 pub fn text_lists<O: Outcome<()>>(
     arguments: &[ColumnarValue],
     rows: usize,
-    mut row: impl FnMut(usize, &mut Vec<Option<String>>) -> O,
+    mut row: impl FnMut(usize, &mut TextItems) -> O,
 ) -> Result<ColumnarValue, EvaluationError> {
     let count = row_count(arguments, rows);
-    let mut builder = ListBuilder::new(StringBuilder::new());
-    let (mut scratch, mut bytes) = (Vec::new(), 0);
+    let mut items = TextItems::default();
+    let (mut lengths, mut valid) = (Vec::with_capacity(count), Vec::with_capacity(count));
     for place in 0..count {
-        scratch.clear();
-        let is_valid = row(place, &mut scratch).outcome()?.is_some();
-        if is_valid {
-            for item in &scratch {
-                // Items count as well, since offsets count them in 32 bits.
-                bytes = grown(bytes, item.as_ref().map_or(1, |item| item.len().max(1)))?;
-                builder.values().append_option(item.as_deref());
-            }
-        }
-        builder.append(is_valid);
+        let before = items.builder.len();
+        valid.push(row(place, &mut items).outcome()?.is_some());
+        lengths.push(items.builder.len() - before);
     }
-    shaped(builder.finish(), arguments)
+    let values = items.builder.finish();
+    let item = Field::new_list_field(DataType::Utf8, true);
+    let lists = ListArray::try_new(
+        Arc::new(item),
+        OffsetBuffer::from_lengths(lengths),
+        Arc::new(values),
+        Some(NullBuffer::from(valid)),
+    );
+    shaped(lists.map_err(|error| failure(&error))?, arguments)
 }
 
 /// Writes numbers, and all that Arrow keeps as numbers.
@@ -335,7 +381,13 @@ pub fn shaped(
     arguments: &[ColumnarValue],
 ) -> Result<ColumnarValue, EvaluationError> {
     if !are_scalars(arguments) {
-        return Ok(ColumnarValue::Array(std::sync::Arc::new(array)));
+        return Ok(ColumnarValue::Array(Arc::new(array)));
+    }
+    // Made by `ScalarValue`, a list would forget the metadata that say of which SQL type its items are.
+    if let Some(lists) = array.as_any().downcast_ref::<ListArray>()
+        && lists.len() == 1
+    {
+        return Ok(ColumnarValue::Scalar(ScalarValue::List(Arc::new(lists.clone()))));
     }
     let scalar = ScalarValue::try_from_array(&array, 0);
     scalar.map(ColumnarValue::Scalar).map_err(|error| failure(&error))
@@ -352,7 +404,7 @@ pub fn failure(error: &dyn std::fmt::Display) -> EvaluationError {
 /// [`EvaluationError`] with the length.
 pub fn made(bytes: Option<usize>) -> Result<usize, EvaluationError> {
     match bytes {
-        Some(bytes) if bytes <= MADE_BYTES_MAX => Ok(bytes),
+        Some(bytes) if bytes <= MADE_BYTES_MAX => scratch::check(bytes).map(|()| bytes),
         _ => Err(EvaluationError {
             code: "RESULT_TOO_LONG",
             message: format!("the result would be longer than {MADE_BYTES_MAX} bytes: shorten the arguments"),
@@ -442,7 +494,7 @@ pub fn bound(
     nulls: Nulls,
     kernel: impl Fn(&[ColumnarValue], usize) -> Result<ColumnarValue, EvaluationError> + Send + Sync + 'static,
 ) -> Bound {
-    let kernel: std::sync::Arc<dyn Kernel> = std::sync::Arc::new(kernel);
+    let kernel: Arc<dyn Kernel> = Arc::new(kernel);
     let is_nullable = match nulls {
         Nulls::Never => false,
         Nulls::OfArguments => given.iter().any(|argument| argument.is_nullable),

@@ -11,15 +11,23 @@ use arrow::compute::{is_null, nullif};
 use datafusion_expr::ColumnarValue;
 
 use super::each::failure;
-use super::{Argument, BindError, Bound, Context, EvaluationError, Function, column};
+use super::{Argument, BindError, Bound, EvaluationError, Function, column};
 use crate::error::nearest;
 use crate::types::SqlType;
 
 /// What `row.field` is planned as: the field's name is the second argument.
-pub static ROWS: &[Function] =
-    &[Function { name: "FIELD", usage: "row.field", is_deterministic: true, bind: bind_field }];
+pub static ROWS: &[Function] = &[Function {
+    name: "FIELD",
+    usage: "row.field",
+    is_deterministic: true,
+    bind: |given, _| bind_field(given),
+}];
 
-fn bind_field(given: &[Argument], _context: &Context) -> Result<Bound, BindError> {
+/// Binds a field of a row, of which the second argument is the name.
+///
+/// # Errors
+/// [`BindError`] if the row has no such field.
+pub fn bind_field(given: &[Argument]) -> Result<Bound, BindError> {
     let [row, name] = given else { return Err(BindError::count(given.len())) };
     let SqlType::Row(fields) = &row.of else {
         return Err(BindError::new(format!("{} has no fields", row.of)));
@@ -61,9 +69,7 @@ mod tests {
     use arrow::array::{ArrayRef, Int64Array, StringArray, StructArray};
     use arrow::buffer::NullBuffer;
     use arrow::datatypes::DataType;
-    use chrono_tz::Tz;
     use datafusion_common::ScalarValue;
-    use thalweg_model::VirtualClock;
 
     use super::*;
 
@@ -72,7 +78,7 @@ mod tests {
         let row = Argument { of, is_nullable: true, literal: None };
         let literal = Some(ScalarValue::Utf8(Some(name.to_owned())));
         let name = Argument { of: SqlType::STRING, is_nullable: false, literal };
-        bind_field(&[row, name], &Context { zone: Tz::UTC, clock: Arc::new(VirtualClock::default()) })
+        bind_field(&[row, name])
     }
 
     /// A field that is NULL, one below a row that is NULL, and rows without either; sliced, as batches are.

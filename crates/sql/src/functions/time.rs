@@ -61,7 +61,7 @@ pub static TIME: &[Function] = &[
     function("TO_TIMESTAMP", "TO_TIMESTAMP(text [, pattern])", reading::to_timestamp),
     function(
         "TO_TIMESTAMP_LTZ",
-        "TO_TIMESTAMP_LTZ(number [, 0 or 3]) or TO_TIMESTAMP_LTZ(text [, pattern [, zone]])",
+        "TO_TIMESTAMP_LTZ(number [, 0 to 9]) or TO_TIMESTAMP_LTZ(text [, pattern [, zone]])",
         reading::to_timestamp_ltz,
     ),
     function("FROM_UNIXTIME", "FROM_UNIXTIME(seconds [, pattern])", reading::from_unixtime),

@@ -86,6 +86,17 @@ impl BytesKeys {
         self.ends.len()
     }
 
+    pub(super) fn growth_bytes(&self, more: usize) -> usize {
+        let table =
+            super::growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more);
+        // Lists grow together, to twice their size.
+        let is_full = self.ends.capacity() < self.ends.len().saturating_add(more);
+        let lists = self.bytes.capacity()
+            + self.ends.capacity() * size_of::<usize>()
+            + self.hashes.capacity() * size_of::<u64>();
+        table + if is_full { lists } else { 0 }
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.table.allocation_size()
             + self.bytes.capacity()

@@ -284,3 +284,65 @@ fn what_a_key_costs() {
         time("BIGINT, BIGINT", &[SqlType::BigInt, SqlType::BigInt], &|batch| vec![big(batch), big(batch)]);
     }
 }
+
+/// What `row_converter` relies on: arrow has comparable rows of each type, however nested, and reads them back.
+#[test]
+fn every_type_has_comparable_rows() {
+    let row = |fields: &[SqlType]| {
+        SqlType::Row(fields.iter().enumerate().map(|(at, of)| (format!("f{at}"), of.clone())).collect())
+    };
+    let mut types = vec![
+        SqlType::Null,
+        SqlType::Boolean,
+        SqlType::TinyInt,
+        SqlType::SmallInt,
+        SqlType::Int,
+        SqlType::BigInt,
+        SqlType::Float,
+        SqlType::Double,
+        SqlType::Decimal { precision: 38, scale: 38 },
+        SqlType::Char(3),
+        SqlType::STRING,
+        SqlType::Binary(3),
+        SqlType::BYTES,
+        SqlType::Date,
+        SqlType::Time(3),
+        SqlType::DayTime,
+        SqlType::YearMonth,
+    ];
+    types.extend([0, 3, 6, 9].map(SqlType::Timestamp));
+    types.extend([0, 3, 6, 9].map(SqlType::TimestampLtz));
+    let nested: Vec<SqlType> = types
+        .iter()
+        .flat_map(|of| {
+            let (of, list) = (of.clone(), SqlType::Array(Box::new(of.clone())));
+            let map = SqlType::Map(Box::new(SqlType::STRING), Box::new(list.clone()));
+            [row(&[of, map.clone()]), list, map]
+        })
+        .collect();
+    let deeper: Vec<SqlType> =
+        nested.iter().map(|of| SqlType::Array(Box::new(row(std::slice::from_ref(of))))).collect();
+    for of in types.iter().chain(&nested).chain(&deeper) {
+        let nulls = arrow::array::new_null_array(&of.arrow(), 2);
+        let converter = row_converter([of.arrow()]);
+        let rows = rows_of(&converter, std::slice::from_ref(&nulls));
+        assert_eq!(rows.row(0), rows.row(1), "{of}");
+        let back = converter.convert_rows(rows.iter()).expect("rows of the same converter");
+        assert_eq!((back[0].len(), back[0].logical_null_count()), (2, 2), "{of}");
+    }
+}
+
+/// Keys beyond what 32 bits number are an error, told before any of them is numbered.
+#[test]
+fn keys_beyond_their_numbers_are_refused() {
+    for types in [vec![], vec![SqlType::BigInt], vec![SqlType::STRING], vec![SqlType::STRING, SqlType::Int]] {
+        let mut index = KeyIndex::new(&types, 7);
+        assert_eq!(index.check_room(KEYS_MAX), Ok(()));
+        assert_eq!(index.check_room(KEYS_MAX + 1).map_err(|error| error.code), Err("STATE_LIMIT"));
+        let columns: Vec<ArrayRef> =
+            types.iter().map(|of| arrow::array::new_null_array(&of.arrow(), 1)).collect();
+        index.index(&columns, 1, &mut Vec::new());
+        assert_eq!(index.check_room(KEYS_MAX - 1), Ok(()));
+        assert!(index.check_room(KEYS_MAX).is_err() && index.check_room(usize::MAX).is_err());
+    }
+}

@@ -63,6 +63,13 @@ impl WholeKeys {
         self.keys.len()
     }
 
+    pub(super) fn growth_bytes(&self, more: usize) -> usize {
+        let table =
+            super::growth_bytes(self.table.len(), self.table.capacity(), self.table.allocation_size(), more);
+        let is_full = self.keys.capacity() < self.keys.len().saturating_add(more);
+        table + if is_full { self.keys.capacity() * size_of::<i64>() } else { 0 }
+    }
+
     pub(super) fn held_bytes(&self) -> usize {
         self.table.allocation_size() + self.keys.capacity() * size_of::<i64>()
     }
@@ -81,6 +88,9 @@ impl WholeKeys {
     pub(super) fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let null: Option<u32> = state.take()?;
         let keys: Vec<i64> = state.take()?;
+        if super::KEYS_MAX < keys.len() {
+            return Err(state.wrong(format!("{} keys are more than an index has", keys.len())));
+        }
         self.clear();
         for (place, key) in keys.into_iter().enumerate() {
             let number = if null.is_some_and(|null| null as usize == place) {
@@ -128,7 +138,7 @@ impl WholeKeys {
 
 /// The number of the next key.
 pub(super) fn next_number(keys: usize) -> u32 {
-    u32::try_from(keys).expect("memory ends before there are 2^32 keys")
+    u32::try_from(keys).expect("`KeyIndex::check_room` has seen that all keys have numbers of 32 bits")
 }
 
 /// A hash all of whose bits are good: both halves of a product of 128 bits, one upon the other. Both factors depend on the

@@ -100,9 +100,9 @@ pub fn shown(plan: &Plan) -> Shown {
                     details.push(("time", name_of(*time)));
                     spec
                 }
-                Windowing::Given { spec, start, end } => {
+                Windowing::Given { windows, start, end } => {
                     details.push(("window", names(&[*start, *end])));
-                    spec
+                    &windows.spec
                 }
             };
             details.push(("windows", windows(spec, &name_of)));
@@ -193,8 +193,14 @@ pub fn shown(plan: &Plan) -> Shown {
                     details.push(("within", format!("{} to {}", span(*lower_ms), span(*upper_ms))));
                     ("IntervalJoin", "rows that somebody may still meet")
                 }
-                JoinMethod::Temporal { .. } => {
+                JoinMethod::Temporal { ttl_ms: None, .. } => {
                     ("TemporalJoin", "versions that may still be asked for, and rows that wait for theirs")
+                }
+                JoinMethod::Temporal { ttl_ms: Some(ttl_ms), .. } => {
+                    details.push(("ttl", span(*ttl_ms)));
+                    let remembers = "versions that may still be asked for, rows that wait for theirs, and rows that were joined, \
+                                     for the time to live";
+                    ("TemporalJoin", remembers)
                 }
                 JoinMethod::Lookup => ("LookupJoin", "the table on the right"),
                 JoinMethod::Regular { ttl_ms } => {

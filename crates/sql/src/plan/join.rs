@@ -92,6 +92,9 @@ pub enum JoinMethod {
         right_time: usize,
         /// Which right rows are versions of their key.
         counts: Counted,
+        /// Milliseconds of processing time for which a left row is remembered with the version that it met, so that the
+        /// pair can be taken back. Settled plans have it if their left input changes.
+        ttl_ms: Option<i64>,
     },
     /// Left rows wait until all of the right input is there.
     Lookup,

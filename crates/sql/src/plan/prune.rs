@@ -131,8 +131,8 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let (input, moves) = pruned(*input, &below);
             let windows = match windows {
                 Windowing::Cut { spec, time } => Windowing::Cut { spec, time: at(&moves, time) },
-                Windowing::Given { spec, start, end } => {
-                    Windowing::Given { spec, start: at(&moves, start), end: at(&moves, end) }
+                Windowing::Given { windows, start, end } => {
+                    Windowing::Given { windows, start: at(&moves, start), end: at(&moves, end) }
                 }
             };
             let keys = keys.iter().map(|key| at(&moves, *key)).collect();
@@ -194,15 +194,32 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             };
             all(node, columns)
         }
-        // What a row is, when it is taken back, is all of its columns.
+        // A row is taken back by an equal one. Rows that are equal in what is read of them have equal ranks, so any will do.
         Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms } => {
-            let every = vec![true; input.columns.len()];
-            let input = Box::new(pruned(*input, &every).0);
-            let node = Node::Rank { input, keys, order, function, from, to, has_rank, is_retracting, ttl_ms };
-            all(node, columns)
+            let width = input.columns.len();
+            let mut below = wanted[..width].to_vec();
+            keys.iter().for_each(|key| below[*key] = true);
+            order.iter().for_each(|key| below[key.place] = true);
+            let (input, mut moves) = pruned(*input, &below);
+            if has_rank {
+                moves.push(Some(input.columns.len()));
+            }
+            let columns = moved_columns(columns, &moves);
+            let node = Node::Rank {
+                keys: keys.iter().map(|key| at(&moves, *key)).collect(),
+                order: sort_keys(&order, &moves),
+                input: Box::new(input),
+                function,
+                from,
+                to,
+                has_rank,
+                is_retracting,
+                ttl_ms,
+            };
+            (Plan { columns, node }, moves)
         }
         Node::Join { left, right, join } => join_pruned(*left, *right, join, columns, wanted),
-        Node::WindowTopN { input, window_end, keys, order, from, to } => {
+        Node::WindowTopN { input, window_end, is_local, keys, order, from, to } => {
             let width = input.columns.len();
             let mut below = wanted[..width].to_vec();
             below[window_end] = true;
@@ -214,6 +231,7 @@ fn pruned(plan: Plan, wanted: &[bool]) -> (Plan, Moves) {
             let columns = input.columns.iter().cloned().chain(rank).collect();
             let node = Node::WindowTopN {
                 window_end: at(&moves, window_end),
+                is_local,
                 keys: keys.iter().map(|key| at(&moves, *key)).collect(),
                 order: sort_keys(&order, &moves),
                 from,
@@ -238,6 +256,15 @@ fn moved_calls(calls: Vec<AggregateCall>, moves: &Moves) -> Vec<AggregateCall> {
         ..call
     };
     calls.into_iter().map(call).collect()
+}
+
+/// Asks for a column, if none is asked for: rows that are remembered have one.
+fn keep_one(wanted: &mut [bool]) {
+    if !wanted.contains(&true)
+        && let Some(first) = wanted.first_mut()
+    {
+        *first = true;
+    }
 }
 
 /// A join with the columns that are wanted or that it goes by.
@@ -267,10 +294,10 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
             (need_left[*left_time], need_right[*right_time]) = (true, true);
         }
         JoinMethod::Lookup => {}
-        // What a row is, when it is taken back, is all of its columns.
+        // A row is taken back by an equal one. Rows that are equal in what is read of them are joined alike, so any of them will do.
         JoinMethod::Regular { .. } => {
-            need_left.fill(true);
-            need_right.fill(true);
+            keep_one(&mut need_left);
+            keep_one(&mut need_right);
         }
     }
     let (left, left_moves) = pruned(left, &need_left);
@@ -292,10 +319,11 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
             lower_ms,
             upper_ms,
         },
-        JoinMethod::Temporal { left_time, right_time, counts } => JoinMethod::Temporal {
+        JoinMethod::Temporal { left_time, right_time, counts, ttl_ms } => JoinMethod::Temporal {
             left_time: at(&left_moves, left_time),
             right_time: at(&right_moves, right_time),
             counts,
+            ttl_ms,
         },
         method => method,
     };
@@ -312,10 +340,14 @@ fn join_pruned(left: Plan, right: Plan, join: Join, columns: Vec<Column>, wanted
         .collect();
     let condition = join.condition.as_ref().map(|condition| moved(condition, &both));
     let moves: Moves = both.into_iter().take(columns.len()).collect();
-    let columns =
-        columns.into_iter().zip(&moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect();
+    let columns = moved_columns(columns, &moves);
     let join = Join { kind: join.kind, method, keys, condition };
     (Plan { columns, node: Node::Join { left: Box::new(left), right: Box::new(right), join } }, moves)
+}
+
+/// The columns that are still there.
+fn moved_columns(columns: Vec<Column>, moves: &Moves) -> Vec<Column> {
+    columns.into_iter().zip(moves).filter(|(_, to)| to.is_some()).map(|(column, _)| column).collect()
 }
 
 fn sort_keys(keys: &[SortKey], moves: &Moves) -> Vec<SortKey> {

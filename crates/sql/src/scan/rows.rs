@@ -1,7 +1,7 @@
 //! The contract of connectors that are read: rows as columns, a few thousand at a time.
 
 use arrow::record_batch::RecordBatch;
-use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use crate::formats::RowKind;
 
@@ -30,6 +30,11 @@ pub trait RowSource: Send {
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault>;
+
+    /// Before the first poll: takes the allowance that temporary memory of a poll is paid from.
+    fn fund(&mut self, allowance: &Allowance) {
+        let _ = allowance;
+    }
 
     /// Publishes what it has put aside (bad records that were diverted): it is not polled again.
     ///

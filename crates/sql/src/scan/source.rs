@@ -8,19 +8,21 @@ use arrow::array::{Array, ArrayRef, AsArray};
 use arrow::datatypes::{SchemaRef, TimestampMillisecondType};
 use arrow::record_batch::RecordBatch;
 use thalweg_model::{
-    Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus, StateError,
-    StateReader, StateWriter, Weighed,
+    Allowance, Clock, Coded, EventTime, Fault, Output, Polled, ProcessingTime, Record, Source, SourceStatus,
+    StateError, StateReader, StateWriter, Weighed,
 };
 
 use super::rows::{RowSource, Rows};
 use crate::batch::{BATCH_ROWS_MAX, Batch, Failure, NOTHING_WEIGHED};
 use crate::catalog::{Table, TableColumnKind};
+use crate::connect::job_end::JobEnd;
 use crate::deliver::Tally;
 use crate::exec::calc::{batch_of, schema_of};
 use crate::expression::{Typed, arrow_error};
 use crate::formats::RowKind;
 use crate::functions::EvaluationError;
 use crate::plan::Column;
+use crate::scratch::{self, RESULT_TOO_LONG};
 
 /// What of a table is read, and how its other columns follow from that.
 #[derive(Clone, Debug)]
@@ -143,8 +145,11 @@ pub struct TableSource {
     reading: Arc<Reading>,
     rows: Box<dyn RowSource>,
     clock: Arc<dyn Clock>,
+    /// Rows that were read and whose columns are still to be computed, the next ones last.
+    unread: Vec<Rows>,
     /// What was read and not put out yet.
     pending: VecDeque<Record<Batch>>,
+    allowance: Allowance,
     /// Flink's watermark: the greatest value of the expression so far.
     watermark_ms: i64,
     status: SourceStatus,
@@ -153,28 +158,55 @@ pub struct TableSource {
     /// Whether the batch has gone out that says that nothing follows.
     has_told_end: bool,
     tally: Tally,
+    end: JobEnd,
 }
 
 impl TableSource {
     /// Reads `rows`, whose columns are those that `reading` asks for.
-    pub fn new(reading: Arc<Reading>, rows: Box<dyn RowSource>, clock: Arc<dyn Clock>, tally: Tally) -> Self {
+    pub fn new(
+        reading: Arc<Reading>,
+        rows: Box<dyn RowSource>,
+        clock: Arc<dyn Clock>,
+        tally: Tally,
+        end: JobEnd,
+    ) -> Self {
         TableSource {
             reading,
             rows,
             clock,
+            unread: Vec::new(),
             pending: VecDeque::new(),
+            allowance: Allowance::default(),
             watermark_ms: i64::MIN,
             status: SourceStatus::Ready,
             put: 0,
             has_told_end: false,
             tally,
+            end,
         }
     }
 
-    /// The table's rows, cut where a row is late by those before it.
-    fn read(&mut self, rows: Rows) -> Result<(), Fault> {
+    /// Reads the next rows, as many at a time as there is memory for their computed columns.
+    fn read_next(&mut self) -> Result<(), Fault> {
+        let Some(rows) = self.unread.pop() else { return Ok(()) };
         let count = rows.columns.num_rows();
-        self.tally.note_in(count);
+        let allowance = self.allowance.clone();
+        match scratch::within(&allowance, count, || self.read(&rows)) {
+            Err(fault) if fault.code() == RESULT_TOO_LONG && count > 1 => {
+                let part = |from: usize, to: usize| Rows {
+                    columns: rows.columns.slice(from, to - from),
+                    kinds: rows.kinds.as_ref().map(|kinds| kinds[from..to].to_vec()),
+                };
+                self.unread.extend([part(count / 2, count), part(0, count / 2)]);
+                Ok(())
+            }
+            done => done,
+        }
+    }
+
+    /// The table's rows, cut where a row is late by those before it. Nothing is queued if a column cannot be computed.
+    fn read(&mut self, rows: &Rows) -> Result<(), Fault> {
+        let count = rows.columns.num_rows();
         let reading = Arc::clone(&self.reading);
         let failed =
             |error: EvaluationError| ScanError::Failed(Failure { operator: reading.table.clone(), error });
@@ -200,14 +232,13 @@ impl TableSource {
             };
             columns.push(column);
         }
-        let kinds: Option<Arc<[RowKind]>> = rows.kinds.map(Into::into);
+        let kinds: Option<Arc<[RowKind]>> = rows.kinds.as_deref().map(Into::into);
         let outputs: Vec<ArrayRef> =
             reading.outputs.iter().map(|place| Arc::clone(&columns[*place])).collect();
         let all = batch_of(&reading.schema, outputs, count).map_err(failed)?;
         let Some(timing) = &reading.time else {
             let batch = Batch { kinds, ..Batch::new(all) };
-            self.queue(EventTime::EPOCH, batch);
-            return Ok(());
+            return self.queue(EventTime::EPOCH, batch);
         };
         let times = Arc::clone(&columns[timing.column]);
         if times.null_count() > 0 {
@@ -230,7 +261,7 @@ impl TableSource {
         for (row, (time, mark)) in times.iter().zip(marks.values()).enumerate() {
             if *time <= watermark_ms && told_ms < watermark_ms {
                 self.watermark_ms = watermark_ms;
-                self.cut(&all, &kinds, from, row, times);
+                self.cut(&all, &kinds, from, row, times)?;
                 (from, told_ms) = (row, watermark_ms);
             }
             if nulls.is_none_or(|nulls| nulls.is_valid(row)) {
@@ -238,18 +269,24 @@ impl TableSource {
             }
         }
         self.watermark_ms = watermark_ms;
-        self.cut(&all, &kinds, from, count, times);
-        Ok(())
+        self.cut(&all, &kinds, from, count, times)
     }
 
     /// Puts a batch into the queue, in pieces that are small enough for an edge.
-    fn queue(&mut self, latest: EventTime, batch: Batch) {
+    fn queue(&mut self, latest: EventTime, batch: Batch) -> Result<(), Fault> {
         let mut left = Some(batch);
         while let Some(batch) = left {
             let (first, rest) = batch.cut();
+            let first = first.paid(&self.allowance, "STATE_LIMIT").map_err(|error| {
+                ScanError::Failed(Failure { operator: self.reading.table.clone(), error })
+            })?;
+            let fillers = first.fillers();
+            let filler = (fillers > 0).then(|| Record::new(latest, first.filler()));
             self.pending.push_back(Record::new(latest, first));
+            self.pending.extend(filler.into_iter().flat_map(|filler| std::iter::repeat_n(filler, fillers)));
             left = rest;
         }
+        Ok(())
     }
 
     /// Puts the rows from one to another into the queue, with the watermark behind them.
@@ -260,7 +297,7 @@ impl TableSource {
         from: usize,
         to: usize,
         times: &[i64],
-    ) {
+    ) -> Result<(), Fault> {
         let latest = times[from..to].iter().copied().max().unwrap_or_default();
         let watermark = (self.watermark_ms > i64::MIN).then(|| {
             // "Above W" is "not below W and a millisecond".
@@ -271,8 +308,9 @@ impl TableSource {
             kinds: kinds.as_ref().map(|kinds| kinds[from..to].into()),
             watermark,
             failure: None,
+            payment: None,
         };
-        self.queue(EventTime::from_micros(latest.saturating_mul(1_000)), batch);
+        self.queue(EventTime::from_micros(latest.saturating_mul(1_000)), batch)
     }
 }
 
@@ -294,6 +332,10 @@ impl Source for TableSource {
                 self.put += record.value.weight();
                 output.push(record);
             }
+            if self.pending.is_empty() && !self.unread.is_empty() {
+                self.read_next()?;
+                continue;
+            }
             if !self.pending.is_empty() || left == 0 || output.room() == 0 {
                 return Ok(Polled::new(SourceStatus::Ready));
             }
@@ -310,7 +352,10 @@ impl Source for TableSource {
             let polled = self.rows.poll(now, left.clamp(1, BATCH_ROWS_MAX))?;
             self.status = polled.status;
             match polled.rows {
-                Some(rows) if rows.columns.num_rows() > 0 => self.read(rows)?,
+                Some(rows) if rows.columns.num_rows() > 0 => {
+                    self.tally.note_in(rows.columns.num_rows());
+                    self.unread.push(rows);
+                }
                 _ => match polled.status {
                     SourceStatus::Ended => {}
                     // A poll without rows has read all that it may at a time (bad records, say): others are let in.
@@ -320,7 +365,15 @@ impl Source for TableSource {
         }
     }
 
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
+        self.rows.fund(allowance);
+    }
+
     fn finish(&mut self) -> Result<(), Fault> {
+        if !self.has_told_end {
+            self.end.note_cut();
+        }
         self.rows.finish()
     }
 
@@ -333,14 +386,15 @@ impl Source for TableSource {
     }
 
     fn held_bytes(&self) -> usize {
-        let pending = self.pending.iter().map(|record| record.value.rows.get_array_memory_size());
-        self.rows.held_bytes() + pending.sum::<usize>()
+        let pending = self.pending.iter().map(|record| record.value.bytes());
+        let unread = self.unread.iter().map(|rows| Batch::new(rows.columns.clone()).bytes());
+        self.rows.held_bytes() + pending.sum::<usize>() + unread.sum::<usize>()
     }
 
     /// The position behind the last row that was read; rows that are pending are saved with it by their count, and read
     /// again.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
-        if !self.pending.is_empty() {
+        if !self.pending.is_empty() || !self.unread.is_empty() {
             return Err(StateError::Write("rows that were read are pending".to_owned()));
         }
         state.put(&self.watermark_ms)?;
@@ -350,6 +404,7 @@ impl Source for TableSource {
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         self.watermark_ms = state.take()?;
         self.pending.clear();
+        self.unread.clear();
         self.status = SourceStatus::Ready;
         self.rows.load(state)
     }

@@ -4,6 +4,7 @@
 //! Source: Flink's documentation, "CREATE Statements", CREATE TABLE; "Data Types" for how types are written.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use sqlparser::ast::{Expr, Ident, ObjectName, ObjectNamePart};
 use sqlparser::keywords::Keyword;
@@ -48,12 +49,19 @@ pub struct Name {
 }
 
 /// A value in WITH.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct OptionValue {
     /// The value.
     pub value: String,
     /// Where the key stands.
     pub place: Place,
+}
+
+/// Without the value, which may be secret.
+impl fmt::Debug for OptionValue {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OptionValue").field("place", &self.place).finish_non_exhaustive()
+    }
 }
 
 /// A column, as it is declared.

@@ -8,9 +8,10 @@
 //! Sources: Flink's documentation, "Windowing table-valued functions (Windowing TVFs)" and "Queries"; its `Parser.tdd` for
 //! words.
 
+use sqlparser::ast::helpers::attached_token::AttachedToken;
 use sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName,
-    ObjectNamePart,
+    CaseWhen, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
+    ObjectName, ObjectNamePart,
 };
 use sqlparser::dialect::{Dialect, GenericDialect, Precedence};
 use sqlparser::keywords::Keyword;
@@ -86,6 +87,9 @@ impl Dialect for FlinkDialect {
         expr: &Expr,
         _precedence: u8,
     ) -> Option<Result<Expr, ParserError>> {
+        if let Some(between) = asymmetric(parser, expr, self.prec_value(Precedence::Between)) {
+            return Some(between);
+        }
         let is_not = parser.parse_keywords(&[Keyword::IS, Keyword::NOT, Keyword::DISTINCT, Keyword::FROM]);
         if !is_not && !parser.parse_keywords(&[Keyword::IS, Keyword::DISTINCT, Keyword::FROM]) {
             return None;
@@ -115,6 +119,7 @@ impl Dialect for FlinkDialect {
                 );
                 begins.then(|| interval::parse(parser))
             }
+            Keyword::CASE => Some(case(parser)),
             Keyword::MAP => {
                 let follows = &parser.peek_nth_token_ref(1).token;
                 matches!(follows, Token::LBracket).then(|| map(parser))
@@ -122,6 +127,101 @@ impl Dialect for FlinkDialect {
             _ => None,
         }
     }
+}
+
+/// Reads `[NOT] BETWEEN ASYMMETRIC low AND high`, which is what BETWEEN is without the word; nothing is read of anything else.
+fn asymmetric(parser: &mut Parser, expr: &Expr, precedence: u8) -> Option<Result<Expr, ParserError>> {
+    let is_word = |place: usize, word: &str| match &parser.peek_nth_token_ref(place).token {
+        Token::Word(found) => found.quote_style.is_none() && found.value.eq_ignore_ascii_case(word),
+        _ => false,
+    };
+    let negated = is_word(0, "NOT");
+    let begin = usize::from(negated);
+    if !is_word(begin, "BETWEEN") || !is_word(begin + 1, "ASYMMETRIC") {
+        return None;
+    }
+    (0..begin + 2).for_each(|_| parser.advance_token());
+    let bounds = |parser: &mut Parser| {
+        let low = parser.parse_subexpr(precedence)?;
+        parser.expect_keyword(Keyword::AND)?;
+        Ok((low, parser.parse_subexpr(precedence)?))
+    };
+    Some(bounds(parser).map(|(low, high)| Expr::Between {
+        expr: Box::new(expr.clone()),
+        negated,
+        low: Box::new(low),
+        high: Box::new(high),
+    }))
+}
+
+/// The most bytes of the operand of a CASE whose WHEN has several values: it is written again for each WHEN.
+const OPERAND_BYTES_MAX: usize = 256;
+
+/// Reads `CASE [operand] WHEN a [, b ..] THEN x .. [ELSE y] END`. A WHEN of several values holds if the operand is one of them:
+/// such a CASE becomes one without an operand, `CASE WHEN operand IN (a, b) THEN x ..`. The operand must be a name then, as
+/// copies of larger ones, within each other, would make a text of any size out of a short one.
+fn case(parser: &mut Parser) -> Result<Expr, ParserError> {
+    let case_token = AttachedToken(parser.expect_keyword(Keyword::CASE)?);
+    let operand = match parser.peek_keyword(Keyword::WHEN) {
+        true => None,
+        false => Some(parser.parse_expr()?),
+    };
+    let mut branches = Vec::new();
+    while parser.parse_keyword(Keyword::WHEN) {
+        let values = parser.parse_comma_separated(Parser::parse_expr)?;
+        parser.expect_keyword(Keyword::THEN)?;
+        branches.push((values, parser.parse_expr()?));
+    }
+    if branches.is_empty() {
+        return parser.expected_ref("WHEN", parser.peek_token_ref());
+    }
+    let else_result = match parser.parse_keyword(Keyword::ELSE) {
+        true => Some(Box::new(parser.parse_expr()?)),
+        false => None,
+    };
+    let end_token = AttachedToken(parser.expect_keyword(Keyword::END)?);
+    let is_several = branches.iter().any(|(values, _)| 1 < values.len());
+    let (operand, conditions) = match operand {
+        Some(operand) if is_several => {
+            let is_name = match &operand {
+                Expr::Identifier(name) => name.value.len() <= OPERAND_BYTES_MAX,
+                Expr::CompoundIdentifier(names) => {
+                    names.iter().map(|name| name.value.len()).sum::<usize>() <= OPERAND_BYTES_MAX
+                }
+                Expr::Value(value) => value.value.to_string().len() <= OPERAND_BYTES_MAX,
+                _ => false,
+            };
+            if !is_name {
+                let message = "CASE of an expression has one value in each WHEN: write a WHEN for each value";
+                return Err(ParserError::ParserError(message.to_owned()));
+            }
+            let one_of = |list: Vec<Expr>| {
+                let expr = Box::new(operand.clone());
+                Some(Expr::InList { expr, list, negated: false })
+            };
+            (None, conditions(branches, &one_of))
+        }
+        operand => {
+            let only = |mut values: Vec<Expr>| values.pop().filter(|_| values.is_empty());
+            (operand.map(Box::new), conditions(branches, &only))
+        }
+    };
+    let Some(conditions) = conditions else {
+        let message = "WHEN has several values, and CASE names nothing that they are compared with";
+        return Err(ParserError::ParserError(message.to_owned()));
+    };
+    Ok(Expr::Case { case_token, end_token, operand, conditions, else_result })
+}
+
+/// The branches of a CASE, each with the condition that is made of its values; None if there is none for one of them.
+fn conditions(
+    branches: Vec<(Vec<Expr>, Expr)>,
+    compared: &dyn Fn(Vec<Expr>) -> Option<Expr>,
+) -> Option<Vec<CaseWhen>> {
+    branches
+        .into_iter()
+        .map(|(values, result)| Some(CaseWhen { condition: compared(values)?, result }))
+        .collect()
 }
 
 /// `MAP[key, value, ..]`: a call.

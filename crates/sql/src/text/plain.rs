@@ -195,6 +195,14 @@ impl VisitorMut for Plain {
         );
         if let GroupByExpr::Expressions(keys, modifiers) = group_by {
             refuse_any!(at; !modifiers.is_empty() => "a modifier of GROUP BY");
+            // `GROUP BY (a, b)` has two keys, and not a row of both.
+            if keys.iter().any(|key| matches!(key, Expr::Tuple(_))) {
+                let apart = |key| match key {
+                    Expr::Tuple(parts) if 1 < parts.len() => parts,
+                    key => vec![key],
+                };
+                *keys = std::mem::take(keys).into_iter().flat_map(apart).collect();
+            }
             if let Some(number) = keys.iter().map(without_brackets).find(|key| is_number(key)) {
                 let error =
                     SqlError::new(Code::Unsupported, format!("GROUP BY {number}: positions are not keys"));

@@ -381,7 +381,7 @@ Orders
 SELECT CASE WHEN is_paid THEN 1 ELSE 2 FROM Orders;
 
 --- error SYNTAX
-is_paid
+expected END, found FROM
 
 --- query a reserved word as a name
 SELECT value FROM Plain;

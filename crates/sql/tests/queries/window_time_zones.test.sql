@@ -90,3 +90,63 @@ SELECT id, z, window_start, window_end, window_time FROM TABLE(TUMBLE(TABLE Spri
 4,2024-03-31 06:30:00.000,2024-03-31 00:00:00.000,2024-04-01 00:00:00.000,2024-03-31 23:59:59.999
 5,2024-04-01 03:29:59.999,2024-04-01 00:00:00.000,2024-04-02 00:00:00.000,2024-04-01 23:59:59.999
 6,2024-04-01 03:30:00.000,2024-04-01 00:00:00.000,2024-04-02 00:00:00.000,2024-04-01 23:59:59.999
+
+--- set 'table.local-time-zone' = 'America/New_York'
+--- query an aggregate over days west of UTC has all rows, though the time is carried no further
+SELECT window_start, COUNT(*), SUM(n)
+FROM (
+  SELECT window_start, window_end, id, COUNT(*) AS n
+  FROM TABLE(TUMBLE(TABLE Spring, DESCRIPTOR(z), INTERVAL '1' DAY))
+  GROUP BY window_start, window_end, id
+)
+GROUP BY window_start, window_end;
+
+--- rows
+2024-03-30 00:00:00.000,4,4
+2024-03-31 00:00:00.000,2,2
+
+--- query grouping sets of days west of UTC
+SELECT window_start, id, COUNT(*)
+FROM TABLE(TUMBLE(TABLE Spring, DESCRIPTOR(z), INTERVAL '1' DAY))
+WHERE id >= 4
+GROUP BY window_start, window_end, GROUPING SETS ((id), ());
+
+--- rows
+2024-03-30 00:00:00.000,4,1
+2024-03-30 00:00:00.000,NULL,1
+2024-03-31 00:00:00.000,5,1
+2024-03-31 00:00:00.000,6,1
+2024-03-31 00:00:00.000,NULL,2
+
+--- query the first of days west of UTC
+SELECT window_start, id
+FROM (
+  SELECT id, window_start, ROW_NUMBER() OVER (PARTITION BY window_start, window_end ORDER BY id) AS rn
+  FROM TABLE(TUMBLE(TABLE Spring, DESCRIPTOR(z), INTERVAL '1' DAY))
+)
+WHERE rn = 1;
+
+--- rows
+2024-03-30 00:00:00.000,1
+2024-03-31 00:00:00.000,5
+
+--- set 'table.local-time-zone' = 'Europe/Berlin'
+--- query sessions go by readings: rows a millisecond apart lie an hour apart where clocks are put forward
+SELECT window_start, window_end, COUNT(*)
+FROM TABLE(SESSION(TABLE Spring, DESCRIPTOR(z), INTERVAL '30' MINUTES))
+WHERE id IN (3, 4)
+GROUP BY window_start, window_end;
+
+--- rows
+2024-03-31 01:59:59.999,2024-03-31 02:29:59.999,1
+2024-03-31 03:00:00.000,2024-03-31 03:30:00.000,1
+
+--- query sessions go by readings: rows two hours apart lie an hour apart where clocks are put back
+SELECT window_start, window_end, COUNT(*)
+FROM TABLE(SESSION(TABLE Autumn, DESCRIPTOR(z), INTERVAL '1' HOUR))
+GROUP BY window_start, window_end;
+
+--- rows
+2024-10-26 23:59:59.999,2024-10-27 01:00:00.000,2
+2024-10-27 02:30:00.000,2024-10-27 04:30:00.000,2
+2024-10-27 23:59:59.999,2024-10-28 01:00:00.000,2

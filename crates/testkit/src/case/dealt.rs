@@ -106,6 +106,11 @@ impl Dealt {
         Arc::clone(&self.sabotage)
     }
 
+    /// Whether its results are the same however often its source falls silent.
+    pub fn has_one_split(&self) -> bool {
+        self.splits.is_single()
+    }
+
     /// What this run does.
     pub fn told(&self) -> String {
         let Dealt { splits, work, is_straight, .. } = self;
@@ -358,7 +363,7 @@ impl Case for Dealt {
         }
         let read = (self.work != Work::Passed).then(|| read_by("window", report));
         let conserved = read.and_then(|read| count_difference("records", rows.len() as u64, read as u64));
-        if report.idled > 0 {
+        if report.idled > 0 && !self.has_one_split() {
             return conserved;
         }
         let (expected, late) = self.expected(&rows);

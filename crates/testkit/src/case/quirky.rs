@@ -88,6 +88,11 @@ impl Quirky {
         format!("{quirks:?} of split {odd} of {lengths:?}, {promise:?}")
     }
 
+    /// Whether there is one split only: then its silence makes nothing late, since nobody else goes on meanwhile.
+    pub(super) fn is_single(&self) -> bool {
+        self.inputs.len() == 1
+    }
+
     fn has(&self, quirk: Quirk) -> bool {
         self.quirks.contains(&quirk)
     }

@@ -63,7 +63,7 @@ impl Ysb {
             YsbPace::Drained(nominal_rate_per_s) => {
                 Pace::Drain { nominal_rate_per_s, start: EventTime::EPOCH }
             }
-            YsbPace::AtRate(rate_per_s, start) => Pace::Rate { rate_per_s, start },
+            YsbPace::AtRate(rate_per_s, start) => Pace::Rate { rate_per_s, start, time_scale: 1 },
         }
     }
 

@@ -3,6 +3,7 @@
 use anyhow::{Context, Result};
 
 use super::{Claim, Comparison, GroupFigures, plots};
+use crate::bench::experiment::verdict::Verdict;
 use crate::show;
 
 /// What stands around the figures.
@@ -19,6 +20,7 @@ pub fn page(comparison: &Comparison) -> Result<String> {
         ("title", escaped(&comparison.title)),
         ("about", escaped(&comparison.about)),
         ("command", escaped(&comparison.command)),
+        ("machine", escaped(&comparison.machine)),
         ("claims", claims(&comparison.claims)),
         ("table", table(comparison) + &groups(comparison)),
         ("vega", VEGA.to_owned()),
@@ -50,17 +52,26 @@ fn claims(claims: &[Claim]) -> String {
         return String::new();
     }
     let mut text = "<h2>The paper's claims</h2>\n<div class=\"scroll\"><table class=\"claims\">\n\
-                    <tr><th>paper</th><th>here</th><th>shape</th></tr>\n"
+                    <tr><th>paper</th><th>here</th><th>each repetition</th><th>verdict</th></tr>\n"
         .to_owned();
-    for Claim { paper, found, holds } in claims {
-        let (class, verdict) = if *holds { ("holds", "holds") } else { ("fails", "does not hold") };
+    for Claim { paper, found, repetitions, verdict, .. } in claims {
+        let class = match verdict {
+            Verdict::Holds => "holds",
+            Verdict::Weaker | Verdict::NotTested(_) => "weaker",
+            Verdict::Reversed => "fails",
+        };
+        let each: Vec<String> = repetitions.iter().map(|value| format!("{value:.2}")).collect();
         text += &format!(
-            "<tr><td>{}</td><td>{}</td><td class=\"{class}\">{verdict}</td></tr>\n",
+            "<tr><td>{}</td><td>{}</td><td>{}</td><td class=\"{class}\">{}</td></tr>\n",
             escaped(paper),
-            escaped(found)
+            escaped(found),
+            each.join(", "),
+            escaped(&verdict.text())
         );
     }
-    text + "</table></div>"
+    text + "</table></div>\n<p>A claim of a factor <em>holds</em> if its direction is right in every repetition and the factor \
+            found is at least the square root of the factor claimed. It is <em>weaker</em> if only the direction of the median \
+            is right, and <em>reversed</em> if that is wrong.</p>"
 }
 
 /// Medians, a row for each label and place.
@@ -71,7 +82,8 @@ fn table(comparison: &Comparison) -> String {
         text += &format!("<th>{}</th>", escaped(axis));
     }
     text += "<th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, mean</th>\
-             <th>p99</th><th>result latency, mean</th><th>p99</th><th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
+             <th>p99</th><th>result latency, mean</th><th>p99</th><th>overdue markers</th><th>results</th>\
+             <th>deadlines met</th><th>choosing</th><th>runs</th></tr>\n";
     for at in comparison.places() {
         for label in comparison.labels() {
             let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at).count();
@@ -83,12 +95,13 @@ fn table(comparison: &Comparison) -> String {
                 |micros: Option<f64>| micros.map_or("-".to_owned(), |micros| show::latency(micros * 1e3));
             let share =
                 |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+            let count = |count: Option<f64>| count.map_or("-".to_owned(), |count| format!("{count:.0}"));
             let mut cells = vec![escaped(label)];
             if axis.is_some() {
                 cells.push(at.map_or(String::new(), |at| at.to_string()));
             }
             cells.extend([
-                of(|figures| Some(figures.throughput_per_s)).map_or("-".to_owned(), show::rate),
+                throughput(comparison, label, at),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p50))),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
@@ -96,6 +109,8 @@ fn table(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.mean))),
                 micros(of(|figures| figures.result_latency_us.map(|latency| latency.p99))),
+                count(of(|figures| figures.overdue.map(|overdue| overdue.markers as f64))),
+                count(of(|figures| figures.overdue.map(|overdue| overdue.results as f64))),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.scheduling_share)),
                 runs.to_string(),
@@ -104,6 +119,20 @@ fn table(comparison: &Comparison) -> String {
         }
     }
     text + "</table>"
+}
+
+/// The median throughput, with the least and the highest where they differ.
+fn throughput(comparison: &Comparison, label: &str, at: Option<f64>) -> String {
+    let runs = comparison.runs.iter().filter(|run| run.label == label && run.at == at);
+    let mut all: Vec<f64> = runs.map(|run| run.figures.throughput_per_s).collect();
+    all.sort_by(f64::total_cmp);
+    let Some(median) = super::median(all.clone()) else { return "-".to_owned() };
+    match (all.first(), all.last()) {
+        (Some(least), Some(most)) if least < most => {
+            format!("{} ({} to {})", show::rate(median), show::rate(*least), show::rate(*most))
+        }
+        _ => show::rate(median),
+    }
 }
 
 /// Medians of each group of queries, a row for each label and place.
@@ -117,7 +146,7 @@ fn groups(comparison: &Comparison) -> String {
         text += &format!("<th>{}</th>", escaped(axis));
     }
     text += "<th>queries</th><th>throughput</th><th>latency, mean</th><th>p50</th><th>p99</th><th>output delay, p99</th>\
-             <th>deadlines met</th><th>in time</th></tr>\n";
+             <th>results p50</th><th>p99</th><th>overdue</th><th>deadlines met</th><th>in time</th></tr>\n";
     for at in comparison.places() {
         for (label, group) in
             comparison.labels().into_iter().flat_map(|label| groups.iter().map(move |group| (label, group)))
@@ -141,6 +170,10 @@ fn groups(comparison: &Comparison) -> String {
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p50))),
                 micros(of(|figures| figures.latency_us.map(|latency| latency.p99))),
                 micros(of(|figures| figures.output_delay_us.map(|delay| delay.p99))),
+                micros(of(|figures| figures.results_us().map(|latency| latency.p50))),
+                micros(of(|figures| figures.results_us().map(|latency| latency.p99))),
+                of(|figures| figures.overdue.map(|overdue| overdue.results as f64))
+                    .map_or("-".to_owned(), |count| format!("{count:.0}")),
                 share(of(|figures| figures.deadlines_met)),
                 share(of(|figures| figures.in_time)),
             ]);

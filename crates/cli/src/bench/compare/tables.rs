@@ -4,19 +4,20 @@ use super::Run;
 use crate::bench::report::Latency;
 
 /// The header of the figures, and of each the value.
-const FIGURES: &str = "label,at,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
+const FIGURES: &str = "label,at,repetition,workload,policy,execution,memory,parallel,chain,workers,queries,offered_per_s,throughput_per_s,\
                        latency_mean_us,latency_p50_us,latency_p99_us,latency_p999_us,output_delay_mean_us,\
-                       output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
+                       output_delay_p99_us,result_latency_mean_us,result_latency_p99_us,overdue_markers,overdue_results,deadlines_met,cpu_s,rss_peak_bytes,scheduling_share,results_out,ok,check";
 
 /// One row a run.
 pub fn figures(runs: &[Run]) -> String {
     let mut text = format!("{FIGURES}\n");
-    for Run { label, at, figures, .. } in runs {
+    for Run { label, at, repetition, figures, .. } in runs {
         let of = |latency: Option<Latency>, figure: fn(&Latency) -> f64| number(latency.as_ref().map(figure));
         let (latency, delay) = (figures.latency_us, figures.output_delay_us);
         let row = [
             field(label),
             number(*at),
+            repetition.to_string(),
             figures.workload.to_owned(),
             figures.policy.clone().unwrap_or_default(),
             figures.execution.unwrap_or_default().to_owned(),
@@ -35,6 +36,8 @@ pub fn figures(runs: &[Run]) -> String {
             of(delay, |delay| delay.p99),
             of(figures.result_latency_us, |latency| latency.mean),
             of(figures.result_latency_us, |latency| latency.p99),
+            figures.overdue.map_or(String::new(), |overdue| overdue.markers.to_string()),
+            figures.overdue.map_or(String::new(), |overdue| overdue.results.to_string()),
             number(figures.deadlines_met),
             number(Some(figures.cpu_s)),
             figures.rss_peak_bytes.to_string(),
@@ -51,7 +54,7 @@ pub fn figures(runs: &[Run]) -> String {
 /// One row a run and group of its queries.
 pub fn groups(runs: &[Run]) -> String {
     let mut text = "label,at,run,group,queries,offered_per_s,throughput_per_s,latency_mean_us,latency_p50_us,latency_p99_us,\
-                    output_delay_p99_us,latency_target_us,deadlines_met,in_time\n"
+                    output_delay_p99_us,result_latency_p50_us,result_latency_p99_us,overdue_results,latency_target_us,deadlines_met,in_time\n"
         .to_owned();
     for (number_of, Run { label, at, figures, .. }) in runs.iter().enumerate() {
         for group in &figures.groups {
@@ -68,6 +71,9 @@ pub fn groups(runs: &[Run]) -> String {
                 of(|latency| latency.p50),
                 of(|latency| latency.p99),
                 number(group.output_delay_us.map(|delay| delay.p99)),
+                number(group.results_us().map(|latency| latency.p50)),
+                number(group.results_us().map(|latency| latency.p99)),
+                group.overdue.map_or(String::new(), |overdue| overdue.results.to_string()),
                 group.latency_target_us.map_or(String::new(), |target_us| target_us.to_string()),
                 number(group.deadlines_met),
                 number(group.in_time),

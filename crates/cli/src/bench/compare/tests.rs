@@ -25,14 +25,20 @@ fn run(label: &str, at: Option<f64>, throughput_per_s: f64) -> Run {
         samples: vec![sample],
         timeline: vec![Ran { worker: 1, task: 1, query: 0, from_ms: 0.5, to_ms: 0.75 }],
     };
-    Run { label: label.to_owned(), at, figures: Figures { throughput_per_s, ..figures }, series }
+    Run {
+        label: label.to_owned(),
+        at,
+        repetition: 0,
+        figures: Figures { throughput_per_s, ..figures },
+        series,
+    }
 }
 
 fn comparison(runs: Vec<Run>) -> Comparison {
-    let claims = vec![Claim { paper: "a < b".to_owned(), found: "b & a".to_owned(), holds: false }];
-    let texts = ["title", "about", "thalweg bench"].map(str::to_owned);
-    let [title, about, command] = texts;
-    Comparison { title, about, command, claims, axis: None, runs }
+    let claims = vec![Claim::of_factors("a < b".to_owned(), 2.0, vec![0.5], "b & a".to_owned())];
+    let texts = ["title", "about", "thalweg bench", "2 cores; seed 1"].map(str::to_owned);
+    let [title, about, command, machine] = texts;
+    Comparison { title, about, command, machine, claims, axis: None, runs }
 }
 
 #[test]
@@ -59,7 +65,7 @@ fn tables_have_a_row_for_each_run_and_each_look() {
     let figures = tables::figures(&runs);
     let rows: Vec<&str> = figures.lines().collect();
     assert_eq!(rows.len(), 3);
-    assert!(rows[2].starts_with("\"b,c\",0.5,ysb,"), "{figures}");
+    assert!(rows[2].starts_with("\"b,c\",0.5,0,ysb,"), "{figures}");
     let columns = rows[0].split(',').count();
     assert_eq!(rows[1].split(',').count(), columns);
     let series = tables::series(&runs);
@@ -71,7 +77,7 @@ fn tables_have_a_row_for_each_run_and_each_look() {
 #[test]
 fn a_page_holds_what_was_measured_and_no_tag_of_others() {
     let text = page::page(&comparison(vec![run("a", None, 5e6), run("b", None, 7e6)])).unwrap();
-    assert!(text.contains("a &lt; b") && text.contains("does not hold"));
+    assert!(text.contains("a &lt; b") && text.contains(">reversed<"));
     assert!(text.contains("<td>a</td><td>5.00 M/s</td>"), "the table is there without JavaScript");
     let (_, behind) = text.split_once("<script id=\"plots-data\" type=\"application/json\">").unwrap();
     let (data, _) = behind.split_once("</script>").unwrap();
@@ -101,6 +107,8 @@ fn group(name: &'static str, throughput_per_s: f64) -> GroupFigures {
         throughput_per_s,
         latency_us: None,
         output_delay_us: None,
+        result_latency_us: None,
+        overdue: None,
         latency_target_us: Some(800_000),
         deadlines_met: None,
         in_time: Some(0.25),
@@ -122,8 +130,8 @@ fn groups_stand_beside_the_whole() {
     assert_eq!(comparison.median_of_group("a", None, "z", throughput), None);
     let csv = tables::groups(&comparison.runs);
     let rows: Vec<&str> = csv.lines().skip(1).collect();
-    assert_eq!(rows[0], "a,,0,x,4,9,1,,,,,800000,,0.25");
-    assert_eq!((rows.len(), rows[3]), (4, "a,,1,y,4,9,9,900,800,1500,,800000,,0.25"));
+    assert_eq!(rows[0], "a,,0,x,4,9,1,,,,,,,,800000,,0.25");
+    assert_eq!((rows.len(), rows[3]), (4, "a,,1,y,4,9,9,900,800,1500,,,,,800000,,0.25"));
     let page = page::page(&comparison).unwrap();
     assert!(page.contains("<td>x</td>") && page.contains("Latency of each group"));
 }

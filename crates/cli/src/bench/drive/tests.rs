@@ -11,7 +11,7 @@ use super::*;
 /// An endless query at this rate.
 fn endless(name: &str, rate_per_s: u64, chaining: Chaining) -> Graph {
     let query = Query::new(name);
-    let pace = Pace::Rate { rate_per_s, start: thalweg::Clock::now(&SystemClock::default()) };
+    let pace = Pace::Rate { rate_per_s, start: SystemClock::default().now(), time_scale: 1 };
     let source = Paced::new(Arc::new(NytGenerator::new(0)), pace).unwrap();
     query.source("source", source, WatermarkStrategy::ascending()).sink("sink", Discard::new());
     query.plan(chaining).unwrap()
@@ -30,6 +30,7 @@ const DAY: Until = Until::Measured {
     warmup: Duration::from_secs(86_400),
     measured: Duration::from_secs(86_400),
     observer: None,
+    marker_every: None,
 };
 
 fn error_of(graphs: Vec<Graph>) -> String {
@@ -71,7 +72,38 @@ fn moment(first: Instant, millis: u64, events: [u64; 2], latencies_ns: [&[u64]; 
         output_delays: latencies.clone().into(),
         result_latencies: latencies.clone().into(),
         latencies: latencies.into(),
+        due: Vec::new(),
     }
+}
+
+/// A query whose last results are out has none that are overdue; one that was left waiting has all its own, with their ages,
+/// and does not look fast.
+#[test]
+fn what_is_overdue_counts_with_its_age() {
+    let first = Instant::now();
+    let due = |ages_ns: &[u64]| {
+        let mut results = Latencies::new();
+        ages_ns.iter().for_each(|&age_ns| results.record(age_ns));
+        Due { results: results.clone(), markers: results }
+    };
+    let from = moment(first, 0, [0, 0], [&[], &[]]);
+    let to = Moment {
+        due: vec![due(&[]), due(&[400, 900])],
+        ..moment(first, 1_000, [10, 1], [&[100, 200], &[100]])
+    };
+    let targets = [Some(Duration::from_nanos(150)), Some(Duration::from_nanos(500))];
+    let moments = [from, to];
+    let measured = Measured::between(&moments, &targets);
+    assert_eq!((measured.overdue.results, measured.overdue.markers), (2, 2));
+    let counted = |summary: Option<LatencySummary>| summary.map(|all| (all.count, all.max_ns));
+    assert_eq!(counted(measured.result_latency), Some((3, 200)));
+    assert_eq!(counted(measured.overdue.result_latency), Some((5, 900)));
+    assert_eq!(counted(measured.overdue.latency), Some((5, 900)));
+    // One of two of the first; of the second that of 100 ns, and that of 900 ns is late already. That of 400 ns is not yet.
+    assert_eq!(measured.overdue.results_in_time, Some(0.5));
+    let second = Measured::among(&moments, &targets, &[1]);
+    assert_eq!((second.overdue.results, second.overdue.results_in_time), (2, Some(0.5)));
+    assert_eq!(Measured::among(&moments, &targets, &[0]).overdue.results, 0);
 }
 
 /// The warm-up is none of them, nor what came behind the end; latencies are those of all queries together.
@@ -95,11 +127,13 @@ fn figures_are_of_the_interval_and_of_all_queries() {
         result_latency,
         deadlines_met,
         markers_in_time,
+        overdue,
     } = Measured::between(&moments[1..=2], &targets);
     assert_eq!((seconds, throughput_per_s, cpu_s), (2.0, 600.0, 1.0));
     assert_eq!(query_throughput_per_s, [100.0, 500.0]);
     assert_eq!(latency.map(|latency| (latency.count, latency.p50_ns, latency.max_ns)), Some((3, 200, 300)));
     assert_eq!((output_delay, result_latency), (latency, latency));
+    assert_eq!((overdue.results, overdue.markers), (0, 0));
     // The first query has a target: 100 ns of 100 and 200.
     assert_eq!((deadlines_met, markers_in_time), (Some(0.5), Some(0.5)));
     assert_eq!(Measured::between(&moments[1..=2], &[None; 2]).deadlines_met, None);
@@ -122,8 +156,13 @@ fn all_queries_run_while_they_are_measured() {
         endless("c", 3_000, Chaining::Default),
     ];
     let length = Duration::from_millis(200);
-    let until =
-        Until::Measured { deployed: Vec::new(), warmup: Duration::ZERO, measured: length, observer: None };
+    let until = Until::Measured {
+        deployed: Vec::new(),
+        warmup: Duration::ZERO,
+        measured: length,
+        observer: None,
+        marker_every: None,
+    };
     let driven = drive(&engine, graphs, &until, None).unwrap();
     let names: Vec<&str> = driven.reports.iter().map(|report| report.query.as_str()).collect();
     assert_eq!(names, ["a", "b", "c"]);

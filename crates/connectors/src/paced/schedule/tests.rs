@@ -109,8 +109,22 @@ proptest! {
     ) {
         let start = ProcessingTime::from_nanos(start);
         let intended = SendTimes::new(rate, start).intended(first + offset as u64);
-        let found = EventTimes::new(Pace::Rate { rate_per_s: rate, start }).stretch(first).at(offset);
+        let found = EventTimes::new(Pace::Rate { rate_per_s: rate, start, time_scale: 1 }).stretch(first).at(offset);
         prop_assert_eq!(found.as_micros(), (intended.as_nanos() / 1_000) as i64);
+    }
+
+    /// Under a time scale event time begins where it begins without one, and is as far from there as the scale says.
+    #[test]
+    fn event_times_are_scaled(
+        event_rate in 1..=1_000_000u64, time_scale in 1..=1_000u64, index in 0..1u64 << 33, start_us in 0..1u64 << 50,
+    ) {
+        let pace = Pace::Rate {
+            rate_per_s: event_rate * time_scale,
+            start: ProcessingTime::from_nanos(start_us * 1_000),
+            time_scale,
+        };
+        let expected = exact(index, event_rate, MICROS_PER_S) as i128 + i128::from(start_us);
+        prop_assert_eq!(i128::from(EventTimes::new(pace).at(index).as_micros()), expected);
     }
 
     /// The records that are due are those whose intended time has come, and no others.

@@ -310,7 +310,7 @@ fn state_stays_within_its_allowance() {
 #[test]
 fn more_windows_than_memory() {
     for lateness in [0, 1 << 50] {
-        let spans = Spans { size: 1 << 50, slide: 1, offset: 0, lateness };
+        let spans = Spans { size: 1 << 50, slide: 1 << 37, offset: 0, lateness };
         for limit in [0, 1_000, 3_000, 10_000, 100_000] {
             let purse = Purse::of(limit);
             let mut bed = Bed::new(sums(spans, Inverting)).funded_by(&purse);
@@ -325,7 +325,7 @@ fn more_windows_than_memory() {
     }
     // Memory for the pane, and none for the sum of panes.
     for limit in (0..6_000).step_by(100) {
-        let mut operator = sums(Spans { size: 1 << 50, slide: 1, offset: 0, lateness: 0 }, Sum);
+        let mut operator = sums(Spans { size: 1 << 50, slide: 1 << 37, offset: 0, lateness: 0 }, Sum);
         operator.fund(&Purse::of(limit).allowance());
         let output = &mut crate::test_bed::Collected::new(3);
         operator.process(&mut crate::test_bed::Given::of(&[(1, 0)]), output);

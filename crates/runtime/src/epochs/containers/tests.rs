@@ -114,6 +114,34 @@ mod models {
         });
     }
 
+    /// A round, or a copy that another task calls, reads the counts of a shelf while bundles are put on it and claimed: it
+    /// sees no more go out than came in.
+    #[test]
+    fn a_reader_sees_no_more_go_out_than_came_in() {
+        model(|| {
+            let containers = containers(Claiming::default());
+            let deposit = {
+                let containers = Arc::clone(&containers);
+                thread::spawn(move || containers.deposit(0, bundle(0, 1)))
+            };
+            let claim = {
+                let containers = Arc::clone(&containers);
+                thread::spawn(move || containers.claim(0, ProcessingTime::NEVER).is_some())
+            };
+            let look = {
+                let containers = Arc::clone(&containers);
+                thread::spawn(move || {
+                    assert!(containers.ledger.claimable(1, ProcessingTime::NEVER) <= 1);
+                    assert!(containers.ledger.bundles_waiting() <= 1);
+                })
+            };
+            deposit.join().unwrap();
+            look.join().unwrap();
+            let is_claimed = claim.join().unwrap();
+            assert_eq!(containers.ledger.bundles_waiting(), u64::from(!is_claimed));
+        });
+    }
+
     /// What was deposited before a copy is called is found by it, also by one that looks at no lock first.
     #[test]
     fn what_is_deposited_before_a_call_is_found() {

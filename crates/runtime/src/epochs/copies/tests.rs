@@ -48,6 +48,26 @@ fn a_single_worker_puts_all_together() {
     }
 }
 
+/// Pairs that are taken and put down change what others see, whatever their numbers are before and after: with one pair done
+/// and three waiting, and with two done and one waiting, a sum of pairs and twice those done would be the same.
+#[cfg(not(loom))]
+#[test]
+fn every_merge_is_seen_by_others() {
+    let (copies, ledger) = copies(8);
+    let mut versions = vec![ledger.closed()];
+    copies.begin_merging(copies.take(0).0);
+    versions.push(ledger.closed());
+    assert!(merge_one(&copies));
+    assert_eq!((ledger.pairs_waiting(), ledger.closings_waiting()), (3, 1));
+    versions.push(ledger.closed());
+    let hands: Vec<_> = (0..3).filter_map(|_| copies.take_pair()).collect();
+    let [first, ..] = <[_; 3]>::try_from(hands).unwrap_or_else(|_| panic!("there are three pairs"));
+    copies.put_whole(first);
+    assert_eq!((ledger.pairs_waiting(), ledger.closings_waiting()), (1, 2));
+    versions.push(ledger.closed());
+    assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
+}
+
 #[cfg(not(loom))]
 #[test]
 fn little_is_put_together_by_whoever_closes_it() {
@@ -59,6 +79,33 @@ fn little_is_put_together_by_whoever_closes_it() {
     assert!(!copies.take(0).1);
     copies.give_back(0, 0);
     assert_eq!(copies.pick_up(0, 3).map(|spare| (spare.chain, spare.epoch)), Some((0, 3)));
+}
+
+/// A round reads the counters of a merge while a helper and the task that closes the epoch change them.
+#[cfg(loom)]
+#[test]
+fn a_reader_sees_no_more_acted_on_than_done() {
+    use loom::thread;
+    crate::models::model(|| {
+        let (copies, ledger) = copies(3);
+        let (parts, _is_much) = copies.take(0);
+        copies.begin_merging(parts);
+        let helper = {
+            let copies = Arc::clone(&copies);
+            thread::spawn(move || _ = merge_one(&copies))
+        };
+        let closing = {
+            let copies = Arc::clone(&copies);
+            thread::spawn(move || {
+                merge_one(&copies);
+                copies.end_merging().is_some()
+            })
+        };
+        let look = thread::spawn(move || assert!(ledger.closings_waiting() <= 2));
+        helper.join().unwrap();
+        let _is_whole = closing.join().unwrap();
+        look.join().unwrap();
+    });
 }
 
 /// A helper and whoever closes the epoch: all parts are in the one that is left, and nothing is done twice.

@@ -94,6 +94,69 @@ mod by_hand {
         assert_eq!(items(&ledger), "L1");
     }
 
+    /// Silence comes behind all epochs that had their ends before it, however long their blocks lie there.
+    #[test]
+    fn silence_comes_behind_the_epochs_before_it() {
+        let ledger = ledger(Vec::new());
+        [0, 1].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
+        ledger.assign_end(instant(10));
+        ledger.assign_end(instant(20));
+        ledger.fall_idle();
+        ledger.consume(1, 1);
+        assert_eq!(items(&ledger), "");
+        ledger.consume(0, 1);
+        assert_eq!(items(&ledger), "0@10 1@20 idle");
+    }
+
+    /// And from ledger to ledger: what is derived of those blocks is consumed before it is told.
+    #[test]
+    fn silence_is_handed_on_in_its_place() {
+        let last = ledger(Vec::new());
+        let middle = ledger(vec![Arc::clone(&last)]);
+        let first = ledger(vec![Arc::clone(&middle)]);
+        first.count_in(0);
+        first.assign_end(instant(10));
+        first.fall_idle();
+        middle.count_in(0);
+        first.consume(0, 1);
+        last.count_in(0);
+        middle.consume(0, 1);
+        assert_eq!(items(&last), "");
+        last.consume(0, 1);
+        assert_eq!(items(&last), "0@10 idle");
+    }
+
+    /// Records that come back before the silence is told do not overtake it, and it does not overtake what was before it.
+    #[test]
+    fn silence_keeps_its_place_if_it_is_over_before_it_is_told() {
+        let ledger = ledger(Vec::new());
+        [0, 1, 2].into_iter().for_each(|epoch| _ = ledger.count_in(epoch));
+        ledger.assign_end(instant(10));
+        ledger.fall_idle();
+        ledger.assign_end(instant(20));
+        ledger.fall_idle();
+        ledger.fall_idle();
+        ledger.assign_end(instant(30));
+        [2, 1].into_iter().for_each(|epoch| ledger.consume(epoch, 1));
+        assert_eq!(items(&ledger), "");
+        ledger.consume(0, 1);
+        ledger.fall_idle();
+        ledger.end();
+        assert_eq!(items(&ledger), "0@10 idle 1@20 idle 2@30 idle over");
+    }
+
+    /// A copy that has nothing of its own is told when it may take what lies on the other's shelf, and not to look at once.
+    #[test]
+    fn what_lies_on_others_shelves_is_due() {
+        let ledger = ledger(Vec::new());
+        let at = |nanos| ProcessingTime::from_nanos(nanos);
+        assert_eq!(ledger.next_claimable_at(0, at(5)), ProcessingTime::NEVER);
+        ledger.shelves[0].oldest_ns.store(7, Ordering::Relaxed);
+        assert_eq!(ledger.next_claimable_at(0, at(7)), ProcessingTime::NEVER);
+        assert_eq!(ledger.next_claimable_at(1, at(7)), at(7 + STEAL_AFTER_NS));
+        assert_eq!(ledger.next_claimable_at(1, at(9 + STEAL_AFTER_NS)), at(10 + STEAL_AFTER_NS));
+    }
+
     #[test]
     fn silence_is_told_once() {
         let ledger = ledger(Vec::new());
@@ -155,6 +218,60 @@ mod models {
             assert_eq!(items, [Item::End { epoch: 0, watermark: EventTime::MAX }, Item::Over]);
             consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
             assert_eq!(ledger.next_item(), None);
+        });
+    }
+
+    /// Silence against the last consumers of the epochs around it: it is told once, in its place, through two stages.
+    #[test]
+    fn silence_keeps_its_place() {
+        model(|| {
+            let last = ledger(Vec::new());
+            let first = ledger(vec![Arc::clone(&last)]);
+            [0, 1].into_iter().for_each(|epoch| _ = first.count_in(epoch));
+            let consumer = |epoch| {
+                let first = Arc::clone(&first);
+                thread::spawn(move || first.consume(epoch, 1))
+            };
+            let consumers = [consumer(0), consumer(1)];
+            let origin = {
+                let first = Arc::clone(&first);
+                thread::spawn(move || {
+                    first.assign_end(EventTime::EPOCH);
+                    first.fall_idle();
+                    first.assign_end(EventTime::MAX);
+                })
+            };
+            consumers.into_iter().for_each(|consumer| consumer.join().unwrap());
+            origin.join().unwrap();
+            let items: Vec<Item> = std::iter::from_fn(|| last.next_item()).collect();
+            let end = |epoch, watermark| Item::End { epoch, watermark };
+            assert_eq!(items, [end(0, EventTime::EPOCH), Item::Idle, end(1, EventTime::MAX)]);
+        });
+    }
+
+    /// A round, or a neighbour, looks at the counters of items while they are put and taken: it sees no more taken than put.
+    #[test]
+    fn a_reader_sees_no_more_items_taken_than_put() {
+        model(|| {
+            let ledger = ledger(Vec::new());
+            let put = {
+                let ledger = Arc::clone(&ledger);
+                thread::spawn(move || {
+                    (1..=2).for_each(|nanos| ledger.mark_latency(ProcessingTime::from_nanos(nanos)));
+                })
+            };
+            let take = {
+                let ledger = Arc::clone(&ledger);
+                thread::spawn(move || (0..2).filter(|_| ledger.next_item().is_some()).count())
+            };
+            let look = {
+                let ledger = Arc::clone(&ledger);
+                thread::spawn(move || assert!(ledger.closings_waiting() <= 2))
+            };
+            put.join().unwrap();
+            look.join().unwrap();
+            let taken = take.join().unwrap() as u64;
+            assert_eq!(ledger.closings_waiting(), 2 - taken, "whoever is called looks behind a fence");
         });
     }
 

@@ -1,5 +1,5 @@
 //! Where epochs end, as text: `a10` is split a at a watermark of ten seconds, `a-` its silence, `a+` its return, `a.` its
-//! end. Windows of ten seconds end every ten.
+//! end, and `a,` its end where it stands. Windows of ten seconds end every ten.
 
 use proptest::prelude::*;
 use thalweg_memory::{BlockShape, Budget, Depot, EdgeOptions, Pool};
@@ -43,7 +43,11 @@ fn check(splits: usize, input: &str, expected: &str) {
                 let Standing { epoch, late_by, .. } = origin.rejoin(index);
                 shown.push(format!("{split}:{epoch}/{}", late_by.as_micros() / 1_000_000));
             }
-            "." => origin.end(index),
+            "." => {
+                origin.advance(index, EventTime::MAX);
+                origin.end(index);
+            }
+            "," => origin.end(index),
             seconds => {
                 let watermark = EventTime::from_secs(seconds.parse().unwrap());
                 let Standing { epoch, late_by, due } = origin.advance(index, watermark);
@@ -55,7 +59,12 @@ fn check(splits: usize, input: &str, expected: &str) {
             EventTime::MAX => "W".to_owned(),
             end => format!("W{}", end.as_micros() / 1_000_000),
         };
-        shown.extend(ends(&ledger).into_iter().map(show));
+        // Epochs that nothing was in between end where the one before does.
+        for end in ends(&ledger).into_iter().map(show) {
+            if shown.last() != Some(&end) {
+                shown.push(end);
+            }
+        }
     }
     if ledger.is_over() {
         shown.push("over".to_owned());
@@ -92,11 +101,53 @@ fn silence_holds_nobody_up() {
     check(2, "a3 b3 a15 b5 b- a-", "a:0 b:1 a:2 W3 b:1 W15");
 }
 
+/// When all are silent, or over, the farthest counts, also if it was held in its epoch because another had not begun.
+#[test]
+fn who_is_held_goes_on_when_all_are_silent() {
+    check(2, "a15 b- a-", "a:0 W15");
+    check(2, "a1000000 a- b-", "a:0 W1000000");
+    // The end of a split is the end of time, which counts alone beside those that are silent; so it does on edges.
+    check(2, "a15 a- b.", "a:0 W");
+    check(2, "a15 a- b,", "a:0");
+    check(2, "a15 a- b- b+ b31 a+ a31", "a:0 W15 b:1/15 b:2 W31 a:2/31 a:2");
+}
+
+#[test]
+fn silence_is_told_when_the_last_that_moved_is_over() {
+    let (origin, ledger) = bed(2);
+    origin.fall_idle(0);
+    assert_eq!(ledger.next_item(), None);
+    let are_of_the_end = |ends: Vec<EventTime>| ends.iter().all(|end| *end == EventTime::MAX);
+    origin.advance(1, EventTime::MAX);
+    assert!(are_of_the_end(ends(&ledger)));
+    origin.end(1);
+    assert_eq!((ledger.next_item(), ledger.next_item()), (Some(Item::Idle), None));
+    origin.rejoin(0);
+    origin.fall_idle(0);
+    assert_eq!(ledger.next_item(), Some(Item::Idle));
+    origin.advance(0, EventTime::MAX);
+    origin.end(0);
+    let last = ends(&ledger);
+    assert!(!last.is_empty() && are_of_the_end(last) && ledger.is_over());
+}
+
 #[test]
 fn when_all_are_over_everything_ends() {
     check(2, "a3 b3 a. b.", "a:0 b:1 W3 W over");
     check(2, "a. b.", "W over");
     check(3, "a5 a15 a. b3 b. c.", "a:0 a:0 b:0 W over");
+}
+
+/// A split that was stopped promises nothing beyond its watermark, and holds the others up for good.
+#[test]
+fn a_split_that_is_stopped_holds_the_others_up() {
+    check(2, "a3 b3 a15 b, a25 a35 a,", "a:0 b:1 a:2 W3 a:3 a:4 W3 over");
+    check(2, "a3 b3 a12 b14 b,", "a:0 b:1 a:2 W3 b:2 W12");
+    check(2, "a3 b3 b12 a, b.", "a:0 b:1 b:2 W3 over");
+    // One that is silent does not.
+    check(2, "a3 b3 b- b, a15 a,", "a:0 b:1 a:2 W3 W15 over");
+    check(1, "a3 a17 a,", "a:1 W3 a:2 W17 over");
+    check(2, "a, b,", "W-9223372036854 over");
 }
 
 /// A split that runs ahead of the others by more epochs than may be open goes on in the youngest.
@@ -166,6 +217,7 @@ proptest! {
                 }
                 Act::End => {
                     is_over[split] = true;
+                    origin.advance(split, EventTime::MAX);
                     origin.end(split);
                 }
             }

@@ -56,6 +56,9 @@ fn the_watermark_is_the_least_and_advances_only() {
     check(2, "a5 b3 b9 a6", "W3 W5 W6");
     check(3, "a5 b5 c5 b6 c7", "W5");
     check(2, "amax a. b4 bmax b.", "W4 Wmax end");
+    // An input that ends below the end of time was stopped, and holds the others up.
+    check(2, "a3 a. b4 b9 bmax b.", "W3 end");
+    check(2, "a3 b4 a. b.", "W3 end");
 }
 
 /// What comes from one place is idle together: who wakes first does not leave the others behind.
@@ -74,7 +77,7 @@ fn a_family_is_idle_when_all_of_it_is() {
     check_families(&[7, 7], "a5 b5 a! b! a9 a! b9", "W5 idle idle W9");
     // Nobody waits for another family.
     check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b! c12", "W5 W9 W12");
-    check_families(&[7, 7, 8], "a5 b5 c5 a! c9 b. c12", "W5 W9 W12");
+    check_families(&[7, 7, 8], "a5 b5 c5 a! c9 bmax b. c12", "W5 W9 W12");
 }
 
 /// Records of the input that is ahead are late by its own watermark; it is said once, and again when it changes.
@@ -91,7 +94,8 @@ fn idle_inputs_are_left_out_until_they_come_back() {
     check(2, "a5 b2 a! b!", "W2 W5 idle");
     check(2, "a5 b2 b! a!", "W2 W5 idle");
     check(2, "a! b! a3 b4", "idle W3");
-    check(2, "a! a. b5 b.", "W5 Wmax end");
+    check(2, "a! amax a. b5 bmax b.", "W5 Wmax end");
+    check(2, "a! a. b5 b.", "W5 end");
     // One ends while the other is idle, which may come back for all that.
     check(2, "b! a5 amax a. b7 br bmax b.", "W5 idle W7 r Wmax end");
     // Records without a watermark end what was said of all.

@@ -17,6 +17,8 @@ pub(super) struct Terms<'a> {
     /// How many columns are those of the left.
     width: usize,
     terms: Vec<Typed>,
+    /// Values of the right that must be equal to one and the same value for all rows of the left.
+    constant_keys: Vec<JoinKey>,
 }
 
 /// How near event times of both sides are.
@@ -29,7 +31,7 @@ pub(super) struct Bounds {
 
 impl<'a> Terms<'a> {
     pub(super) fn new(columns: &'a [Column], width: usize) -> Self {
-        Terms { columns, width, terms: Vec::new() }
+        Terms { columns, width, terms: Vec::new(), constant_keys: Vec::new() }
     }
 
     /// Adds a condition, whose parts are terms of their own if they must all hold.
@@ -42,16 +44,17 @@ impl<'a> Terms<'a> {
     }
 
     /// The columns of the windows of both sides, if it is said that those are equal, and they are cut alike.
-    pub(super) fn take_windows(&mut self) -> Option<[WindowPlaces; 2]> {
-        let spec = |place: usize, is_start: bool| match &self.columns[place].role {
-            Role::WindowStart(spec) if is_start => Some(spec),
-            Role::WindowEnd(spec) if !is_start => Some(spec),
+    /// Tells whether they are cut by the clocks of the session's zone.
+    pub(super) fn take_windows(&mut self) -> Option<([WindowPlaces; 2], bool)> {
+        let windows = |place: usize, is_start: bool| match &self.columns[place].role {
+            Role::WindowStart(windows) if is_start => Some(windows),
+            Role::WindowEnd(windows) if !is_start => Some(windows),
             _ => None,
         };
         let find = |is_start: bool| {
             self.terms.iter().position(|term| {
                 self.equal_columns(term).is_some_and(|(left, right)| {
-                    match (spec(left, is_start), spec(right, is_start)) {
+                    match (windows(left, is_start), windows(right, is_start)) {
                         (Some(left), Some(right)) => are_alike(left, right),
                         _ => false,
                     }
@@ -61,12 +64,14 @@ impl<'a> Terms<'a> {
         let (start, end) = (find(true)?, find(false)?);
         let (left_start, right_start) = self.equal_columns(&self.terms[start])?;
         let (left_end, right_end) = self.equal_columns(&self.terms[end])?;
+        let is_local = windows(left_end, false).is_some_and(|windows| windows.is_local);
         self.terms.remove(start.max(end));
         self.terms.remove(start.min(end));
-        Some([
+        let places = [
             WindowPlaces { start: left_start, end: left_end },
             WindowPlaces { start: right_start - self.width, end: right_end - self.width },
-        ])
+        ];
+        Some((places, is_local))
     }
 
     /// How near event times are, if it is said from both sides.
@@ -91,8 +96,8 @@ impl<'a> Terms<'a> {
     }
 
     /// What must be equal, and what else must hold.
-    pub(super) fn finish(self) -> (Vec<JoinKey>, Option<Typed>) {
-        let (mut keys, mut rest) = (Vec::new(), Vec::new());
+    pub(super) fn finish(mut self) -> (Vec<JoinKey>, Option<Typed>) {
+        let (mut keys, mut rest) = (std::mem::take(&mut self.constant_keys), Vec::new());
         for term in &self.terms {
             match self.key(term) {
                 Some(key) => keys.push(key),
@@ -114,6 +119,42 @@ impl<'a> Terms<'a> {
             self.terms.remove(at);
         }
         Some(keys)
+    }
+
+    /// Takes out the terms which say that a value of the right is equal to a constant, as keys; false if there are none.
+    pub(super) fn take_constant_keys(&mut self) -> bool {
+        let terms = std::mem::take(&mut self.terms);
+        for term in terms {
+            match self.constant_key(&term) {
+                Some(key) => self.constant_keys.push(key),
+                None => self.terms.push(term),
+            }
+        }
+        !self.constant_keys.is_empty()
+    }
+
+    fn constant_key(&self, term: &Typed) -> Option<JoinKey> {
+        let ("=", one, other) = call(term)? else { return None };
+        let is_constant = |value: &Typed| value.as_literal().is_some();
+        let (constant, right) = match (is_constant(one), is_constant(other)) {
+            (true, false) => (one, other),
+            (false, true) => (other, one),
+            _ => return None,
+        };
+        let is_fit = self.side(right) == Some(Side::Right)
+            && constant.of.arrow() == right.of.arrow()
+            && right.is_deterministic();
+        is_fit.then(|| JoinKey {
+            left: constant.clone(),
+            right: right.replaced(&|place| self.own(place)),
+            is_null_equal: false,
+        })
+    }
+
+    /// A column of the right, as an expression over the right alone.
+    fn own(&self, place: usize) -> Typed {
+        let column = &self.columns[place];
+        Typed::column(place - self.width, column.of.clone(), column.is_nullable)
     }
 
     /// Whether anything must be equal.
@@ -159,10 +200,7 @@ impl<'a> Terms<'a> {
         };
         let is_fit =
             left.of.arrow() == right.of.arrow() && left.is_deterministic() && right.is_deterministic();
-        let own = |place: usize| {
-            let column = &self.columns[place];
-            Typed::column(place - self.width, column.of.clone(), column.is_nullable)
-        };
+        let own = |place: usize| self.own(place);
         is_fit.then(|| JoinKey { left: left.clone(), right: right.replaced(&own), is_null_equal })
     }
 

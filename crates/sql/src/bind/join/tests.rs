@@ -255,6 +255,16 @@ fn versions_are_found() {
         "SELECT 1 FROM o LEFT JOIN d FOR SYSTEM_TIME AS OF o.p ON o.k = d.k AND d.name <> 'x'",
         "lookup Left [l.k=r.k] if r.name <> 'x'",
     );
+    // The same rows of the table are looked up for each row of the left.
+    check("SELECT 1 FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS q ON q.k = 3", "lookup Inner [3=r.k]");
+    check(
+        "SELECT 1 FROM o LEFT JOIN d FOR SYSTEM_TIME AS OF o.p AS q ON 'x' = q.name AND o.v > 1",
+        "lookup Left ['x'=r.name] if l.v > 1",
+    );
+    check(
+        "SELECT 1 FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS q ON q.k > 3",
+        "INVALID rows are looked up in a table by columns that must be equal",
+    );
     // A row that was joined may be looked up again.
     check(
         "SELECT 1 FROM o JOIN d FOR SYSTEM_TIME AS OF o.p AS q ON o.k = q.k JOIN d FOR SYSTEM_TIME AS OF o.p AS q2 ON q.k = q2.k",

@@ -67,12 +67,15 @@ impl Versions {
                     SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k for each of them")
                 })?;
                 // Whatever else must hold, it must of the version that is valid.
-                Ok((JoinMethod::Temporal { left_time, right_time, counts }, keys, terms.rest()))
+                let method = JoinMethod::Temporal { left_time, right_time, counts, ttl_ms: None };
+                Ok((method, keys, terms.rest()))
             }
             Versions::Present { .. } => {
-                if !terms.has_keys() {
+                if !terms.has_keys() && !terms.take_constant_keys() {
                     let message = "rows are looked up in a table by columns that must be equal";
-                    return Err(SqlError::new(Code::Invalid, message).at(place).help("add ON a.k = b.k"));
+                    return Err(SqlError::new(Code::Invalid, message)
+                        .at(place)
+                        .help("add ON a.k = b.k, or ON b.k = 1"));
                 }
                 let (keys, condition) = terms.finish();
                 Ok((JoinMethod::Lookup, keys, condition))

@@ -239,7 +239,7 @@ fn a_record_that_is_too_long_is_kept_in_part() {
 struct Full;
 
 impl Disk for Full {
-    fn open(&self, _: &Path) -> io::Result<Box<dyn io::Read + Send>> {
+    fn open(&self, _: &Path) -> io::Result<Box<dyn Read + Send>> {
         Err(io::ErrorKind::NotFound.into())
     }
 

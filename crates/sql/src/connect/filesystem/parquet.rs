@@ -14,12 +14,12 @@
 //! 64 bits in the unit of their type, and not in 96 bits; keys `parquet.*` beyond those here are refused.
 
 mod int96;
+mod pages;
 mod types;
 
 use std::any::Any;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -35,11 +35,11 @@ use arrow::array::{ArrayRef, new_null_array};
 use arrow::datatypes::{DataType, SchemaRef, TimeUnit};
 use arrow::record_batch::RecordBatch;
 use datafusion_expr::ColumnarValue;
-use thalweg_connectors::InProgressFile;
 use thalweg_model::disk::FileIdentity;
+use thalweg_model::{Allowance, Payment};
 
+use super::part::PartFile;
 use super::split::Reading;
-use crate::batch::BATCH_ROWS_MAX;
 use crate::catalog::TableColumn;
 use crate::connect::error::ConnectError;
 use crate::connect::layout::record_columns;
@@ -47,8 +47,10 @@ use crate::connect::options::Given;
 use crate::error::{Code, SqlError};
 use crate::functions::cast::bind_cast;
 use crate::functions::{Bound, column};
+use crate::panics::caught;
 use crate::types::SqlType;
 use int96::Seconds;
+use pages::Needs;
 use types::{cast_plain, plain};
 
 /// How many batches are read between two looks at a file's identity.
@@ -121,6 +123,8 @@ pub(super) struct ParquetFile {
     waiting: Option<(RecordBatch, usize)>,
     given: u64,
     batches: u64,
+    /// The memory of its pages.
+    _payment: Payment,
 }
 
 /// How a column is had of the file's.
@@ -143,6 +147,7 @@ impl ParquetFile {
         identity: FileIdentity,
         wanted: &[ParquetColumn],
         skip: u64,
+        allowance: &Allowance,
     ) -> Result<Self, ConnectError> {
         let file = reading.files.open_file(path).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => {
@@ -204,6 +209,15 @@ impl ParquetFile {
         let columns = wanted.iter().map(take).collect::<Result<Vec<_>, ConnectError>>()?;
         let mask = ProjectionMask::roots(metadata.parquet_schema(), roots.iter().copied());
         let offset = usize::try_from(skip).unwrap_or(usize::MAX);
+        let needs = guarded(|| pages::needs(&file, metadata.metadata(), |leaf| mask.leaf_included(leaf)));
+        let Needs { rows, bytes } = needs.map_err(failed)?;
+        let budget_bytes = allowance.limit_bytes();
+        let payment = if bytes <= budget_bytes / 2 { allowance.pay(bytes) } else { None };
+        let payment = payment.ok_or_else(|| ConnectError::PageTooLarge {
+            path: path.to_owned(),
+            bytes,
+            budget_bytes,
+        })?;
         let is_fine = |(root, unit): (&usize, &TimeUnit)| (*unit != TimeUnit::Millisecond).then_some(*root);
         let checked: BTreeSet<usize> = units.iter().filter_map(is_fine).collect();
         let seconds = match checked.is_empty() {
@@ -214,7 +228,7 @@ impl ParquetFile {
             }
         };
         let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata);
-        let builder = builder.with_projection(mask).with_batch_size(BATCH_ROWS_MAX).with_offset(offset);
+        let builder = builder.with_projection(mask).with_batch_size(rows).with_offset(offset);
         let reader = guarded(|| builder.build()).map_err(failed)?;
         Ok(ParquetFile {
             path: path.to_owned(),
@@ -225,6 +239,7 @@ impl ParquetFile {
             waiting: None,
             given: skip,
             batches: 0,
+            _payment: payment,
         })
     }
 
@@ -334,7 +349,7 @@ impl ParquetFile {
 
 /// What the library says, or that it panicked, as text.
 fn guarded<T, E: ToString>(run: impl FnOnce() -> Result<T, E>) -> Result<T, String> {
-    match catch_unwind(AssertUnwindSafe(run)) {
+    match caught(run) {
         Ok(Ok(made)) => Ok(made),
         Ok(Err(error)) => Err(error.to_string()),
         Err(panic) => Err(format!("it cannot be read at all ({})", said(panic.as_ref()))),
@@ -364,37 +379,59 @@ fn check_identity(reading: &Reading, path: &Path, identity: FileIdentity) -> Res
     }
 }
 
+/// Bytes that the writer of a column takes before it has rows, which the library does not count: tables of dictionaries and
+/// buffers of pages; an estimate from above.
+const COLUMN_WRITER_BYTES: usize = 4 << 10;
+
 /// A file of columns that is being written.
-pub(super) struct ParquetPart(ArrowWriter<InProgressFile>);
+pub(super) struct ParquetPart {
+    writer: ArrowWriter<PartFile>,
+    columns: usize,
+}
 
 impl ParquetPart {
-    pub(super) fn new(file: InProgressFile, schema: SchemaRef, options: &ParquetOptions) -> io::Result<Self> {
+    pub(super) fn new(file: PartFile, schema: SchemaRef, options: &ParquetOptions) -> io::Result<Self> {
         let properties = WriterProperties::builder().set_compression(options.compression).build();
         // Others read the file too: its own types say all that they need.
         let options = ArrowWriterOptions::new().with_properties(properties).with_skip_arrow_metadata(true);
-        Ok(ParquetPart(ArrowWriter::try_new_with_options(file, schema, options).map_err(io_error)?))
+        let columns = schema.fields().len();
+        let writer = ArrowWriter::try_new_with_options(file, schema, options).map_err(io_error)?;
+        Ok(ParquetPart { writer, columns })
     }
 
     pub(super) fn write(&mut self, rows: &RecordBatch) -> io::Result<()> {
-        self.0.write(rows).map_err(io_error)
+        self.writer.write(rows).map_err(io_error)
     }
 
     /// Writes what is gathered as a group.
     pub(super) fn flush(&mut self) -> io::Result<()> {
-        self.0.flush().map_err(io_error)
+        self.writer.flush().map_err(io_error)
     }
 
     pub(super) fn bytes(&self) -> u64 {
-        (self.0.bytes_written() + self.0.in_progress_size()) as u64
+        (self.writer.bytes_written() + self.writer.in_progress_size()) as u64
+    }
+
+    /// Bytes of rows that [`ParquetPart::flush`] would write.
+    pub(super) fn gathered_bytes(&self) -> usize {
+        self.writer.memory_size()
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        self.0.memory_size()
+        self.writer.memory_size() + self.columns * COLUMN_WRITER_BYTES
+    }
+
+    pub(super) fn file(&self) -> &PartFile {
+        self.writer.inner()
+    }
+
+    pub(super) fn file_mut(&mut self) -> &mut PartFile {
+        self.writer.inner_mut()
     }
 
     /// Writes what is gathered and the end of the file, which is then still to be published.
-    pub(super) fn finish(self) -> io::Result<InProgressFile> {
-        self.0.into_inner().map_err(io_error)
+    pub(super) fn finish(self) -> io::Result<PartFile> {
+        self.writer.into_inner().map_err(io_error)
     }
 }
 

@@ -1,4 +1,7 @@
 //! One file that is being written: hidden until it is whole.
+//!
+//! A part can take rows before it has a file: what it writes is kept until [`Part::attach`] gives it one. So a table can have more
+//! partitions than files may be open.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -6,7 +9,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::RecordBatch;
-use thalweg_connectors::InProgressFile;
+use thalweg_connectors::{InProgressFile, SealedFile};
 use thalweg_model::disk::Disk;
 use thalweg_model::{Fault, ProcessingTime};
 
@@ -18,6 +21,9 @@ use crate::formats::{Encoder, RowKind};
 /// Bytes gathered before they are written.
 const BUFFER_BYTES: usize = 64 << 10;
 
+/// Bytes that a part takes beside its rows: its names and its place among the others; an estimate from above.
+const PART_BYTES: usize = 1 << 10;
+
 /// What writes rows into files.
 pub(super) enum Writing {
     Lines(Box<dyn Encoder>),
@@ -27,34 +33,122 @@ pub(super) enum Writing {
 /// A file on its way to its name. Dropped before it is published, it is removed.
 pub(super) struct Part {
     content: Content,
+    /// Its name in errors: the path of the file, or else the directory.
     name: String,
     pub(super) opened_at: ProcessingTime,
     pub(super) written_at: ProcessingTime,
 }
 
+/// A file that is whole and on the disk, and does not have its name yet. Dropped before it is published, it is removed.
+pub(super) struct SealedPart {
+    file: SealedFile,
+    name: String,
+}
+
+impl SealedPart {
+    /// Gives it its name.
+    pub(super) fn publish(self) -> Result<(), Fault> {
+        let SealedPart { file, name } = self;
+        Ok(file.publish().map_err(|error| failed(&name, error))?)
+    }
+
+    pub(super) fn held_bytes(&self) -> usize {
+        self.file.held_bytes() + self.name.capacity()
+    }
+}
+
 enum Content {
-    Lines { file: InProgressFile, text: Vec<u8>, bytes: u64 },
+    Lines { file: PartFile, text: Vec<u8>, bytes: u64 },
     Columns(Box<ParquetPart>),
 }
 
+/// The destination of a part: its file, or memory until it has one.
+#[derive(Default)]
+pub(super) struct PartFile {
+    file: Option<InProgressFile>,
+    kept: Vec<u8>,
+}
+
+impl PartFile {
+    fn attach(&mut self, file: InProgressFile) {
+        self.file = Some(file);
+    }
+
+    fn has_file(&self) -> bool {
+        self.file.is_some()
+    }
+
+    pub(super) fn kept_bytes(&self) -> usize {
+        self.kept.capacity()
+    }
+
+    fn write_kept(&mut self) -> io::Result<()> {
+        if let Some(file) = self.file.as_mut().filter(|_| !self.kept.is_empty()) {
+            file.write_all(&self.kept)?;
+            self.kept = Vec::new();
+        }
+        Ok(())
+    }
+
+    /// Brings the file onto the disk and closes it.
+    fn seal(mut self) -> io::Result<SealedFile> {
+        self.write_kept()?;
+        let file = self.file.ok_or_else(|| io::Error::other("it has no file"))?;
+        file.seal()
+    }
+}
+
+impl Write for PartFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.write_kept()?;
+        match &mut self.file {
+            Some(file) => file.write(bytes),
+            None => self.kept.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_kept()?;
+        self.file.as_mut().map_or(Ok(()), InProgressFile::flush)
+    }
+}
+
 impl Part {
-    /// Begins the file that is to be `path`; until then its name begins with a point.
-    pub(super) fn create(
-        disk: Arc<dyn Disk>,
-        path: &Path,
-        writing: &Writing,
-        now: ProcessingTime,
-    ) -> Result<Part, Fault> {
-        let name = path.display().to_string();
-        let refused = |error| failed(&name, error);
-        let file = InProgressFile::create_as(disk, path, hidden(path)).map_err(refused)?;
+    /// A part of `directory` without a file.
+    pub(super) fn new(directory: &Path, writing: &Writing, now: ProcessingTime) -> Result<Part, Fault> {
+        let name = directory.display().to_string();
         let content = match writing {
-            Writing::Lines(_) => Content::Lines { file, text: Vec::new(), bytes: 0 },
-            Writing::Columns(options, schema) => Content::Columns(Box::new(
-                ParquetPart::new(file, Arc::clone(schema), options).map_err(refused)?,
-            )),
+            Writing::Lines(_) => Content::Lines { file: PartFile::default(), text: Vec::new(), bytes: 0 },
+            Writing::Columns(options, schema) => {
+                let part = ParquetPart::new(PartFile::default(), Arc::clone(schema), options);
+                Content::Columns(Box::new(part.map_err(|error| failed(&name, error))?))
+            }
         };
         Ok(Part { content, name, opened_at: now, written_at: now })
+    }
+
+    /// Creates the file that is to be `path`; until then its name begins with a point.
+    pub(super) fn attach(&mut self, disk: Arc<dyn Disk>, path: &Path) -> Result<(), Fault> {
+        self.name = path.display().to_string();
+        let file =
+            InProgressFile::create_as(disk, path, hidden(path)).map_err(|error| failed(&self.name, error))?;
+        self.file_mut().attach(file);
+        Ok(())
+    }
+
+    /// Whether it has a file, which is open.
+    pub(super) fn has_file(&self) -> bool {
+        match &self.content {
+            Content::Lines { file, .. } => file.has_file(),
+            Content::Columns(part) => part.file().has_file(),
+        }
+    }
+
+    fn file_mut(&mut self) -> &mut PartFile {
+        match &mut self.content {
+            Content::Lines { file, .. } => file,
+            Content::Columns(part) => part.file_mut(),
+        }
     }
 
     /// Appends rows.
@@ -71,7 +165,7 @@ impl Part {
                 let before = text.len();
                 encoder.write(rows, kinds, text)?;
                 *bytes += (text.len() - before) as u64;
-                if BUFFER_BYTES <= text.len() {
+                if BUFFER_BYTES <= text.len() && file.has_file() {
                     file.write_all(text).map_err(|error| failed(&self.name, error))?;
                     text.clear();
                 }
@@ -106,30 +200,34 @@ impl Part {
     /// Bytes of rows that are gathered, to be written together.
     pub(super) fn gathered_bytes(&self) -> usize {
         match &self.content {
-            Content::Lines { .. } => 0,
-            Content::Columns(part) => part.held_bytes(),
+            // The buffers of open files are bounded by themselves.
+            Content::Lines { file, .. } if file.has_file() => 0,
+            Content::Columns(part) if part.file().has_file() => part.gathered_bytes(),
+            _ => self.held_bytes(),
         }
     }
 
-    /// Writes out the rows that are gathered.
+    /// Writes out the rows that are gathered, if there is a file.
     pub(super) fn flush(&mut self) -> Result<(), Fault> {
-        match &mut self.content {
-            Content::Lines { .. } => Ok(()),
-            Content::Columns(part) => Ok(part.flush().map_err(|error| failed(&self.name, error))?),
-        }
+        let flushed = match &mut self.content {
+            Content::Lines { file, text, .. } => file.write_all(text).map(|()| *text = Vec::new()),
+            Content::Columns(part) => part.flush(),
+        };
+        Ok(flushed.map_err(|error| failed(&self.name, error))?)
     }
 
     pub(super) fn held_bytes(&self) -> usize {
-        match &self.content {
-            Content::Lines { text, .. } => text.capacity(),
-            Content::Columns(part) => part.held_bytes(),
-        }
+        PART_BYTES
+            + match &self.content {
+                Content::Lines { file, text, .. } => text.capacity() + file.kept_bytes(),
+                Content::Columns(part) => part.held_bytes() + part.file().kept_bytes(),
+            }
     }
 
-    /// Brings it onto the disk and gives it its name.
-    pub(super) fn publish(self) -> Result<(), Fault> {
+    /// Brings it onto the disk and closes it; it must have a file.
+    pub(super) fn seal(self) -> Result<SealedPart, Fault> {
         let Part { content, name, .. } = self;
-        let publish = || -> io::Result<()> {
+        let seal = || -> io::Result<SealedFile> {
             let file = match content {
                 Content::Lines { mut file, text, .. } => {
                     file.write_all(&text)?;
@@ -137,9 +235,12 @@ impl Part {
                 }
                 Content::Columns(part) => part.finish()?,
             };
-            file.publish()
+            file.seal()
         };
-        Ok(publish().map_err(|error| failed(&name, error))?)
+        match seal() {
+            Ok(file) => Ok(SealedPart { file, name }),
+            Err(error) => Err(failed(&name, error).into()),
+        }
     }
 }
 

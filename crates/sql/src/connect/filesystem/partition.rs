@@ -43,7 +43,10 @@ pub(super) fn unescape(text: &str) -> String {
     let mut rest = text;
     while let Some(place) = rest.find('%') {
         out.push_str(&rest[..place]);
-        let code = rest.get(place + 1..place + 3).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        // `from_str_radix` alone would take a sign.
+        let digits =
+            rest.get(place + 1..place + 3).filter(|digits| digits.bytes().all(|d| d.is_ascii_hexdigit()));
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
         match code {
             Some(code) => {
                 out.push(char::from(code));
@@ -92,6 +95,7 @@ mod tests {
         check("Größe", "Größe");
         assert_eq!(unescape("100%"), "100%");
         assert_eq!(unescape("%zz%4"), "%zz%4");
+        assert_eq!(unescape("%+5a%-5"), "%+5a%-5");
         assert_eq!(unescape("%é1"), "%é1");
     }
 

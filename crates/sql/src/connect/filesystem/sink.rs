@@ -1,22 +1,36 @@
 //! Rows into files: `part-UID-N` in the directory of the table, or of their partition.
 //!
-//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and gets its name when
-//! it is longer than the table's options allow, open or untouched for too long, and when the query ends. UID is another word
-//! in every run, so that no run replaces what another has written.
+//! A file is written as `.part-UID-N.inprogress`, which readers pass over. It is brought onto the disk and closed when it is longer
+//! than the table's options allow, open or untouched for too long, and when the query ends. UID is another word in every run,
+//! drawn at random, so that no run replaces what another has written. What a killed run left is removed by the next one
+//! (`leftovers.rs`).
+//!
+//! A closed file of an unbounded job gets its name at once. Those of a bounded job get their names together when its input has
+//! ended: a job that is stopped or killed before publishes nothing.
+//!
+//! A success file says that its directory is complete, so it is written last, when all files of the job are published and the job
+//! has what it was to have. It is taken away before the first file of a run is published beside it: a run that is killed between
+//! leaves none.
 //!
 //! A query that fails, or is cancelled, takes the files away that it has not published; those that it has stay. Times and
 //! sizes are looked at between batches, so a file may be a batch longer, and an idle one stays open until rows or a watermark
-//! come. At most [`OPEN_PARTS_MAX`] partitions are written at a time: then the one that was written to longest ago is published.
+//! come.
+//!
+//! At most [`OPEN_PARTS_MAX`] files are open at a time. The rows of further partitions are gathered in memory, up to
+//! [`GATHERED_BYTES_MAX`] for the table. Beyond that the largest gathered ones are written to files, and for each of them the
+//! open file that was written to longest ago is closed. So files are many only if the rows of many partitions come in turns
+//! and are more than can be gathered, and then each holds what could be gathered of its partition.
 //!
 //! With `thalweg.single-file` the path is one file, written as `.NAME.inprogress` and published when the query ends; it is
 //! there then even if it is empty, and replaces the file that was there. Nothing but a regular file is replaced, and two sinks
 //! of a run do not write to one.
 //!
 //! Source: Flink's documentation, "FileSystem SQL Connector", "Rolling Policy", "Partition Commit"; `FileSystemTableSink`.
-//! Differs from Flink: files are published when they are closed, and not with the next checkpoint; partitions are committed as
-//! soon as one of their files is published; a table without partitions has its success file, too.
+//! Differs from Flink: files of unbounded jobs are published when they are closed, and not with the next checkpoint; partitions are
+//! committed when the job ends; a table without partitions has its success file, too.
 
-use std::collections::HashMap;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,25 +39,28 @@ use std::time::Duration;
 use arrow::array::UInt32Array;
 use arrow::compute::take_record_batch;
 use arrow::record_batch::RecordBatch;
-use thalweg_connectors::SinkError;
+use thalweg_connectors::{InProgressFile, SinkError};
 use thalweg_model::disk::Disk;
 use thalweg_model::{Clock, EventTime, Fault, ProcessingTime};
 
-use super::part::{Part, Writing, hidden, publish_empty};
+use super::leftovers;
+use super::part::{Part, SealedPart, Writing, hidden, publish_empty};
 use super::{FileFormat, FileSystem, Rolling, partition};
 use crate::connect::files::{FileKey, Files, Purpose, Standing, refusal_to_replace};
 use crate::connect::java::{JavaText, Use};
+use crate::connect::job_end::JobEnd;
 use crate::connect::layout::{places_among, record_columns, record_places, schema_of};
+use crate::connect::notes::Notes;
 use crate::connect::standard::{encoder, failed};
 use crate::connect::{RowSink, World};
 use crate::error::{Code, SqlError};
 use crate::formats::{FormatError, RowKind};
 
-/// How many partitions are written at a time.
+/// How many files of a table are open at a time.
 pub const OPEN_PARTS_MAX: usize = 128;
 
-/// Rows of columns are gathered before they are written, so many bytes at most in all the files of a table that are open: the
-/// default budget of an engine is 256 MiB.
+/// Rows of columns, and rows of partitions that have no open file, are gathered before they are written, so many bytes at most in
+/// a table: the default budget of an engine is 256 MiB.
 const GATHERED_BYTES_MAX: usize = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
 /// Writes the files of a table.
@@ -61,9 +78,21 @@ pub(super) struct FileSink {
     places: Vec<usize>,
     keys: Vec<Key>,
     default_partition: String,
-    /// The files that are written to, by the directories of their partitions.
+    /// Parts that are written, by the directories of their partitions.
     open: HashMap<String, Part>,
+    /// The files of a bounded job that are whole, with the directories of their partitions, in the order in which they were closed.
+    sealed: Vec<(String, SealedPart)>,
+    /// The directories in which a file was published.
+    begun: BTreeSet<String>,
+    end: JobEnd,
+    /// Bytes held for the names in `sealed` and `begun`.
+    names_bytes: usize,
+    /// How many of these have a file.
+    files_open: usize,
+    /// Tells other runs that this one is live; removed when it is dropped.
+    marker: Option<InProgressFile>,
     count: u64,
+    notes: Notes,
     checked_at: Option<ProcessingTime>,
 }
 
@@ -106,7 +135,14 @@ impl FileSink {
             keys: of.partitions.iter().zip(among).map(key).collect(),
             default_partition: of.default_partition.clone(),
             open: HashMap::new(),
+            sealed: Vec::new(),
+            begun: BTreeSet::new(),
+            end: world.end.clone(),
+            names_bytes: 0,
+            files_open: 0,
+            marker: None,
             count: 0,
+            notes: world.notes.clone(),
             checked_at: None,
         };
         // A path that cannot be written is told before anything runs.
@@ -115,11 +151,26 @@ impl FileSink {
             SqlError::new(Code::Invalid, error).at(place)
         };
         let shown = sink.root.display().to_string();
+        if !sink.is_single
+            && looks_like_file(&sink.root)
+            && matches!(sink.files.standing(&sink.root), Ok(Standing::Nothing))
+        {
+            sink.notes.add(format!(
+                "{} becomes a directory of files: 'thalweg.single-file' = 'true' writes one file of that name",
+                sink.root.display()
+            ));
+        }
         let directory = if sink.is_single { sink.root.parent() } else { Some(sink.root.as_path()) };
         if let Some(directory) = directory.filter(|directory| !directory.as_os_str().is_empty()) {
             sink.files.make_directories(directory).map_err(|error| {
                 refused(format!("{} cannot be made: {error}", directory.display())).help(CHECK)
             })?;
+        }
+        if !sink.is_single {
+            let keys: Vec<String> =
+                of.partitions.iter().map(|place| table.columns[*place].name.clone()).collect();
+            let success = sink.success.as_deref();
+            leftovers::remove(sink.files.as_ref(), &sink.root, &keys, success, &sink.notes);
         }
         if sink.is_single {
             for path in [sink.root.clone(), hidden(&sink.root)] {
@@ -150,54 +201,101 @@ impl FileSink {
         Ok(sink)
     }
 
-    /// Begins the file of a partition, if none is written to; that of another may have to be published first.
+    /// Begins a part of a partition, if there is none; it has a file if one more may be open.
     fn begin(&mut self, directory: &str, now: ProcessingTime) -> Result<(), Fault> {
         if !self.open.contains_key(directory) {
-            if OPEN_PARTS_MAX <= self.open.len() {
-                let oldest = self.open.iter().min_by_key(|(name, part)| (part.written_at, name.as_str()));
-                if let Some(name) = oldest.map(|(name, _)| name.clone()) {
-                    self.publish(&name)?;
-                }
+            let mut part = Part::new(&self.root.join(directory), &self.writing, now)?;
+            if self.files_open < OPEN_PARTS_MAX {
+                self.attach(&mut part, directory)?;
             }
-            let path = if self.is_single {
-                self.root.clone()
-            } else {
-                let at = self.root.join(directory);
-                // For every file: people clean directories away while a job runs.
-                self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
-                self.unused(&at)?
-            };
-            let part = Part::create(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.writing, now)?;
             self.open.insert(directory.to_owned(), part);
         }
         Ok(())
     }
 
-    /// The path of the next file in a directory. A clock that stands still, or was set back, has two runs have one name: what
-    /// stands there is not replaced.
+    /// Gives a part of a partition its file.
+    fn attach(&mut self, part: &mut Part, directory: &str) -> Result<(), Fault> {
+        let path = if self.is_single {
+            self.root.clone()
+        } else {
+            let at = self.root.join(directory);
+            // For every file: people clean directories away while a job runs.
+            self.files.make_directories(&at).map_err(|error| failed(&at.display().to_string(), error))?;
+            self.mark()?;
+            self.unused(&at)?
+        };
+        part.attach(Arc::clone(&self.files) as Arc<dyn Disk>, &path)?;
+        self.files_open += 1;
+        Ok(())
+    }
+
+    /// Has the marker stand in the directory of the table: other runs leave the files of this one alone then.
+    fn mark(&mut self) -> Result<(), Fault> {
+        let path = leftovers::marker(&self.root, &self.unique_name);
+        let refused = |error| failed(&path.display().to_string(), error);
+        if self.marker.is_none() || self.files.standing(&path).map_err(refused)? == Standing::Nothing {
+            let disk = Arc::clone(&self.files) as Arc<dyn Disk>;
+            // The old one first, which would remove the new one.
+            self.marker = None;
+            self.marker = Some(InProgressFile::create_as(disk, &path, path.clone()).map_err(refused)?);
+        }
+        Ok(())
+    }
+
+    /// The path of the next file in a directory. What stands there, or at its hidden name, is not replaced.
     fn unused(&mut self, directory: &Path) -> Result<PathBuf, Fault> {
         loop {
             let path = directory.join(format!("part-{}-{}", self.unique_name, self.count));
             self.count += 1;
-            let standing = self.files.standing(&path);
-            let standing = standing.map_err(|error| failed(&path.display().to_string(), error))?;
-            if standing == Standing::Nothing {
+            let standing = |path: &Path| {
+                self.files.standing(path).map_err(|error| failed(&path.display().to_string(), error))
+            };
+            if standing(&path)? == Standing::Nothing && standing(&hidden(&path))? == Standing::Nothing {
                 return Ok(path);
             }
         }
     }
 
-    /// Publishes the file of a partition, and says that it is complete so far.
-    fn publish(&mut self, directory: &str) -> Result<(), Fault> {
-        let Some(part) = self.open.remove(directory) else { return Ok(()) };
-        part.publish()?;
-        match &self.success {
-            None => Ok(()),
-            Some(name) => {
-                let path = self.root.join(directory).join(name);
-                publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.unique_name)
+    /// Closes the file of a partition, and publishes it unless it has to wait for the end of the job.
+    fn close(&mut self, directory: &str) -> Result<(), Fault> {
+        let Some(mut part) = self.open.remove(directory) else { return Ok(()) };
+        if !part.has_file() {
+            self.attach(&mut part, directory)?;
+        }
+        self.files_open -= 1;
+        let sealed = part.seal()?;
+        if self.end.is_bounded() {
+            self.names_bytes += directory.len() + sealed.held_bytes();
+            self.sealed.push((directory.to_owned(), sealed));
+            return Ok(());
+        }
+        self.publish(directory, sealed)
+    }
+
+    /// Publishes a file; its directory is not complete from now on.
+    fn publish(&mut self, directory: &str, part: SealedPart) -> Result<(), Fault> {
+        if let Some(name) = &self.success
+            && self.begun.insert(directory.to_owned())
+        {
+            self.names_bytes += directory.len();
+            let path = self.root.join(directory).join(name);
+            match self.files.remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(failed(&path.display().to_string(), error).into());
+                }
+                _ => {}
             }
         }
+        part.publish()
+    }
+
+    /// Says of each directory in which a file was published that it is complete.
+    fn publish_success(&self) -> Result<(), Fault> {
+        let Some(name) = &self.success else { return Ok(()) };
+        self.begun.iter().try_for_each(|directory| {
+            let path = self.root.join(directory).join(name);
+            publish_empty(Arc::clone(&self.files) as Arc<dyn Disk>, &path, &self.unique_name)
+        })
     }
 
     /// The directory of each row's partition, with the rows that go there, in the order in which they first come.
@@ -245,24 +343,56 @@ impl FileSink {
         let part = part.ok_or_else(|| failed(directory, io::Error::other("its file was not begun")))?;
         part.write(rows, kinds, &mut self.writing, now)?;
         if !self.is_single && self.rolling.bytes < part.bytes() {
-            self.publish(directory)?;
+            self.close(directory)?;
         }
         Ok(())
     }
 
-    /// Writes out what the files of columns have gathered, the largest first, until it is no more in all than one may gather.
+    /// Writes out what was gathered, the largest first, once it is more than one may gather, until it is half of that.
     fn flush(&mut self) -> Result<(), Fault> {
-        loop {
-            let gathered = self.open.values().map(Part::gathered_bytes);
-            if gathered.sum::<usize>() <= GATHERED_BYTES_MAX {
-                return Ok(());
-            }
-            let largest = self.open.values_mut().max_by_key(|part| part.gathered_bytes());
-            largest.map_or(Ok(()), Part::flush)?;
+        let mut gathered: usize = self.open.values().map(Part::gathered_bytes).sum();
+        if gathered <= GATHERED_BYTES_MAX {
+            return Ok(());
         }
+        let mut largest: Vec<(usize, String)> =
+            self.open.iter().map(|(name, part)| (part.gathered_bytes(), name.clone())).collect();
+        largest.sort_by(|a, b| b.cmp(a));
+        // The files that make room for others: those that were written to longest ago, of these the longest.
+        let with_file = self.open.iter().filter(|(_, part)| part.has_file());
+        let mut leaving: Vec<(ProcessingTime, Reverse<u64>, String)> =
+            with_file.map(|(name, part)| (part.written_at, Reverse(part.bytes()), name.clone())).collect();
+        leaving.sort();
+        let mut leaving: VecDeque<String> = leaving.into_iter().map(|(.., name)| name).collect();
+        for (before, directory) in largest {
+            if gathered <= GATHERED_BYTES_MAX / 2 {
+                break;
+            }
+            // It may have made room for one before it.
+            let Some(mut part) = self.open.remove(&directory) else { continue };
+            if !part.has_file() {
+                if OPEN_PARTS_MAX <= self.files_open
+                    && let Some(name) = leaving.pop_front()
+                {
+                    gathered -= self.open.get(&name).map_or(0, Part::gathered_bytes);
+                    self.close(&name)?;
+                    self.notes.add(format!(
+                        "{}: rows of more than {OPEN_PARTS_MAX} partitions come in turns, and are more than the {} MiB that are \
+                         gathered: there will be several files for a partition; rows in the order of the partitions make fewer",
+                        self.root.display(),
+                        GATHERED_BYTES_MAX >> 20
+                    ));
+                }
+                self.attach(&mut part, &directory)?;
+                leaving.push_back(directory.clone());
+            }
+            part.flush()?;
+            gathered = (gathered + part.gathered_bytes()).saturating_sub(before);
+            self.open.insert(directory, part);
+        }
+        Ok(())
     }
 
-    /// Publishes files that were open or untouched for too long, if it is time to look.
+    /// Closes files that were open or untouched for too long, if it is time to look.
     fn roll(&mut self, now: ProcessingTime) -> Result<(), Fault> {
         let is_past = |since: ProcessingTime, span: Duration| {
             u64::try_from(span.as_nanos()).unwrap_or(u64::MAX) <= now.nanos_since(since)
@@ -277,8 +407,15 @@ impl FileSink {
         let mut due: Vec<String> =
             self.open.iter().filter(|(_, part)| is_due(part)).map(|(name, _)| name.clone()).collect();
         due.sort();
-        due.iter().try_for_each(|directory| self.publish(directory))
+        due.iter().try_for_each(|directory| self.close(directory))
     }
+}
+
+/// Whether a path ends as people call files of records, and not directories.
+fn looks_like_file(path: &Path) -> bool {
+    const EXTENSIONS: [&str; 9] = ["csv", "tsv", "txt", "json", "jsonl", "ndjson", "parquet", "log", "gz"];
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    extension.is_some_and(|extension| EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known)))
 }
 
 /// What to do about a path that is refused by the operating system.
@@ -330,10 +467,19 @@ impl RowSink for FileSink {
     fn finish(&mut self) -> Result<(), Fault> {
         let mut directories: Vec<String> = self.open.keys().cloned().collect();
         directories.sort();
-        directories.iter().try_for_each(|directory| self.publish(directory))
+        directories.iter().try_for_each(|directory| self.close(directory))?;
+        for (directory, part) in std::mem::take(&mut self.sealed) {
+            self.publish(&directory, part)?;
+        }
+        if self.end.is_complete() {
+            self.publish_success()?;
+        }
+        // Nothing is left that another run could take for a leftover.
+        self.marker = None;
+        Ok(())
     }
 
     fn held_bytes(&self) -> usize {
-        self.open.values().map(Part::held_bytes).sum()
+        self.names_bytes + self.open.values().map(Part::held_bytes).sum::<usize>()
     }
 }

@@ -31,7 +31,7 @@ use datafusion_common::ScalarValue;
 use datafusion_expr::ColumnarValue;
 use thalweg_connectors::csv::{Position as FilePosition, SourceFile};
 use thalweg_model::disk::{Disk, FileIdentity};
-use thalweg_model::{Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
+use thalweg_model::{Allowance, Fault, ProcessingTime, SourceStatus, StateError, StateReader, StateWriter};
 
 use super::listing::{Found, Listing};
 use super::parquet::{ParquetColumn, ParquetFile};
@@ -203,7 +203,7 @@ impl Reading {
     }
 
     /// Opens a file that was found, if it is still the same.
-    fn open(&self, file: &Found) -> Result<OpenFile, ConnectError> {
+    fn open(&self, file: &Found, allowance: &Allowance) -> Result<OpenFile, ConnectError> {
         let is_there = |identity: io::Result<FileIdentity>| match identity {
             Ok(identity) if identity == file.identity => Ok(()),
             Ok(_) => Err(changed(&file.path, "it was replaced or written to")),
@@ -219,9 +219,14 @@ impl Reading {
                 is_there(Ok(lines.identity()))?;
                 OpenContent::Lines { file: lines, more: More::Now }
             }
-            Content::Columns(columns) => {
-                OpenContent::Columns(ParquetFile::open(self, &file.path, file.identity, columns, 0)?)
-            }
+            Content::Columns(columns) => OpenContent::Columns(ParquetFile::open(
+                self,
+                &file.path,
+                file.identity,
+                columns,
+                0,
+                allowance,
+            )?),
         };
         Ok(OpenFile { name: file.path.display().to_string(), told: self.told(file)?, content })
     }
@@ -281,6 +286,7 @@ pub(super) struct FileSplit {
     decoding: Option<Decoding>,
     bad: BadRecords,
     looked_at: Option<ProcessingTime>,
+    allowance: Allowance,
 }
 
 impl FileSplit {
@@ -289,8 +295,18 @@ impl FileSplit {
             Content::Lines { format, wanted } => Some(Decoding::new(format.decoder(wanted))),
             Content::Columns(_) => None,
         };
-        let names_bytes = names_bytes(&files);
-        FileSplit { reading, files, names_bytes, next: 0, open: None, decoding, bad, looked_at: None }
+        let (names_bytes, allowance) = (names_bytes(&files), Allowance::default());
+        FileSplit {
+            reading,
+            files,
+            names_bytes,
+            next: 0,
+            open: None,
+            decoding,
+            bad,
+            looked_at: None,
+            allowance,
+        }
     }
 
     fn read(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, ConnectError> {
@@ -349,7 +365,7 @@ impl FileSplit {
     fn open_next(&mut self, now: ProcessingTime) -> Result<Option<SourceStatus>, ConnectError> {
         loop {
             if let Some(file) = self.files.get(self.next) {
-                self.open = Some(self.reading.open(file)?);
+                self.open = Some(self.reading.open(file, &self.allowance)?);
                 return Ok(None);
             }
             let Some(watch_ns) = self.reading.watch_ns else {
@@ -455,7 +471,7 @@ impl FileSplit {
     /// Opens the file at the position again and passes over what was read of it.
     fn reopen(&mut self, resume: Resume) -> Result<(), ConnectError> {
         let Some(found) = self.files.get(self.next) else { return Ok(()) };
-        let mut open = self.reading.open(found)?;
+        let mut open = self.reading.open(found, &self.allowance)?;
         match (&mut open.content, &mut self.decoding, &self.reading.content) {
             (OpenContent::Lines { file, .. }, Some(decoding), _) => {
                 let mut passed = vec![0; 256 << 10];
@@ -472,7 +488,9 @@ impl FileSplit {
                 decoding.start_again(Resume { bad: known, ..resume }, &mut self.bad);
             }
             (OpenContent::Columns(file), _, Content::Columns(columns)) => {
-                *file = ParquetFile::open(&self.reading, &found.path, found.identity, columns, resume.rows)?;
+                let (path, identity) = (&found.path, found.identity);
+                *file =
+                    ParquetFile::open(&self.reading, path, identity, columns, resume.rows, &self.allowance)?;
             }
             _ => return Err(mixed(&open.name)),
         }
@@ -502,6 +520,10 @@ fn place_of(position: Position) -> FilePosition {
 impl RowSource for FileSplit {
     fn poll(&mut self, now: ProcessingTime, rows_max: usize) -> Result<PolledRows, Fault> {
         Ok(self.read(now, rows_max.max(1)).map_err(|error| self.bad.publish_up_to(error))?)
+    }
+
+    fn fund(&mut self, allowance: &Allowance) {
+        self.allowance = allowance.clone();
     }
 
     fn finish(&mut self) -> Result<(), Fault> {

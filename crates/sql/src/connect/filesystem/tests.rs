@@ -1,5 +1,6 @@
 //! Files are read as they were found or the query fails, every position is gone on from, and what is written appears whole.
 
+mod damaged;
 mod faults;
 mod parquet;
 mod sinks;

@@ -31,13 +31,13 @@ use thalweg_model::{Allowance, Clock, Counts, EventTime, Horizon, StateError, St
 use super::shape::{KeyBytes, Shape, is_true};
 use super::table::gathered;
 use super::{Funds, JoinOperator, Side};
-use crate::batch::{BATCH_ROWS_MAX, Batch};
+use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
 use crate::exec::calc::batch_of;
 use crate::exec::kept::converter_of;
 use crate::exec::operator::Outcome;
 use crate::expression::arrow_error;
 use crate::formats::RowKind;
-use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::keys::{ROW_FORMAT, check_row_format, growth_bytes, heap_bytes};
 use crate::plan::JoinKind;
 
 /// Joins changes by key.
@@ -80,10 +80,18 @@ struct Remembered {
     written_ms: i64,
 }
 
-/// What a row costs beside its values, a key beside its bytes, and a note of when it was written.
-const RECORD_BYTES: usize = size_of::<Remembered>();
-const KEY_BYTES: usize = size_of::<Key>() + 48;
-const NOTE_BYTES: usize = size_of::<(i64, u32)>();
+/// Bytes that a row takes beside its values, in a list that grows by doubling.
+const RECORD_BYTES: usize = size_of::<Remembered>() + 16;
+
+/// Bytes that a row takes.
+fn record_bytes(row: &[u8]) -> usize {
+    RECORD_BYTES + heap_bytes(row.len())
+}
+
+/// Bytes that the bytes of a key take: they lie behind two counters.
+fn key_bytes(key: &[u8]) -> usize {
+    heap_bytes(2 * size_of::<usize>() + key.len())
+}
 
 /// A batch whose changes are made one after the other.
 struct Arriving {
@@ -143,16 +151,15 @@ impl RegularJoin {
             && is_over(written_ms)
         {
             self.written.pop_front();
-            self.bytes -= NOTE_BYTES;
             let key = &mut self.keys[number as usize];
             for records in &mut key.records {
-                let before: usize = records.iter().map(|record| record.row.len() + RECORD_BYTES).sum();
+                let before: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
                 records.retain(|record| !is_over(record.written_ms));
-                let after: usize = records.iter().map(|record| record.row.len() + RECORD_BYTES).sum();
+                let after: usize = records.iter().map(|record| record_bytes(&record.row)).sum();
                 self.bytes -= before - after;
             }
             if key.records.iter().all(Vec::is_empty) && self.numbers.remove(&key.bytes).is_some() {
-                self.bytes -= key.bytes.len() + KEY_BYTES;
+                self.bytes -= key_bytes(&key.bytes);
                 *key = Key::default();
                 self.free.push(number);
             }
@@ -165,7 +172,6 @@ impl RegularJoin {
         if key.noted_ms != now_ms {
             key.noted_ms = now_ms;
             self.written.push_back((now_ms, number));
-            self.bytes += NOTE_BYTES;
         }
     }
 
@@ -178,15 +184,20 @@ impl RegularJoin {
                     self.keys.len() as u32 - 1
                 });
                 let bytes: Arc<[u8]> = Arc::from(key);
-                self.bytes += bytes.len() + KEY_BYTES;
+                self.bytes += key_bytes(&bytes);
                 self.keys[number as usize].bytes = Arc::clone(&bytes);
                 self.numbers.insert(bytes, number);
                 number
             }
         };
         self.note(number, record.written_ms);
-        self.bytes += record.row.len() + RECORD_BYTES;
-        self.keys[number as usize].records[side.index()].push(record);
+        self.bytes += record_bytes(&record.row);
+        let records = &mut self.keys[number as usize].records[side.index()];
+        // Most keys have one row on a side.
+        if records.is_empty() {
+            records.reserve_exact(1);
+        }
+        records.push(record);
     }
 
     fn take_back(&mut self, side: Side, key: &[u8], row: &[u8]) {
@@ -195,7 +206,7 @@ impl RegularJoin {
         if let Some(at) = records.iter().position(|record| *record.row == *row) {
             // Keys without rows are forgotten with their last note.
             records.remove(at);
-            self.bytes -= row.len() + RECORD_BYTES;
+            self.bytes -= record_bytes(row);
         }
     }
 
@@ -378,7 +389,13 @@ impl RegularJoin {
     }
 
     fn note_bytes(&mut self) {
-        self.funds.hold(self.bytes);
+        self.funds.hold(
+            self.bytes
+                + self.numbers.allocation_size()
+                + self.keys.capacity() * size_of::<Key>()
+                + self.free.capacity() * size_of::<u32>()
+                + self.written.capacity() * size_of::<(i64, u32)>(),
+        );
     }
 }
 
@@ -392,6 +409,9 @@ impl JoinOperator for RegularJoin {
         // The clock is read once for each batch.
         let now_ms = self.now_ms();
         self.forget(now_ms);
+        let numbers = &self.numbers;
+        let growth = growth_bytes(numbers.len(), numbers.capacity(), numbers.allocation_size(), batch.len());
+        check_room(&self.funds.allowance, growth)?;
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), side, &batch.rows)?;
         let bytes =
             self.row_converters[side.index()].convert_columns(batch.rows.columns()).map_err(arrow_error)?;

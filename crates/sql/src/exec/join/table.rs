@@ -34,6 +34,7 @@ impl Table {
         let (keys, known) = shape.keys(Side::Right, &rows)?;
         let mut index = KeyIndex::new(&shape.key_types(), 0);
         let mut groups = Vec::new();
+        index.check_room(rows.num_rows())?;
         index.index(&keys, rows.num_rows(), &mut groups);
         let mut heads = vec![NOBODY; index.len()];
         let mut nexts = vec![NOBODY; rows.num_rows()];

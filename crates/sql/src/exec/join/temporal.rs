@@ -2,9 +2,11 @@
 //!
 //! Input      batches of a left side with event time, and of a right side whose rows are versions, by key and event time
 //! Output     each left row with the last version of its key that is not later; of a left join also those without one
-//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones
+//! State      left rows at or behind the watermark; of each key the version that is valid at the watermark, and later ones; if
+//!            the left side changes, the rows that came out, with the versions that they met, for the time to live ([`met`])
 //! Emits      when the watermark has passed a left row, in the order of time
-//! Late       a left row behind the watermark of its side: counted, and dropped. A version behind the watermark of its side
+//! Late       a left row behind the watermark of its side: counted, and dropped. A left row that is taken back is never late:
+//!            it takes back the pair that came out, and nothing if none did. A version behind the watermark of its side
 //!            is valid from that watermark on: who is before it may have been answered already
 //! Watermark  forwarded unchanged, after all that it has passed
 //! Cost       one look-up per left row, and a search among the versions of its key
@@ -14,13 +16,16 @@
 //! that comes late may be older. What a version was before an update says nothing: its update says
 //! all. Two versions of one key and time: the one that came last or, of several readers, the greater one.
 //!
-//! Differs from Flink: left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
+//! [`met`]: super::met
+//!
+//! Differs from Flink: a left row that is taken back behind the watermark takes back the pair that came out, where Flink looks
+//! the version up again, which may be gone; left rows that are late were not dropped before FLINK-39719, but met whichever versions were left;
 //! versions that are late meet whoever still waits, which depends on how both inputs mix.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::array::{Array, AsArray, UInt32Array};
 use arrow::compute::take;
 use arrow::datatypes::TimestampMillisecondType;
 use arrow::record_batch::RecordBatch;
@@ -28,6 +33,7 @@ use arrow::row::RowConverter;
 use hashbrown::HashMap;
 use thalweg_model::{Allowance, Counts, EventTime, StateError, StateReader, StateWriter};
 
+use super::met::Met;
 use super::shape::{Shape, is_true};
 use super::shelf::{Place, Shelf};
 use super::table::gathered;
@@ -60,6 +66,8 @@ pub struct TemporalJoin {
     /// From when on versions that are not the first of their key are valid: then those before them are over.
     upcoming: BTreeMap<i64, Vec<Arc<[u8]>>>,
     version_bytes: usize,
+    /// Rows that came out; none if no left row is ever taken back.
+    met: Option<Met>,
     closing_ms: i64,
     counts: Counts,
     funds: Funds,
@@ -99,11 +107,17 @@ const UPCOMING_BYTES: usize = 24;
 
 impl TemporalJoin {
     /// Joins by the time columns at `times`, with the right rows that are versions. If not a single reader gives them, which of them
-    /// comes first is chance, and says nothing.
+    /// comes first is chance, and says nothing. `met` remembers rows that came out if left rows may be taken back.
     ///
     /// # Errors
     /// [`crate::functions::EvaluationError`] if a key is of a type that cannot be one.
-    pub fn new(shape: Shape, times: [usize; 2], counts_as: Counted, is_single: bool) -> Outcome<Self> {
+    pub fn new(
+        shape: Shape,
+        times: [usize; 2],
+        counts_as: Counted,
+        is_single: bool,
+        met: Option<Met>,
+    ) -> Outcome<Self> {
         Ok(TemporalJoin {
             key_converter: shape.key_converter()?,
             row_converter: converter_of(&shape.inputs[1]).map_err(arrow_error)?,
@@ -117,6 +131,7 @@ impl TemporalJoin {
             versions: HashMap::default(),
             upcoming: BTreeMap::new(),
             version_bytes: 0,
+            met,
             closing_ms: i64::MIN,
             counts: Counts::default(),
             funds: Funds::default(),
@@ -125,7 +140,11 @@ impl TemporalJoin {
 
     fn take_left(&mut self, batch: &Batch, passed: i64) -> Outcome<()> {
         let times = batch.rows.column(self.times[0]).as_primitive::<TimestampMillisecondType>();
-        let is_on_time = |row: &u32| times.is_valid(*row as usize) && times.value(*row as usize) >= passed;
+        let is_on_time = |row: &u32| {
+            let at = *row as usize;
+            let takes_back = self.met.is_some() && !is_new(batch.kind(at));
+            times.is_valid(at) && (times.value(at) >= passed || takes_back)
+        };
         let rows: Vec<u32> = (0..batch.len() as u32).filter(is_on_time).collect();
         self.counts.late += (batch.len() - rows.len()) as u64;
         self.counts.folded += rows.len() as u64;
@@ -246,12 +265,19 @@ impl TemporalJoin {
         due
     }
 
-    /// What left rows become.
-    fn joined(&self, left: &RecordBatch, due: &[(i64, Place, RowKind)]) -> Outcome<(RecordBatch, Vec<u32>)> {
+    /// The pairs that left rows become, and the left row of each.
+    fn joined(
+        &self,
+        left: &RecordBatch,
+        due: &[(i64, Place, RowKind)],
+        met: Option<&mut Met>,
+    ) -> Outcome<(RecordBatch, Vec<u32>)> {
         let keys = self.shape.key_bytes(self.key_converter.as_ref(), Side::Left, left)?;
-        let parser = self.row_converter.parser();
-        let (mut rows, mut found) = (Vec::new(), Vec::new());
-        for (row, (time, _, _)) in due.iter().enumerate() {
+        let (mut rows, mut found): (Vec<u32>, Vec<&[u8]>) = (Vec::new(), Vec::new());
+        for (row, (time, _, kind)) in due.iter().enumerate() {
+            if met.is_some() && !is_new(*kind) {
+                continue;
+            }
             let versions = keys.get(row).and_then(|key| self.versions.get(key));
             let valid = versions.and_then(|versions| {
                 let count = versions.partition_point(|version| version.valid_from <= *time);
@@ -259,35 +285,84 @@ impl TemporalJoin {
             });
             if let Some(valid) = valid {
                 rows.push(row as u32);
-                found.push(parser.parse(valid));
+                found.push(valid);
             }
         }
-        let count = rows.len();
-        let columns = self.row_converter.convert_rows(found).map_err(arrow_error)?;
-        let right = batch_of(&self.shape.inputs[1], columns, count)?;
+        let right = self.right_rows(&found)?;
         let rows = UInt32Array::from(rows);
-        let holds = self.shape.holds(count, |side, column| match side {
+        let holds = self.shape.holds(found.len(), |side, column| match side {
             Side::Left => take(left.column(column), &rows, None).map_err(arrow_error),
             Side::Right => Ok(Arc::clone(right.column(column))),
         })?;
         // Where the version of each left row stands, if it has one.
         let mut versions: Vec<Option<u32>> = vec![None; left.num_rows()];
-        for at in (0..count).filter(|at| is_true(&holds, *at)) {
+        for at in (0..found.len()).filter(|at| is_true(&holds, *at)) {
             versions[rows.value(at) as usize] = Some(at as u32);
         }
         let keeps = self.shape.keeps(Side::Left);
-        let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
-        let lefts: Vec<u32> = (0..left.num_rows() as u32).filter(is_out).collect();
-        let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
-        let left_columns: Vec<ArrayRef> = gathered(left, &UInt32Array::from(lefts.clone()))?;
-        let result = self.shape.results(lefts.len(), Some(left_columns), Some(gathered(&right, &rights)?))?;
-        Ok((result, lefts))
+        let Some(met) = met else {
+            let is_out = |row: &u32| keeps || versions[*row as usize].is_some();
+            let lefts: Vec<u32> = (0..left.num_rows() as u32).filter(is_out).collect();
+            let rights: UInt32Array = lefts.iter().map(|row| versions[*row as usize]).collect();
+            return Ok((self.pairs(left, &lefts, &right, &rights)?, lefts));
+        };
+        // In the order in which rows come out, so that a row that comes and is taken back at once is found.
+        let bytes = met.bytes_of_rows(left.columns())?;
+        let mut taken_back: Vec<Box<[u8]>> = Vec::new();
+        let (mut lefts, mut rights) = (Vec::new(), Vec::new());
+        for (row, (_, _, kind)) in due.iter().enumerate() {
+            let values = bytes.row(row);
+            let version = if is_new(*kind) {
+                let version = versions[row];
+                if version.is_none() && !keeps {
+                    continue;
+                }
+                met.add(values.data(), version.map(|at| found[at as usize]));
+                version
+            } else {
+                let Some(version) = met.take_back(values.data()) else { continue };
+                version.map(|version| {
+                    taken_back.push(version);
+                    (found.len() + taken_back.len() - 1) as u32
+                })
+            };
+            lefts.push(row as u32);
+            rights.push(version);
+        }
+        found.extend(taken_back.iter().map(|version| &**version));
+        let right = self.right_rows(&found)?;
+        Ok((self.pairs(left, &lefts, &right, &UInt32Array::from(rights))?, lefts))
+    }
+
+    /// Versions as rows.
+    fn right_rows(&self, versions: &[&[u8]]) -> Outcome<RecordBatch> {
+        let parser = self.row_converter.parser();
+        let rows = versions.iter().map(|version| parser.parse(version));
+        let columns = self.row_converter.convert_rows(rows).map_err(arrow_error)?;
+        batch_of(&self.shape.inputs[1], columns, versions.len())
+    }
+
+    fn pairs(
+        &self,
+        left: &RecordBatch,
+        lefts: &[u32],
+        right: &RecordBatch,
+        rights: &UInt32Array,
+    ) -> Outcome<RecordBatch> {
+        let left = gathered(left, &UInt32Array::from(lefts.to_vec()))?;
+        self.shape.results(lefts.len(), Some(left), Some(gathered(right, rights)?))
     }
 
     fn note_bytes(&mut self) {
         let waiting = self.waiting_count * size_of::<(Place, RowKind)>();
-        self.funds.hold(self.shelf.bytes() + waiting + self.version_bytes);
+        let met = self.met.as_ref().map_or(0, Met::bytes);
+        self.funds.hold(self.shelf.bytes() + waiting + self.version_bytes + met);
     }
+}
+
+/// Whether a row comes, and is not taken back.
+fn is_new(kind: RowKind) -> bool {
+    matches!(kind, RowKind::Insert | RowKind::UpdateAfter)
 }
 
 impl JoinOperator for TemporalJoin {
@@ -298,6 +373,7 @@ impl JoinOperator for TemporalJoin {
     fn take(&mut self, side: Side, batch: Batch, late_by: EventTime) -> Outcome<()> {
         self.counts.read += batch.len() as u64;
         let passed = passed_ms(late_by);
+        self.met.iter_mut().for_each(Met::forget);
         match side {
             Side::Left => self.take_left(&batch, passed)?,
             Side::Right => self.take_right(&batch, passed)?,
@@ -307,6 +383,7 @@ impl JoinOperator for TemporalJoin {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
+        self.met.iter_mut().for_each(Met::forget);
         self.closing_ms = self.closing_ms.max(passed_ms(watermark));
         Ok(())
     }
@@ -320,7 +397,10 @@ impl JoinOperator for TemporalJoin {
             let places: Vec<Place> = due.iter().map(|(_, place, _)| *place).collect();
             let schema = &self.shape.inputs[0];
             let left = batch_of(schema, self.shelf.columns(&places, schema.fields().len())?, places.len())?;
-            let (rows, lefts) = self.joined(&left, &due)?;
+            let mut met = self.met.take();
+            let joined = self.joined(&left, &due, met.as_mut());
+            self.met = met;
+            let (rows, lefts) = joined?;
             places.into_iter().for_each(|place| self.shelf.release(place));
             if !lefts.is_empty() {
                 let is_plain = due.iter().all(|(_, _, kind)| *kind == RowKind::Insert);
@@ -368,7 +448,8 @@ impl JoinOperator for TemporalJoin {
                 .collect();
             state.put(&(&**key, versions))?;
         }
-        Ok(())
+        state.put(&self.met.is_some())?;
+        self.met.as_ref().map_or(Ok(()), |met| met.save(state))
     }
 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
@@ -399,6 +480,12 @@ impl JoinOperator for TemporalJoin {
         }
         self.closing_ms = closing_ms;
         self.counts = counts;
+        let is_met: bool = state.take()?;
+        match &mut self.met {
+            Some(met) if is_met => met.load(state)?,
+            None if !is_met => {}
+            _ => return Err(state.wrong("left rows are taken back in one of both, and not in the other")),
+        }
         self.prune_all();
         self.note_bytes();
         Ok(())

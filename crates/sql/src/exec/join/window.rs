@@ -27,7 +27,7 @@ use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::order::{bytes_of, taken};
-use crate::exec::windows::{Clocks, passed_ms};
+use crate::exec::windows::Clocks;
 use crate::expression::arrow_error;
 use crate::plan::WindowPlaces;
 
@@ -40,6 +40,7 @@ pub struct WindowJoin {
     windows: BTreeMap<(i64, i64), [Vec<RecordBatch>; 2]>,
     /// Bytes of the rows in them.
     waiting_bytes: usize,
+    /// Windows that end at or before this reading are over.
     closing_ms: i64,
     firing: Option<Firing>,
     counts: Counts,
@@ -79,7 +80,7 @@ impl WindowJoin {
     /// The next window to come out.
     fn fire(&mut self) -> Outcome<Option<Firing>> {
         let Some((&(end, _), _)) = self.windows.first_key_value() else { return Ok(None) };
-        if self.clocks.end(end) > self.closing_ms {
+        if end > self.closing_ms {
             return Ok(None);
         }
         let Some((_, rows)) = self.windows.pop_first() else { return Ok(None) };
@@ -141,10 +142,10 @@ impl JoinOperator for WindowJoin {
                 parts.entry(window).or_default().push(row);
             }
         }
-        let passed = passed_ms(late_by);
+        let passed = self.clocks.passed(late_by);
         for (window, part) in parts {
             let rows = if is_one { batch.len() } else { part.len() };
-            if self.clocks.end(window.0) <= passed {
+            if window.0 <= passed {
                 self.counts.late += rows as u64;
                 continue;
             }
@@ -158,7 +159,7 @@ impl JoinOperator for WindowJoin {
     }
 
     fn advance(&mut self, watermark: EventTime) -> Outcome<()> {
-        self.closing_ms = self.closing_ms.max(passed_ms(watermark));
+        self.closing_ms = self.closing_ms.max(self.clocks.passed(watermark));
         Ok(())
     }
 

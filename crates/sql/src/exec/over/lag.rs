@@ -10,12 +10,12 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, BooleanArray, new_empty_array, new_null_array};
-use arrow::row::{RowConverter, SortField};
+use arrow::row::RowConverter;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
 use crate::aggregates::{Accumulator, BoundAggregate};
 use crate::functions::EvaluationError;
-use crate::keys::{ROW_FORMAT, check_row_format};
+use crate::keys::{ROW_FORMAT, check_row_format, row_converter, rows_of};
 use crate::types::SqlType;
 
 /// LAG of values of a type, so many rows back, with another argument for rows that have none before if there is a default.
@@ -62,10 +62,8 @@ fn kept_bytes(bytes: &Bytes) -> usize {
 
 impl Lag {
     fn new(of: &SqlType, offset: u32) -> Self {
-        let converter =
-            RowConverter::new(vec![SortField::new(of.arrow())]).expect("every type of SQL has a form as row");
-        let null = converter.convert_columns(&[new_null_array(&of.arrow(), 1)]);
-        let null = null.expect("the column is of the converter's type").row(0).data().into();
+        let converter = row_converter([of.arrow()]);
+        let null = rows_of(&converter, &[new_null_array(&of.arrow(), 1)]).row(0).data().into();
         Lag { of: of.clone(), offset: offset as usize, converter, null, groups: Vec::new(), held_bytes: 0 }
     }
 
@@ -86,10 +84,7 @@ impl Accumulator for Lag {
     }
 
     fn update(&mut self, groups: &[u32], arguments: &[ArrayRef], _keep: Option<&BooleanArray>) {
-        let rows = |argument: &ArrayRef| {
-            let rows = self.converter.convert_columns(std::slice::from_ref(argument));
-            rows.expect("arguments are of the types that the call was bound to")
-        };
+        let rows = |argument: &ArrayRef| rows_of(&self.converter, std::slice::from_ref(argument));
         let (values, defaults) = (rows(&arguments[0]), arguments.get(1).map(rows));
         for (row, group) in groups.iter().enumerate() {
             let seen = &mut self.groups[*group as usize];
@@ -104,7 +99,7 @@ impl Accumulator for Lag {
     }
 
     fn retract(&mut self, _groups: &[u32], _arguments: &[ArrayRef], _keep: Option<&BooleanArray>) {
-        panic!("only what can retract is asked to");
+        panic!("`Calls` takes rows back only from accumulators that were made to retract");
     }
 
     fn can_retract(&self) -> bool {

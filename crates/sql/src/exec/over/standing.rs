@@ -83,7 +83,7 @@ impl Accumulator for Standings {
     }
 
     fn retract(&mut self, _groups: &[u32], _arguments: &[ArrayRef], _keep: Option<&BooleanArray>) {
-        panic!("only what can retract is asked to");
+        panic!("`Calls` takes rows back only from accumulators that were made to retract");
     }
 
     fn can_retract(&self) -> bool {

@@ -30,19 +30,7 @@ use crate::expression::arrow_error;
 use crate::formats::RowKind;
 use crate::keys::{ROW_FORMAT, check_row_format};
 use crate::plan::Column;
-
-/// Which row of a key is kept.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Keep {
-    /// The first that came.
-    First,
-    /// The last that came.
-    Last,
-    /// The first by the time column at this place.
-    FirstBy(usize),
-    /// The last by the time column at this place.
-    LastBy(usize),
-}
+pub use crate::plan::changes::Keep;
 
 /// Keeps one row of each key.
 pub struct Deduplicate {

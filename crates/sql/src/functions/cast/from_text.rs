@@ -12,8 +12,8 @@ use arrow::datatypes::*;
 use chrono_tz::Tz;
 
 use super::text::{
-    parse_boolean, parse_date, parse_double, parse_float, parse_integer, parse_time, parse_timestamp,
-    read_decimal,
+    parse_boolean, parse_date, parse_decimal, parse_double, parse_float, parse_integer, parse_time,
+    parse_timestamp,
 };
 use super::zone::instant_of_local;
 use super::{Caster, Failures, PADDED_MAX};
@@ -31,7 +31,8 @@ pub(super) fn caster(to: &SqlType, zone: Tz) -> Option<Caster> {
         SqlType::Float => each::<Float32Type>(to, |text| parse_float(text).map(Some)),
         SqlType::Double => each::<Float64Type>(to, |text| parse_double(text).map(Some)),
         &SqlType::Decimal { precision, scale } => {
-            each::<Decimal128Type>(to, move |text| read_decimal(text, precision, scale).ok())
+            // Too many digits fail, as with whole numbers; only among numbers they give NULL.
+            each::<Decimal128Type>(to, move |text| parse_decimal(text, precision, scale).map(Some))
         }
         SqlType::Date => each::<Date32Type>(to, |text| parse_date(text).map(Some)),
         &SqlType::Time(digits) => {

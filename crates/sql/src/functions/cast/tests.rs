@@ -35,6 +35,15 @@ fn check(written: &str, to: &str, expected: &str) {
 fn text_is_cut_and_padded() {
     check("CHAR(3): foo", "CHAR(5)", "foo  ");
     check("CHAR(5): foo", "CHAR(3)", "foo");
+    check("STRING: 12345.6789", "DECIMAL(8, 4)", "fails");
+    check("STRING: 1234.56789", "DECIMAL(8, 4)", "1234.5679");
+    check("STRING: 9999.99999", "DECIMAL(8, 4)", "fails");
+    check("STRING: 1e40", "DECIMAL(38, 0)", "fails");
+    check(
+        "STRING: -99999999999999999999999999999999999999",
+        "DECIMAL(38, 0)",
+        "-99999999999999999999999999999999999999",
+    );
     check("STRING: abcdef", "CHAR(3)", "abc");
     check("STRING: abcdef", "VARCHAR(3)", "abc");
     check("STRING: ab", "VARCHAR(3)", "ab");
@@ -192,7 +201,7 @@ fn text_is_read_or_fails() {
     check("STRING: Apache", "DOUBLE", "fails");
     check("STRING: 3.14", "DECIMAL(8, 4)", "3.1400");
     check("STRING: 3.15", "DECIMAL(8, 1)", "3.2");
-    check("STRING: 12.345", "DECIMAL(3, 2)", "NULL");
+    check("STRING: 12.345", "DECIMAL(3, 2)", "fails");
     check("STRING: foo", "DECIMAL(3, 2)", "fails");
     check("CHAR(4): true", "BOOLEAN", "TRUE");
     check("VARCHAR(5): FalsE", "BOOLEAN", "FALSE");
@@ -370,7 +379,8 @@ fn nullability_is_kept_where_nothing_overflows() {
     check("DECIMAL(5, 2)", "DECIMAL(4, 1)", true);
     check("DECIMAL(5, 2)", "DECIMAL(6, 3)", false);
     check("STRING", "INT", false);
-    check("STRING", "DECIMAL(38, 0)", true);
+    check("STRING", "DECIMAL(38, 0)", false);
+    check("DOUBLE", "DECIMAL(38, 0)", true);
 }
 
 // Nested values.

@@ -7,6 +7,7 @@ use datafusion_common::ScalarValue;
 
 use super::{Lists, Maps, check_comparable, check_count, comparable, entry_of, item_of, taken};
 use crate::functions::each::{self, Input, Nulls, Text, bound, failure, one_or_many};
+use crate::functions::rows::bind_field;
 use crate::functions::{Argument, BindError, Bound, Context, EvaluationError};
 use crate::types::{SqlType, common_type};
 
@@ -58,6 +59,10 @@ pub(super) fn element(given: &[Argument], _: &Context) -> Result<Bound, BindErro
 pub(super) fn item(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     check_count(given, 2..=2)?;
     let of = given[0].of.clone();
+    // `row['field']` is `row.field`.
+    if let (SqlType::Row(_), Some(_)) = (&of, given[1].text()) {
+        return bind_field(given);
+    }
     if let SqlType::Map(..) = of {
         let (key, value) = entry_of(given, 0)?;
         if common_type(&key, &given[1].of).is_none() {

@@ -80,8 +80,8 @@ fn base64_of(digits: &[u8]) -> Option<Vec<u8>> {
     Some(bytes)
 }
 
-/// The bytes that pairs of hexadecimal digits stand for, BYTES; the first pair may lack its first digit. NULL if there is
-/// something else.
+/// Returns the bytes that pairs of hexadecimal digits stand for, or NULL if there is another character. Of an odd number of
+/// digits the first one is dropped and stands as a byte of zero, but it must be a digit, too.
 ///
 /// Source: Flink, `UnhexFunction`.
 pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
@@ -90,12 +90,14 @@ pub(super) fn unhex(given: &[Argument], _: &Context) -> Result<Bound, BindError>
         let text = Input::<Text>::of(&arguments[0])?;
         each::bytes(arguments, rows, |row, out| {
             let digits = text.at(row)?.as_bytes();
-            for pair in digits.rchunks(2).rev() {
-                let value = pair.iter().try_fold(0_u8, |value, digit| {
-                    let digit = char::from(*digit).to_digit(16)?;
-                    Some(value << 4 | digit as u8)
-                });
-                out.push(value?);
+            let half = |digit: u8| char::from(digit).to_digit(16).map(|value| value as u8);
+            let (dropped, pairs) = digits.as_rchunks::<2>();
+            if let [digit] = dropped {
+                half(*digit)?;
+                out.push(0);
+            }
+            for [upper, lower] in pairs {
+                out.push(half(*upper)? << 4 | half(*lower)?);
             }
             Some(())
         })

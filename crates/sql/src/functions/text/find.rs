@@ -249,13 +249,13 @@ pub(super) fn split(given: &[Argument], _: &Context) -> Result<Bound, BindError>
     Ok(bound(types, given, result, Nulls::OfArguments, |arguments, rows| {
         let (text, delimiter) = (Input::<Text>::of(&arguments[0])?, Input::<Text>::of(&arguments[1])?);
         each::text_lists(arguments, rows, |row, out| {
-            let (text, delimiter) = (text.at(row)?, delimiter.at(row)?);
+            let (Some(text), Some(delimiter)) = (text.at(row), delimiter.at(row)) else { return Ok(None) };
             match delimiter {
                 _ if text.is_empty() => {}
-                "" => out.extend(text.chars().map(|one| Some(String::from(one)))),
-                _ => out.extend(text.split(delimiter).map(|part| Some(part.to_owned()))),
+                "" => out.extend(text.split_inclusive(|_: char| true))?,
+                _ => out.extend(text.split(delimiter))?,
             }
-            Some(())
+            Ok(Some(()))
         })
     }))
 }

@@ -160,8 +160,16 @@ pub(super) fn repeat(given: &[Argument], _: &Context) -> Result<Bound, BindError
             let (Some(text), Some(count)) = (text.at(row), count.at(row)) else { return Ok(None) };
             // Nothing stays nothing, however often.
             let count = if text.is_empty() { 0 } else { usize::try_from(count).unwrap_or(0) };
-            each::made(text.len().checked_mul(count))?;
-            (0..count).for_each(|_| out.push_str(text));
+            let bytes = each::made(text.len().checked_mul(count))?;
+            out.reserve_exact(bytes);
+            // Doubled as long as that fits, so that a long result is copied and not put together letter by letter.
+            if bytes > 0 {
+                out.push_str(text);
+            }
+            while out.len() < bytes {
+                let more = out.len().min(bytes - out.len());
+                out.extend_from_within(..more);
+            }
             Ok(Some(()))
         })
     }))

@@ -94,12 +94,11 @@ pub(super) fn extract_all(given: &[Argument], _: &Context) -> Result<Bound, Bind
             };
             let item = |begin: usize| {
                 let groups = regex.captures_at(text, begin)?;
-                Some(groups.get(group)?.as_str().to_owned())
+                Some(groups.get(group)?.as_str())
             };
-            let hits = finds(&regex, text);
-            out.extend(
-                hits.map(|hit| if group == 0 { Some(hit.as_str().to_owned()) } else { item(hit.start()) }),
-            );
+            for hit in finds(&regex, text) {
+                out.push(if group == 0 { Some(hit.as_str()) } else { item(hit.start()) })?;
+            }
             Ok(Some(()))
         })
     }))

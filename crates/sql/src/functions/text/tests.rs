@@ -272,7 +272,11 @@ fn bytes_are_written_as_text_and_back() {
     check("FROM_BASE64('a===')", "error: BAD_BASE64: 'a===' is not in base 64");
     check("FROM_BASE64('a*bc')", "error: BAD_BASE64: 'a*bc' is not in base 64");
     check("UNHEX('466C696E6B')", "466c696e6b");
-    check("UNHEX('f6c')", "0f6c");
+    check("UNHEX('f6c')", "006c");
+    check("UNHEX('1')", "00");
+    check("UNHEX('146')", "0046");
+    check("UNHEX('z46')", "NULL");
+    check("UNHEX('')", "");
     check("UNHEX('zz')", "NULL");
     check("ENCODE('中a', 'UTF-16LE')", "2d4e6100");
     check("ENCODE('a', 'UTF-16')", "feff0061");

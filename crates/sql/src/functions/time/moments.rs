@@ -137,7 +137,8 @@ pub(super) fn write<O: Outcome<Moment>>(
         _ => 1_000,
     };
     let number = |moment: Moment| match of {
-        SqlType::Date => Some(moment.day()),
+        // A day that its 32 bits do not count is none, and not another day.
+        SqlType::Date => i32::try_from(moment.day()).ok().map(i64::from),
         SqlType::Time(_) => Some(moment.nanos_of_day() / 1_000_000),
         _ => {
             let seconds =

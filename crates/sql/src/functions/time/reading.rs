@@ -86,10 +86,11 @@ pub(super) fn to_timestamp(given: &[Argument], _: &Context) -> Result<Bound, Bin
     of_text(types, given, SqlType::Timestamp(3))
 }
 
-/// An instant of text, as [`to_timestamp`] reads it, in a zone (UTC unless said); or of a number of milliseconds, or of
-/// seconds if the second argument is 0. A TIMESTAMP_LTZ(3). Years are 0 to 9999.
+/// Binds an instant of text, as [`to_timestamp`] reads it, in a zone (UTC unless said), a TIMESTAMP_LTZ(3); or of a number that
+/// counts units of 10^-p seconds, where p is the second argument, from 0 to 9, and 3 without one. It is a TIMESTAMP_LTZ(p) if p
+/// is a literal above 3, and a TIMESTAMP_LTZ(3) otherwise. Years are 0 to 9999.
 ///
-/// Source: Flink, `ToTimestampLtzFunction`, `DateTimeUtils.toTimestampData`.
+/// Source: Flink 2.3, `ToTimestampLtzFunction`, `ToTimestampLtzTypeStrategy` (FLINK-39244), `DateTimeUtils.toTimestampData`.
 pub(super) fn to_timestamp_ltz(given: &[Argument], _: &Context) -> Result<Bound, BindError> {
     let Some(first) = given.first() else { return Err(BindError::count(0)) };
     if first.of.is_numeric() || (first.of == SqlType::Null && given.len() <= 2) {
@@ -125,74 +126,87 @@ fn of_text(types: Vec<SqlType>, given: &[Argument], of: SqlType) -> Result<Bound
     }))
 }
 
-/// The first and the last millisecond of the years that numbers may stand for.
-const MILLIS: std::ops::RangeInclusive<i64> = -62_167_219_200_000..=253_402_300_799_999;
+/// The first and the last second of the years that numbers may stand for.
+const SECONDS: std::ops::RangeInclusive<i128> = -62_167_219_200..=253_402_300_799;
+
+/// The digits of a second that a number has without a second argument.
+const DIGITS_DEFAULT: i64 = 3;
 
 fn of_number(given: &[Argument]) -> Result<Bound, BindError> {
-    let [number, precision @ ..] = given else { return Err(BindError::count(0)) };
+    let (number, precision) = match given {
+        [number] => (number, None),
+        [number, precision] => (number, Some(precision)),
+        _ => return Err(BindError::count(given.len())),
+    };
     let mut types = vec![match &number.of {
         SqlType::Float | SqlType::Double => SqlType::Double,
         of @ SqlType::Decimal { .. } => of.clone(),
         _ => SqlType::BigInt,
     }];
-    if let Some(argument) = precision.first() {
+    let mut result_digits = DIGITS_DEFAULT;
+    if let Some(argument) = precision {
         if !argument.of.is_integer() && argument.of != SqlType::Null {
             return Err(BindError::of_type(2, &argument.of));
         }
         let literal = argument.literal.as_ref().and_then(|literal| literal.cast_to(&DataType::Int64).ok());
         if let Some(ScalarValue::Int64(Some(digits))) = literal {
-            per_second(digits).map_err(|error| BindError(error.message))?;
+            second_digits(digits).map_err(|error| BindError(error.message))?;
+            result_digits = result_digits.max(digits);
         }
         types.push(SqlType::BigInt);
     }
     let scale = if let SqlType::Decimal { scale, .. } = number.of { u32::from(scale) } else { 0 };
-    let of = SqlType::TimestampLtz(3);
+    let of = SqlType::TimestampLtz(result_digits as u8);
     Ok(bound(types, given, of.clone(), Nulls::Anyway, move |arguments, rows| {
         let (numbers, stride) = one_or_many(&arguments[0])?;
         let precision = Input::<Int64Type>::optional(arguments, 1)?;
-        let millis_of: Box<dyn Fn(usize, i64) -> Option<i64>> = match numbers.data_type() {
+        // The number by 10 to the power of so many digits, which are 3 at most, without a fraction. A product that leaves 128
+        // bits lies beyond all years.
+        let scaled: Box<dyn Fn(usize, u32) -> Option<i128>> = match numbers.data_type() {
             DataType::Int64 => {
                 let numbers = numbers.as_primitive::<Int64Type>().clone();
-                Box::new(move |row, factor| numbers.value(row).checked_mul(factor))
+                Box::new(move |row, digits| i128::from(numbers.value(row)).checked_mul(10_i128.pow(digits)))
             }
             DataType::Float64 => {
                 let numbers = numbers.as_primitive::<Float64Type>().clone();
-                // NaN lies within no bounds; all else is cut towards zero.
-                Box::new(move |row, factor| {
-                    let millis = numbers.value(row) * factor as f64;
-                    (-1e15..1e15).contains(&millis).then_some(millis as i64)
+                // Fractions are cut towards zero. What lies beyond 128 bits ends there, far beyond all years.
+                Box::new(move |row, digits| {
+                    let value = numbers.value(row) * 10_f64.powi(digits as i32);
+                    (!value.is_nan()).then_some(value as i128)
                 })
             }
             DataType::Decimal128(..) => {
                 let numbers = numbers.as_primitive::<Decimal128Type>().clone();
                 let divisor = 10_i128.checked_pow(scale).unwrap_or(i128::MAX);
-                Box::new(move |row, factor| {
-                    i64::try_from(numbers.value(row) / divisor).ok()?.checked_mul(factor)
-                })
+                Box::new(move |row, digits| (numbers.value(row) / divisor).checked_mul(10_i128.pow(digits)))
             }
             other => return Err(failure(&format!("{other} is no number"))),
         };
         moments::write(arguments, rows, &of, Zone::UTC, |row| {
-            let digits = precision.as_ref().map_or(Some(3), |precision| precision.at(row));
+            let digits = precision.as_ref().map_or(Some(DIGITS_DEFAULT), |precision| precision.at(row));
             let Some(digits) = digits.filter(|_| !numbers.is_null(row * stride)) else { return Ok(None) };
-            let millis = millis_of(row * stride, per_second(digits)?);
-            Ok(millis.filter(|millis| MILLIS.contains(millis)).map(Moment::of_millis))
+            let digits = second_digits(digits)?;
+            // Units below a thousandth of a second are whole; those above may have fractions of it.
+            let Some(units) = scaled(row * stride, 3_u32.saturating_sub(digits)) else { return Ok(None) };
+            let per_second = 10_i128.pow(digits.max(3));
+            let seconds = units.div_euclid(per_second);
+            if !SECONDS.contains(&seconds) {
+                return Ok(None);
+            }
+            let nanos = units.rem_euclid(per_second) * (1_000_000_000 / per_second);
+            Ok(Some(Moment { seconds: seconds as i64, nanos: nanos as i64 }))
         })
     }))
 }
 
-/// The milliseconds that a number counts: 1,000 each if it has 0 digits of a second.
-fn per_second(digits: i64) -> Result<i64, EvaluationError> {
-    match digits {
-        0 => Ok(1_000),
-        3 => Ok(1),
-        _ => Err(EvaluationError {
-            code: "BAD_ARGUMENT",
-            message: format!(
-                "a number cannot have {digits} digits of a second: take 0 for seconds, 3 for milliseconds"
-            ),
-        }),
-    }
+/// Checks how many digits of a second a number has: 0 for seconds, 3 for milliseconds, at most 9.
+fn second_digits(digits: i64) -> Result<u32, EvaluationError> {
+    u32::try_from(digits).ok().filter(|digits| *digits <= 9).ok_or_else(|| EvaluationError {
+        code: "BAD_ARGUMENT",
+        message: format!(
+            "a number cannot have {digits} digits of a second: take 0 for seconds, 3 for milliseconds, up to 9"
+        ),
+    })
 }
 
 /// Seconds since 1970 as text in the zone of the session: in the default form, or by a pattern (lenient).

@@ -228,6 +228,8 @@ fn units_are_added() {
     ] {
         check(&format!("TIMESTAMPADD({call})"), expected);
     }
+    check("TIMESTAMPADD('DAY', 2147483647, DATE '2016-06-15')", "NULL");
+    check("TIMESTAMPADD('YEAR', L9223372036854775807, DATE '2016-06-15')", "NULL");
     assert_eq!(bed::result_type(TIME, "TIMESTAMPADD('HOUR', 1, DATE '2016-06-15')"), "TIMESTAMP(6)");
     assert_eq!(bed::result_type(TIME, "TIMESTAMPADD('DAY', 1, DATE '2016-06-15')"), "DATE");
     refused("TIMESTAMPADD('EPOCH', 1, DATE '2016-06-15')", "the unit is none of YEAR");

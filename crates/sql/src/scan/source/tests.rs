@@ -49,7 +49,7 @@ fn a_poll_without_rows_comes_back() {
     let reading = Reading::new(table, &[0], &[Column::plain("a", SqlType::Int, true)]);
     let polls: Arc<Mutex<u64>> = Arc::default();
     let rows = Box::new(Nothing(Arc::clone(&polls)));
-    let mut source = TableSource::new(Arc::new(reading), rows, clock, Tally::default());
+    let mut source = TableSource::new(Arc::new(reading), rows, clock, Tally::default(), JobEnd::default());
     for poll in 1..=3 {
         let polled = source.poll(ProcessingTime::ZERO, 1_000, &mut Room).unwrap();
         assert_eq!(polled.status, SourceStatus::Ready);

@@ -3,9 +3,9 @@
 //! An expression is looked at when all of its parts are plain already; it sees no table and no query around it.
 
 use sqlparser::ast::{
-    AccessExpr, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Expr, Function,
-    FunctionArg, FunctionArgExpr, FunctionArguments, Ident, Subscript, TimezoneInfo, TrimWhereField,
-    TypedString, UnaryOperator, Value, ValueWithSpan, WindowType,
+    AccessExpr, ArrayElemTypeDef, BinaryOperator, CastKind, CeilFloorKind, DataType, DateTimeField, Expr,
+    Function, FunctionArg, FunctionArgExpr, FunctionArguments, Ident, ObjectNamePart, Subscript,
+    TimezoneInfo, TrimWhereField, TypedString, UnaryOperator, Value, ValueWithSpan, WindowType,
 };
 use sqlparser::tokenizer::Span;
 
@@ -50,11 +50,18 @@ pub(super) fn plain(expression: Expr, at: Option<Place>) -> Result<Expr, SqlErro
             cast(Expr::Value(value), data_type)
         }
         Expr::Cast { kind, expr, data_type, array, format } => {
-            if array || format.is_some() {
+            if format.is_some() {
                 return Err(unsupported("a format in CAST"));
             }
+            // `INT ARRAY` is another way to write `ARRAY<INT>`.
+            let data_type = match array {
+                true => DataType::Array(ArrayElemTypeDef::AngleBracket(Box::new(data_type))),
+                false => data_type,
+            };
             match kind {
-                CastKind::Cast | CastKind::TryCast => Expr::Cast { kind, expr, data_type, array, format },
+                CastKind::Cast | CastKind::TryCast => {
+                    Expr::Cast { kind, expr, data_type, array: false, format }
+                }
                 _ => return Err(unsupported("`::`: write CAST(.. AS ..)")),
             }
         }
@@ -234,6 +241,13 @@ fn plain_function(
     let Some(name) = single_name(&function.name).map(|name| name.value.to_uppercase()) else {
         return Err(unsupported("a function of another catalog"));
     };
+    // A name in backticks is the same function as without: names of functions have no case. Words of the grammar are none.
+    if !matches!(&*name, "ROLLUP" | "CUBE")
+        && let [ObjectNamePart::Identifier(name)] = &mut function.name.0[..]
+        && name.value.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    {
+        name.quote_style = None;
+    }
     if !function.within_group.is_empty() {
         return Err(unsupported("WITHIN GROUP"));
     }

@@ -237,6 +237,43 @@ fn positions_that_cannot_be_reached() {
     }
 }
 
+/// Diverted records stand in the order of the input, also behind one that is too long, whose length shows later.
+#[test]
+fn diverted_records_keep_their_order() {
+    let folder = Folder::new();
+    let long = "x".repeat((1 << 20) + 100);
+    folder.put("in/x.csv", format!("a,1\n{long}\nb,1\n1,a\nc,1\n{long}\nd,1\n{long}"));
+    let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'");
+    assert_eq!(rows_of(&of, &folder.world(), 4_096).unwrap(), ["1,a"]);
+    let diverted = folder.get("bad.jsonl");
+    let lines = diverted.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let lines: Vec<(u64, u64)> =
+        lines.map(|line| (line["line"].as_u64().unwrap(), line["length"].as_u64().unwrap_or(0))).collect();
+    let length = long.len() as u64;
+    assert_eq!(lines, [(1, 0), (2, length), (3, 0), (5, 0), (6, length), (7, 0), (8, length)]);
+}
+
+/// What an earlier run has diverted does not stand beside a run that finds nothing bad; a file that is none of ours stays.
+#[test]
+fn a_diverted_file_of_an_earlier_run_is_removed() {
+    let folder = Folder::new();
+    let of = of("", "'path' = 'in', 'format' = 'csv', 'thalweg.on-bad' = 'divert:bad.jsonl'");
+    folder.put("in/x.csv", "1,a\nx,b\n");
+    rows_of(&of, &folder.world(), 10).unwrap();
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
+    // A run that does not come to its end leaves it.
+    folder.put("in/x.csv", "1,a\n2,b\n");
+    drop(sources(&of, &folder.world()).unwrap());
+    assert_eq!(folder.get("bad.jsonl").lines().count(), 1);
+    rows_of(&of, &folder.world(), 10).unwrap();
+    assert_eq!(folder.names(), ["in/x.csv"]);
+    folder.put("bad.jsonl", "my notes\n");
+    folder.put("bad.jsonl.inprogress", "left by a run that was killed");
+    rows_of(&of, &folder.world(), 10).unwrap();
+    assert_eq!(folder.names(), ["bad.jsonl", "in/x.csv"]);
+    assert_eq!(folder.get("bad.jsonl"), "my notes\n");
+}
+
 /// The beginning of a record that is too long is kept, with the length of all of it, however its bytes are read.
 #[test]
 fn a_record_that_is_too_long_is_diverted() {

@@ -1,26 +1,28 @@
 //! Files that are written: whole under their names, rolled by size and time, in partitions; nothing of a query that fails.
 
-use std::io::Write;
-use std::sync::Arc;
+use std::io::{ErrorKind, Write};
+use std::sync::{Arc, Mutex};
 
+use thalweg_model::Entropy;
 use thalweg_model::disk::Disk;
-use thalweg_model::{EventTime, ProcessingTime, VirtualClock};
+use thalweg_model::{EventTime, ProcessingTime, SeededEntropy, VirtualClock};
 
 use super::of;
 use crate::connect::bed::{Folder, batch, rows_of, table, write};
-use crate::connect::files::RealFiles;
+use crate::connect::files::{Files, RealFiles};
+use crate::connect::job_end::JobEnd;
 use crate::connect::{RowSink, World, bind_sink};
 use crate::formats::RowKind;
 
 const JSON: &str = "'path' = 'out', 'format' = 'json'";
 
-/// The names of published files, with UID for the word of the run.
+/// The names of files but for the markers of runs, with UID for the word of the run.
 fn names(folder: &Folder) -> Vec<String> {
     let plain = |name: String| match name.split_once("part-") {
         Some((before, rest)) => format!("{before}part-UID{}", rest.get(16..).unwrap_or("?")),
         None => name,
     };
-    folder.names().into_iter().map(plain).collect()
+    folder.names().into_iter().map(plain).filter(|name| !name.ends_with("/.part-UID.inprogress")).collect()
 }
 
 fn sink(of: &crate::catalog::Table, world: &World) -> Box<dyn RowSink> {
@@ -30,7 +32,8 @@ fn sink(of: &crate::catalog::Table, world: &World) -> Box<dyn RowSink> {
 #[test]
 fn files_appear_when_they_are_whole() {
     let folder = Folder::new();
-    let (of, world) = (of("", JSON), folder.world());
+    let with_seed = || World { names: Arc::new(Mutex::new(SeededEntropy::new(7))), ..folder.world() };
+    let (of, world) = (of("", JSON), with_seed());
     let mut to = sink(&of, &world);
     assert!(names(&folder).is_empty());
     to.write(&batch(&of, "{\"a\":1,\"b\":\"x\"}"), None).unwrap();
@@ -40,8 +43,8 @@ fn files_appear_when_they_are_whole() {
     to.finish().unwrap();
     assert_eq!(names(&folder), ["out/part-UID-0"]);
     assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,x", "2,NULL"]);
-    // Another run adds to what is there, even if its clock has it take the same word.
-    for world in [&world, &folder.world()] {
+    // Another run adds to what is there, even if it draws the same word.
+    for world in [&world, &with_seed()] {
         write(&of, world, "{\"a\":3}", None).unwrap();
     }
     assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 4);
@@ -63,6 +66,59 @@ fn a_query_that_fails_publishes_nothing_more() {
     drop(to);
     assert_eq!(names(&folder), ["out/part-UID-0"]);
     assert_eq!(rows_of(&of, &folder.world(), 10).unwrap(), ["1,NULL", "2,NULL"]);
+}
+
+const ROLLED: &str = "'path' = 'out', 'format' = 'json', 'sink.rolling-policy.file-size' = '1 b',
+    'sink.partition-commit.policy.kind' = 'success-file'";
+
+/// Files of a bounded job get their names when its input has ended, so one that is stopped or killed before publishes nothing.
+#[test]
+fn a_bounded_job_publishes_at_its_end() {
+    let folder = Folder::new();
+    let of = of("", ROLLED);
+    let world = World { end: JobEnd::new(true), ..folder.world() };
+    let mut to = sink(&of, &world);
+    to.write(&batch(&of, "{\"a\":1}"), None).unwrap();
+    to.write(&batch(&of, "{\"a\":2}"), None).unwrap();
+    assert_eq!(names(&folder), ["out/.part-UID-0.inprogress", "out/.part-UID-1.inprogress"]);
+    drop(to);
+    assert!(names(&folder).is_empty());
+    write(&of, &world, "{\"a\":1}\n{\"a\":2}", None).unwrap();
+    assert_eq!(names(&folder), ["out/_SUCCESS", "out/part-UID-0"]);
+}
+
+/// What was cut short may be published, if that was asked for; nothing says that it is complete.
+#[test]
+fn a_bounded_job_that_was_cut_has_no_success_file() {
+    for is_bounded in [true, false] {
+        let folder = Folder::new();
+        let of = of("", ROLLED);
+        let world = World { end: JobEnd::new(is_bounded), ..folder.world() };
+        let mut to = sink(&of, &world);
+        to.write(&batch(&of, "{\"a\":1}"), None).unwrap();
+        world.end.note_cut();
+        to.finish().unwrap();
+        let expected: &[&str] =
+            if is_bounded { &["out/part-UID-0"] } else { &["out/_SUCCESS", "out/part-UID-0"] };
+        assert_eq!(names(&folder), expected);
+    }
+}
+
+/// A success file comes behind all files, and that of an earlier run does not stand beside a part of this one.
+#[test]
+fn a_success_file_comes_last() {
+    let folder = Folder::new();
+    let of = of("", ROLLED);
+    write(&of, &folder.world(), "{\"a\":1}", None).unwrap();
+    assert!(names(&folder).contains(&"out/_SUCCESS".to_owned()));
+    let mut to = sink(&of, &folder.world());
+    assert!(names(&folder).contains(&"out/_SUCCESS".to_owned()));
+    to.write(&batch(&of, "{\"a\":2}"), None).unwrap();
+    assert_eq!(names(&folder).len(), 2, "two files, and none that says that they are all");
+    drop(to);
+    assert!(!names(&folder).contains(&"out/_SUCCESS".to_owned()));
+    write(&of, &folder.world(), "{\"a\":3}", None).unwrap();
+    assert!(names(&folder).contains(&"out/_SUCCESS".to_owned()));
 }
 
 #[test]
@@ -125,22 +181,64 @@ fn partitions_are_directories() {
     assert_eq!(rows, ["2020-01-01,1,x/y,p", "2020-01-01,3,x/y,r", "NULL,2,NULL,q"]);
 }
 
-/// Of more partitions than files may be open, those that were written to longest ago are published.
+/// Rows of more partitions than files may be open make one file each, although every batch has rows of all of them.
 #[test]
 fn many_partitions_are_written_with_few_files() {
     let folder = Folder::new();
-    let of = table(
-        "CREATE TABLE t (a INT, p INT) PARTITIONED BY (p)
-         WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'json')",
-    );
+    let of = parted("json");
     let world = folder.world();
     let mut to = sink(&of, &world);
-    let lines: String = (0..300).map(|row| format!("{{\"a\":{row},\"p\":{row}}}\n")).collect();
-    to.write(&batch(&of, &lines), None).unwrap();
-    let open = names(&folder).iter().filter(|name| name.ends_with("inprogress")).count();
-    assert_eq!((open, names(&folder).len()), (128, 300));
+    for turn in 0..5 {
+        let line = |row: i32| format!("{{\"a\":{},\"p\":{row}}}\n", turn * 300 + row);
+        to.write(&batch(&of, &(0..150).map(line).collect::<String>()), None).unwrap();
+        let open = names(&folder).iter().filter(|name| name.ends_with("inprogress")).count();
+        assert_eq!((open, names(&folder).len()), (128, 128));
+    }
     to.finish().unwrap();
-    assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 300);
+    drop(to);
+    assert_eq!(folder.names().len(), 150);
+    assert_eq!(rows_of(&of, &world, 10).unwrap().len(), 5 * 150);
+    assert!(world.notes.take().is_empty());
+}
+
+/// Rows of many partitions that are more than can be gathered go to files as large as they can be, a note says so, and no row is
+/// lost. The bound is 1 MiB in tests.
+#[test]
+fn more_rows_than_can_be_gathered_make_more_files() {
+    const ROWS: i32 = 12_000;
+    let text = "x".repeat(300);
+    let (format, files_max) = ("json", 400);
+    {
+        let folder = Folder::new();
+        let of = parted(format);
+        let world = folder.world();
+        let mut to = sink(&of, &world);
+        for from in (0..ROWS).step_by(1_000) {
+            let line = |row: i32| format!("{{\"a\":{row},\"b\":\"{row}{text}\",\"p\":{}}}\n", row % 200);
+            to.write(&batch(&of, &(from..from + 1_000).map(line).collect::<String>()), None).unwrap();
+            let bound = (1 << 20) + 128 * (64 << 10);
+            assert!(to.held_bytes() < bound, "{format}: {}", to.held_bytes());
+            let open = names(&folder).iter().filter(|name| name.ends_with("inprogress")).count();
+            assert!(open <= 128, "{format}: {open}");
+        }
+        to.finish().unwrap();
+        let count = names(&folder).len();
+        assert!((200..=files_max).contains(&count), "{format}: {count} files");
+        let rows = rows_of(&of, &world, 1_000).unwrap();
+        let mut found: Vec<i32> =
+            rows.iter().map(|row| row.split(',').next().unwrap().parse().unwrap()).collect();
+        found.sort_unstable();
+        assert_eq!(found, (0..ROWS).collect::<Vec<_>>(), "{format}");
+        let notes = world.notes.take();
+        assert!(notes.len() == 1 && notes[0].contains("rows of more than 128 partitions"), "{notes:?}");
+    }
+}
+
+fn parted(format: &str) -> crate::catalog::Table {
+    table(&format!(
+        "CREATE TABLE t (a INT, b STRING, p INT) PARTITIONED BY (p)
+         WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = '{format}')"
+    ))
 }
 
 #[test]
@@ -175,6 +273,24 @@ fn one_file_alone() {
     drop(first);
 }
 
+/// A path that looks like a file and becomes a directory is noted, and so is a table without files.
+#[test]
+fn likely_mistakes_are_noted() {
+    let folder = Folder::new();
+    let world = folder.world();
+    let report = of("", "'path' = 'out/report.csv', 'format' = 'csv'");
+    write(&report, &world, "{\"a\":1}", None).unwrap();
+    let notes = world.notes.take();
+    assert!(notes.len() == 1 && notes[0].contains("report.csv becomes a directory"), "{notes:?}");
+    write(&report, &world, "{\"a\":1}", None).unwrap();
+    write(&of("", "'path' = 'out/v1.2', 'format' = 'csv'"), &world, "{\"a\":1}", None).unwrap();
+    assert!(world.notes.take().is_empty());
+    std::fs::create_dir(folder.0.join("empty")).unwrap();
+    assert!(rows_of(&of("", "'path' = 'empty', 'format' = 'csv'"), &world, 10).unwrap().is_empty());
+    let notes = world.notes.take();
+    assert!(notes.len() == 1 && notes[0].contains("empty has no files, so `t` has no rows"), "{notes:?}");
+}
+
 #[test]
 fn what_cannot_be_written_is_told_before_anything_runs() {
     let folder = Folder::new();
@@ -202,15 +318,84 @@ fn two_runs_do_not_write_one_file() {
     assert_eq!(folder.get("rows.csv"), "1,x\n");
     write(&of, &folder.world(), "{\"a\":2,\"b\":\"y\"}", None).unwrap();
     assert_eq!(folder.get("rows.csv"), "2,y\n");
-    // One that comes between the end of writing and publishing keeps its file.
+    // A file is held up to its publication: nobody takes it for a leftover in between.
     let (from, to) = (folder.0.join("from"), folder.0.join("to"));
-    drop(RealFiles.create(&from).unwrap());
-    let mut other = RealFiles.create(&from).unwrap();
-    assert!(RealFiles.publish(&from, &to).is_err());
-    other.write_all(b"other").unwrap();
-    drop(other);
+    let mut file = RealFiles.create(&from).unwrap();
+    file.write_all(b"first").unwrap();
+    file.sync().unwrap();
+    assert!(!RealFiles.remove_leftover(&from).unwrap());
+    assert_eq!(RealFiles.create(&from).err().map(|error| error.kind()), Some(ErrorKind::ResourceBusy));
     RealFiles.publish(&from, &to).unwrap();
-    assert_eq!(folder.get("to"), "other");
+    drop(file);
+    assert_eq!(folder.get("to"), "first");
+}
+
+/// What a killed run left is removed by the next run into the same directory; what a run is writing, and what bears another name,
+/// stays.
+#[test]
+fn leftovers_of_killed_runs_are_removed() {
+    let folder = Folder::new();
+    let of = parted("json");
+    let live_world = folder.world();
+    let mut live = sink(&of, &live_world);
+    live.write(&batch(&of, "{\"a\":1,\"p\":1}"), None).unwrap();
+    let marker = folder.names().into_iter().find(|name| name.starts_with("out/.part-")).unwrap();
+    // A file of the live run that is closed already, and not published.
+    let closed = marker.replace("out/", "out/p=1/").replace(".inprogress", "-7.inprogress");
+    folder.put(&closed, "closed");
+    for name in [
+        "out/.part-0123456789abcdef.inprogress",
+        "out/p=1/.part-0123456789abcdef-0.inprogress",
+        "out/p=2/.part-0123456789abcdef-1.inprogress",
+        "out/.part-0123456789abcdef-2.inprogress",
+    ] {
+        folder.put(name, "left");
+    }
+    let others = [
+        "out/p=1/.notes.inprogress",
+        "out/p=1/deep/.part-0123456789abcdef-3.inprogress",
+        "out/x/.part-0123456789abcdef-4.inprogress",
+    ];
+    others.iter().for_each(|name| folder.put(name, "of others"));
+    drop(sink(&of, &folder.world()));
+    let mut left = names(&folder);
+    left.retain(|name| {
+        !others.contains(&name.as_str()) && !name.contains("UID-3") && !name.contains("UID-4")
+    });
+    let expected = ["out/p=1/.part-UID-0.inprogress", "out/p=1/.part-UID-7.inprogress"];
+    assert_eq!(left, expected, "the files of the run that is live");
+    assert_eq!(folder.names().len(), 6);
+    assert!(folder.names().contains(&marker));
+    live.finish().unwrap();
+    drop(live);
+    assert!(!folder.names().contains(&marker));
+    drop(sink(&of, &folder.world()));
+    assert!(!folder.names().contains(&closed), "its run has ended");
+    assert_eq!(rows_of(&of, &folder.world(), 10).unwrap(), ["1,NULL,1"]);
+    assert!(live_world.notes.take().is_empty());
+}
+
+/// A link at a hidden name is neither followed nor replaced: parts take another name, one file alone is refused.
+#[test]
+fn links_at_hidden_names_are_not_followed() {
+    let folder = Folder::new();
+    folder.put("precious", "kept");
+    let seeded =
+        |seed: u64| World { names: Arc::new(Mutex::new(SeededEntropy::new(seed))), ..folder.world() };
+    let word = format!("{:016x}", SeededEntropy::new(7).next_u64());
+    std::fs::create_dir(folder.0.join("out")).unwrap();
+    let planted = folder.0.join(format!("out/.part-{word}-0.inprogress"));
+    std::os::unix::fs::symlink("../precious", &planted).unwrap();
+    let of = of("", JSON);
+    let world = seeded(7);
+    write(&of, &world, "{\"a\":1}", None).unwrap();
+    assert_eq!(folder.get("precious"), "kept");
+    assert_eq!(rows_of(&of, &world, 10).unwrap(), ["1,NULL"]);
+    let notes = world.notes.take();
+    assert!(notes.len() == 1 && notes[0].contains("cannot be removed") && planted.is_symlink(), "{notes:?}");
+    let error = RealFiles.create(&planted).err().unwrap().to_string();
+    assert!(error.contains("no regular file"), "{error}");
+    assert_eq!(folder.get("precious"), "kept");
 }
 
 /// Bad records and rows do not take each other's place.

@@ -146,7 +146,8 @@ fn rows_are_forgotten() {
     assert_eq!(at(259, Side::Right, 7).0, "+I 3,7 -D 4,_ +I 4,7");
     let (last, bytes) = at(1_000, Side::Left, 5);
     assert_eq!(last, "+I 5,_");
-    assert_eq!(bytes, one_row);
+    // Tables and lists keep their room.
+    assert!(bytes < 2 * one_row, "{bytes} bytes, and {one_row} at first");
 }
 
 /// Many rows of one key come out in pieces.

@@ -3,8 +3,19 @@
 use super::*;
 use crate::plan::Counted;
 
+/// A join whose left rows may be taken back within an hour.
+fn changing_left(kind: JoinKind, on: On) -> Box<dyn JoinOperator> {
+    let (counts, ttl_ms) = (Counted::All, Some(3_600_000));
+    joined(kind, on, JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts, ttl_ms }, &context())
+}
+
 fn make(kind: JoinKind, on: On, counts: Counted) -> Box<dyn JoinOperator> {
-    joined(kind, on, JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts }, &context())
+    joined(
+        kind,
+        on,
+        JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts, ttl_ms: None },
+        &context(),
+    )
 }
 
 fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pair> {
@@ -103,7 +114,7 @@ type Reader = (Side, Vec<Event>);
 fn in_turns(counts: Counted, readers: &[Reader], turns: &[usize]) -> Vec<Pair> {
     let key = || Typed::column(KEY, SqlType::Int, true);
     let keys = vec![JoinKey { left: key(), right: key(), is_null_equal: false }];
-    let method = JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts };
+    let method = JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts, ttl_ms: None };
     let join = Join { kind: JoinKind::Left, method, keys, condition: None };
     let mut operator = joined_of(2, &join, &context());
     let mut next = vec![0; readers.len()];
@@ -196,4 +207,83 @@ fn changes_of_the_left_go_on() {
     operator.advance(event_time(6)).unwrap();
     let kinds: Vec<RowKind> = drained(&mut *operator).into_iter().map(|(kind, _)| kind).collect();
     assert_eq!(kinds, [RowKind::UpdateBefore, RowKind::UpdateAfter]);
+}
+
+/// Left rows are taken back at any time, also long behind the watermark: what is left is the join of the rows that are left.
+/// Rows that came late came out never, and neither does what takes them back.
+fn taken_back(script: &[Event], draws: &[(bool, usize)]) -> (Vec<Event>, Vec<Event>) {
+    let (mut with, mut without) = (Vec::new(), Vec::new());
+    let mut standing: Vec<(usize, Row)> = Vec::new();
+    let mut gone: Vec<usize> = Vec::new();
+    for (at, event) in script.iter().enumerate() {
+        with.push(event.clone());
+        if let Event::Row(Side::Left, _, row) = event {
+            standing.push((at, *row));
+        }
+        let (takes_back, which) = draws[at % draws.len()];
+        if takes_back && !standing.is_empty() {
+            let (at, row) = standing.remove(which % standing.len());
+            gone.push(at);
+            with.push(Event::Row(Side::Left, RowKind::Delete, row));
+        }
+    }
+    without.extend(
+        script.iter().enumerate().filter(|(at, _)| !gone.contains(at)).map(|(_, event)| event.clone()),
+    );
+    (with, without)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn left_rows_are_taken_back(
+        script in changing(),
+        draws in proptest::collection::vec((any::<bool>(), any::<usize>()), 1..20),
+        kind in prop_oneof![Just(JoinKind::Inner), Just(JoinKind::Left)],
+        on in prop_oneof![Just(On::Key), Just(On::KeyAndLess)],
+        manner in manner(),
+    ) {
+        let (with, without) = taken_back(&script, &draws);
+        let out = run(&|| changing_left(kind, on), &with, manner, &mut |_, _| {});
+        let mut left: Vec<Pair> = Vec::new();
+        for (kind, pair) in &out {
+            match kind {
+                RowKind::Insert => left.push(*pair),
+                _ => {
+                    let at = left.iter().position(|known| known == pair);
+                    prop_assert!(at.is_some(), "{pair:?} is taken back and is not there");
+                    left.remove(at.unwrap());
+                }
+            }
+        }
+        left.sort();
+        prop_assert_eq!(left, expected(kind, on, Counted::All, &without));
+    }
+}
+
+/// A row is forgotten when it is taken back, and when its time to live is over.
+#[test]
+fn rows_that_came_out_are_forgotten() {
+    let clock = Arc::new(VirtualClock::default());
+    let context = Context { zone: Tz::UTC, clock: Arc::clone(&clock) as _ };
+    let method =
+        JoinMethod::Temporal { left_time: TIME, right_time: TIME, counts: Counted::All, ttl_ms: Some(1_000) };
+    let mut operator = joined(JoinKind::Left, On::Key, method, &context);
+    let row = |id: i64| Row { id, key: Some(1), value: None, time: 5 };
+    let mut take = |ids: std::ops::Range<i64>, kind: RowKind| {
+        let rows: Vec<Row> = ids.map(row).collect();
+        let kinds = Some(vec![kind; rows.len()].into());
+        let batch = Batch { kinds, ..Batch::new(rows_of(&rows)) };
+        operator.take(Side::Left, batch, EventTime::MIN).unwrap();
+        operator.advance(event_time(6)).unwrap();
+        (drained(&mut *operator).len(), operator.state_bytes())
+    };
+    let (_, empty) = take(0..0, RowKind::Insert);
+    let (came, full) = take(0..100, RowKind::Insert);
+    let (went, half) = take(0..50, RowKind::Delete);
+    assert_eq!((came, went), (100, 50));
+    assert!(empty < half && half < full, "{empty}, {half}, {full}");
+    clock.advance_to(thalweg_model::ProcessingTime::from_nanos(2_000_000_000));
+    assert_eq!(take(50..100, RowKind::Delete), (0, empty));
 }

@@ -96,6 +96,19 @@ fn values_are_written_as_json() {
     check("JSON_UNQUOTE('\"[1, 2, 3}')", "\"[1, 2, 3}");
     check("JSON_UNQUOTE('true')", "true");
     check("JSON_UNQUOTE('')", "");
+    for text in [
+        "[1, 2, 3]",
+        "{\"a\": 1}",
+        "12",
+        "null",
+        "\"[\"abc\"]\"",
+        "\"\"abc\"\"",
+        "\"abc\" \"x\"",
+        "\"\\u00\"",
+        "\"",
+    ] {
+        check(&format!("JSON_UNQUOTE('{text}')"), text);
+    }
 }
 
 /// Values worked out by the rules of `BigDecimal.toString`.

@@ -3,6 +3,8 @@
 use proptest::prelude::*;
 
 use super::{check, check_in, refused};
+use crate::functions::each::bed;
+use crate::functions::time::TIME;
 use crate::functions::time::pattern::{Pattern, Purpose, Style, default_timestamp};
 use crate::functions::time::zone::Zone;
 
@@ -106,7 +108,7 @@ fn text_is_read_as_a_timestamp() {
     // A reading does not depend on the zone.
     check_in("Asia/Tokyo", "TO_TIMESTAMP('2017-09-15 00:00:00')", "2017-09-15T00:00:00");
     refused("TO_TIMESTAMP('2017', 'bad')", "the letter 'b' is none of");
-    assert_eq!(crate::functions::each::bed::result_type(super::TIME, "TO_TIMESTAMP('x')"), "TIMESTAMP(3)");
+    assert_eq!(bed::result_type(TIME, "TO_TIMESTAMP('x')"), "TIMESTAMP(3)");
 }
 
 #[test]
@@ -152,6 +154,18 @@ fn instants_are_read_from_numbers_and_text() {
         ("L253402300799999, 3", "9999-12-31T23:59:59.999Z"),
         ("L253402300800000, 3", "NULL"),
         ("NaN, 0", "NULL"),
+        ("12, 1", "1970-01-01T00:00:01.200Z"),
+        ("L1700000000123456, 6", "2023-11-14T22:13:20.123456Z"),
+        ("L-1, 9", "1969-12-31T23:59:59.999999999Z"),
+        ("L123456, 4", "1970-01-01T00:00:12.345600Z"),
+        ("1.9, 5", "1970-01-01T00:00:00.000010Z"),
+        ("-1.9, 5", "1969-12-31T23:59:59.999990Z"),
+        ("DECIMAL '-19.9', 6", "1969-12-31T23:59:59.999981Z"),
+        ("L9223372036854775807, 7", "NULL"),
+        ("L253402300799999999, 6", "9999-12-31T23:59:59.999999Z"),
+        ("L253402300800000000, 6", "NULL"),
+        ("1.0e308, 0", "NULL"),
+        ("-1.0e308, 9", "NULL"),
         ("NULL, 0", "NULL"),
         ("1, NULL", "NULL"),
         ("'2023-01-01 10:00:00'", "2023-01-01T10:00:00Z"),
@@ -163,7 +177,11 @@ fn instants_are_read_from_numbers_and_text() {
         check(&format!("TO_TIMESTAMP_LTZ({arguments})"), expected);
         check_in("Asia/Shanghai", &format!("TO_TIMESTAMP_LTZ({arguments})"), expected);
     }
-    refused("TO_TIMESTAMP_LTZ(12, 1)", "a number cannot have 1 digits of a second");
+    assert_eq!(bed::result_type(TIME, "TO_TIMESTAMP_LTZ(1, 2)"), "TIMESTAMP_LTZ(3)");
+    assert_eq!(bed::result_type(TIME, "TO_TIMESTAMP_LTZ(1, 6)"), "TIMESTAMP_LTZ(6)");
+    refused("TO_TIMESTAMP_LTZ(12, 3, 'UTC')", "3 arguments do not fit");
+    refused("TO_TIMESTAMP_LTZ(12, 10)", "a number cannot have 10 digits of a second");
+    refused("TO_TIMESTAMP_LTZ(12, -1)", "a number cannot have -1 digits of a second");
     refused("TO_TIMESTAMP_LTZ('x', 0)", "argument 2 is INT");
     refused("TO_TIMESTAMP_LTZ('x', 'yyyy', 'Nowhere')", "there is no zone 'Nowhere'");
 }

@@ -1,0 +1,238 @@
+//! How a run ends that is asked to: what its jobs publish, with which exit code, and by when.
+//!
+//! `--for`, Ctrl-C, SIGTERM and SIGHUP ask for the same. What follows depends on whether a job is bounded, that is, whether all
+//! that it reads has an end (as Flink has it: one unbounded table makes a job unbounded).
+//!
+//! | job | asked to end | with `--emit-partial` |
+//! |---|---|---|
+//! | bounded | cancelled: its sinks publish nothing, and it is stopped early | sources end, open windows fire, files are published; it is stopped early all the same |
+//! | unbounded | sources end at their watermark: what that has closed is published, open windows are dropped; it is complete | open windows fire, too |
+//!
+//! A bounded job has one result, which is the whole one: a part of it under the name of the whole is worse than none. An
+//! unbounded job has no end but to be stopped, so a result is complete if its watermark says so. These are the two ends that
+//! Flink has, `stop` and `stop --drain`. Rows that standard output has are printed, whatever comes afterwards.
+//!
+//! Exit codes: 0, every job is complete; 1, a job failed or did not end in time; 2, the command line is wrong; 3, a bounded
+//! job was stopped early; 128 and the number of a signal, the process was ended at once, by the second request or, 141, by
+//! a reader that closed standard output. Stopped early has a code of its own, not that of a signal, because `--for` stops
+//! without one and because nothing was cut off: what was asked for was done, and the next run begins from the same files.
+//!
+//! The request sets a deadline, `--drain-timeout` later. When it passes, the process ends with code 1, and names what it waits
+//! for, so far as that is known: a drain may wait for a system call that never returns (a pipe whose reader does not
+//! read, a device). Nothing is joined then. The thread that watches the jobs looks at the deadline; it could be held up itself,
+//! so [`Deadline`] is a thread of its own, which shares nothing with workers and steps in [`GRACE`] later.
+
+use std::fs;
+use std::path::Path;
+use std::process;
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, Builder};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use thalweg::{QueryHandle, TaskState};
+
+use super::told::{self, Shape};
+use crate::interrupt::Interrupt;
+
+/// How long a drain may take unless `--drain-timeout` says otherwise.
+pub const DRAIN_TIMEOUT_DEFAULT: &str = "10s";
+
+/// The longest `--drain-timeout`.
+pub const DRAIN_TIMEOUT_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// How much later than its deadline a process ends whose watching thread is held up.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// How often the deadline is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long the last message may take: standard error may be what the process waits for.
+const TELL_WITHIN: Duration = Duration::from_millis(500);
+
+/// The exit code of a run that did not end in time.
+const EXIT_FAILED: i32 = 1;
+
+/// How many of the things that a drain waits for are named.
+const NAMED_MAX: usize = 4;
+
+/// Deadline of a run that was asked to end.
+#[derive(Clone)]
+pub struct Deadline(Arc<Mutex<Option<Instant>>>, Duration);
+
+impl Deadline {
+    /// Watches from now on, to the end of the process.
+    pub fn watch(interrupt: &Interrupt, timeout: Duration, shape: Shape) -> Result<Self> {
+        let deadline = Deadline(Arc::default(), timeout);
+        let (own, interrupt) = (deadline.clone(), interrupt.clone());
+        let watch = move || {
+            while !own.is_past(GRACE) {
+                if interrupt.is_pressed() {
+                    own.ask(Instant::now());
+                }
+                thread::sleep(LOOK);
+            }
+            own.end(shape, None, &[]);
+        };
+        Builder::new().name("deadline".to_owned()).spawn(watch).context("no thread can be had")?;
+        Ok(deadline)
+    }
+
+    /// Sets the deadline behind a request at this instant; the first request counts.
+    pub fn ask(&self, at: Instant) {
+        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = at.checked_add(self.1);
+        // `--for` is known before it is over, and a signal may come sooner.
+        *until = until.into_iter().chain(asked).min();
+    }
+
+    /// Whether the deadline has passed, and so much more.
+    pub fn is_past(&self, grace: Duration) -> bool {
+        let until = *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        until.and_then(|until| until.checked_add(grace)).is_some_and(|until| until <= Instant::now())
+    }
+
+    /// Ends the process, and joins nothing: something of it is stuck. Says in what, so far as it is known.
+    pub fn end(&self, shape: Shape, job: Option<&str>, tasks: &[String]) -> ! {
+        let calls = system_calls();
+        let all: Vec<&str> = tasks.iter().chain(&calls).map(String::as_str).take(NAMED_MAX).collect();
+        let stuck = if all.is_empty() { String::new() } else { format!(": {}", all.join("; ")) };
+        let message = format!(
+            "the run has not ended {} s after it was asked to{stuck}; it ends now, and what is not published yet is not; a longer \
+             --drain-timeout waits for longer",
+            self.1.as_secs_f64()
+        );
+        let job = job.map(str::to_owned);
+        let (tell, is_told) = channel();
+        // Beside this thread, which must not be held up.
+        let telling = Builder::new().spawn(move || {
+            told::drain_timeout(shape, job.as_deref(), &message);
+            let _ = tell.send(());
+        });
+        if telling.is_ok() {
+            let _ = is_told.recv_timeout(TELL_WITHIN);
+        }
+        process::exit(EXIT_FAILED)
+    }
+}
+
+/// The tasks of a query that keep it from ending: those that run, or else those that have no room.
+pub fn held_up_by(query: &QueryHandle) -> Vec<String> {
+    let tasks = query.metrics().tasks;
+    let of = |state: TaskState, what: &str| -> Vec<String> {
+        let in_state = tasks.iter().filter(|task| task.state == state);
+        let name = |task: &thalweg::TaskMetrics| {
+            format!("operator `{}` {what} {:.1} s", task.task, task.state_ns as f64 / 1e9)
+        };
+        in_state.map(name).collect()
+    };
+    let running = of(TaskState::Running, "is in one step for");
+    if running.is_empty() { of(TaskState::Blocked, "has had no room for") } else { running }
+}
+
+/// Lists the system calls that threads of this process wait in, other than for each other.
+fn system_calls() -> Vec<String> {
+    let Ok(threads) = fs::read_dir("/proc/self/task") else { return Vec::new() };
+    let mut calls: Vec<String> = threads.flatten().filter_map(|thread| system_call(&thread.path())).collect();
+    calls.sort();
+    calls
+}
+
+/// Tells which system call a thread waits in, and on which file.
+fn system_call(thread: &Path) -> Option<String> {
+    let read = |file: &str| fs::read_to_string(thread.join(file)).ok();
+    let name = read("comm")?.trim().to_owned();
+    let line = read("syscall")?;
+    let (call, descriptor) = named(&line)?;
+    let target = descriptor
+        .and_then(|descriptor| fs::read_link(format!("/proc/self/fd/{descriptor}")).ok())
+        .map_or(String::new(), |target| format!(" on {}", target.display()));
+    Some(format!("thread `{name}` is in the system call {call}{target}"))
+}
+
+/// The name of the system call of a line of `/proc/self/task/N/syscall`, and the descriptor that it is of; nothing of one that
+/// waits for other threads or for time.
+fn named(line: &str) -> Option<(&'static str, Option<u64>)> {
+    let mut words = line.split_ascii_whitespace();
+    let number: u32 = words.next()?.parse().ok()?;
+    let (_, name, is_of_descriptor) = CALLS.iter().find(|(known, ..)| *known == number)?;
+    let descriptor = words.next()?.strip_prefix("0x").and_then(|word| u64::from_str_radix(word, 16).ok());
+    Some((*name, descriptor.filter(|_| *is_of_descriptor)))
+}
+
+/// Numbers and names of system calls that may wait for long, and whether their first argument is a descriptor.
+#[cfg(target_arch = "x86_64")]
+const CALLS: &[(u32, &str, bool)] = &[
+    (0, "read", true),
+    (1, "write", true),
+    (2, "open", false),
+    (17, "pread64", true),
+    (18, "pwrite64", true),
+    (19, "readv", true),
+    (20, "writev", true),
+    (42, "connect", true),
+    (44, "sendto", true),
+    (45, "recvfrom", true),
+    (46, "sendmsg", true),
+    (47, "recvmsg", true),
+    (73, "flock", true),
+    (74, "fsync", true),
+    (75, "fdatasync", true),
+    (82, "rename", false),
+    (87, "unlink", false),
+    (257, "openat", false),
+];
+
+#[cfg(target_arch = "aarch64")]
+const CALLS: &[(u32, &str, bool)] = &[
+    (32, "flock", true),
+    (35, "unlinkat", false),
+    (38, "renameat", false),
+    (56, "openat", false),
+    (63, "read", true),
+    (64, "write", true),
+    (65, "readv", true),
+    (66, "writev", true),
+    (67, "pread64", true),
+    (68, "pwrite64", true),
+    (82, "fsync", true),
+    (83, "fdatasync", true),
+    (203, "connect", true),
+    (206, "sendto", true),
+    (207, "recvfrom", true),
+    (211, "sendmsg", true),
+    (212, "recvmsg", true),
+    (276, "renameat2", false),
+];
+
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const CALLS: &[(u32, &str, bool)] = &[];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_request_sets_the_deadline() {
+        let deadline = Deadline(Arc::default(), Duration::from_secs(1_000));
+        assert!(!deadline.is_past(Duration::ZERO));
+        let now = Instant::now();
+        deadline.ask(now);
+        assert!(!deadline.is_past(Duration::ZERO));
+        deadline.ask(now.checked_sub(Duration::from_secs(1_001)).expect("the machine is up for longer"));
+        assert!(deadline.is_past(Duration::ZERO) && !deadline.is_past(Duration::from_secs(100)));
+        deadline.ask(now);
+        assert!(deadline.is_past(Duration::ZERO));
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn system_calls_are_named() {
+        assert_eq!(named("1 0x1 0x7f00 0x10 0x0 0x0 0x0 0x7ffd 0x7f11\n"), Some(("write", Some(1))));
+        assert_eq!(named("257 0xffffff9c 0x7f00 0x0\n"), Some(("openat", None)));
+        assert_eq!(named("running\n"), None);
+        assert_eq!(named("202 0x7f00 0x189\n"), None);
+        assert_eq!(named("-1 0x7ffd 0x7f11\n"), None);
+    }
+}

@@ -1,0 +1,137 @@
+//! Command lines that are made up: options that each command has, and some that none has, with values that are too large, below
+//! zero, of another kind or of no kind. Whatever comes of them has an exit code that is documented and says why; never a panic.
+//!
+//! `THALWEG_FUZZ` says how many lines are tried, `THALWEG_SEED_BASE` from which seed on, one seed for each.
+
+use std::process::{Command, Output, Stdio};
+
+use crate::hostile_lines::Random;
+use crate::support::{Folder, Ran};
+
+/// The commands, and the words that make each of them end at once if all options are right. A benchmark would run, so its lines
+/// end in an option that there is not.
+const COMMANDS: [(&str, &[&str], &[&str]); 6] = [
+    ("run", &["-e", "SELECT 1"], &[]),
+    ("check", &["one.sql"], &[]),
+    ("explain", &["one.sql"], &[]),
+    ("test", &["cases"], &[]),
+    ("replay", &["nothing.json"], &[]),
+    ("bench", &["ysb"], &["--no-such-option"]),
+];
+const VALUES: [&str; 48] = [
+    "0",
+    "1",
+    "2",
+    "-1",
+    "-0",
+    "+1",
+    "0.5",
+    "1e3",
+    "1e400",
+    "NaN",
+    "inf",
+    "4294967296",
+    "18446744073709551616",
+    "0x10",
+    "",
+    " ",
+    "5s",
+    "5 s",
+    "5",
+    "0s",
+    "-5s",
+    "1us",
+    "1e18h",
+    "99999999999999999999h",
+    "5days",
+    "1MiB",
+    "64MiB",
+    "1KiB",
+    "0B",
+    "1TB",
+    "16EiB",
+    "99999999999999999999GiB",
+    "max",
+    "10k",
+    "2G",
+    "fcfs",
+    "klink",
+    "fastest",
+    "json",
+    "text",
+    "xml",
+    "true",
+    "skip",
+    "divert:bad.json",
+    "a=b",
+    "=",
+    "é😀",
+    "--",
+];
+/// How long one line may take, in a build that is not optimised, beside what else the machine does.
+const SECONDS_MAX: &str = "60";
+
+fn number(key: &str, unless: u64) -> u64 {
+    std::env::var(key).ok().and_then(|text| text.parse().ok()).unwrap_or(unless)
+}
+
+/// The long options that a command's help names.
+fn options(folder: &Folder, command: &str) -> Vec<String> {
+    let help = folder.run(&format!("{command} --help")).stdout;
+    let words = help.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-'));
+    let mut options: Vec<String> =
+        words.filter(|word| word.starts_with("--") && word.len() > 3).map(str::to_owned).collect();
+    options.sort();
+    options.dedup();
+    // They print, and run nothing.
+    options.retain(|option| !matches!(option.as_str(), "--help" | "--version"));
+    assert!(!options.is_empty(), "{command}: {help}");
+    options
+}
+
+/// Runs a line to its end; `timeout` ends it with code 124 when its time is over.
+fn run(folder: &Folder, words: &[String]) -> Output {
+    let mut command = Command::new("timeout");
+    command.args([SECONDS_MAX, env!("CARGO_BIN_EXE_thalweg")]).args(words).current_dir(folder.path(""));
+    command.env("COLUMNS", "80").env("RUST_BACKTRACE", "1").stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn command_lines_that_are_made_up() {
+    let folder = Folder::new("command_lines");
+    folder.write("one.sql", "SELECT 1;\n");
+    std::fs::create_dir_all(folder.path("cases")).unwrap();
+    folder.write("cases/one.test.sql", "--- query one\nSELECT 1;\n\n--- rows\n1\n");
+    let known: Vec<Vec<String>> = COMMANDS.iter().map(|(command, ..)| options(&folder, command)).collect();
+    let first = number("THALWEG_SEED_BASE", 0);
+    let mut codes = [0_usize; 4];
+    for seed in (0..number("THALWEG_FUZZ", 60)).map(|offset| first.wrapping_add(offset)) {
+        let mut random = Random(seed);
+        let chosen = random.below(COMMANDS.len());
+        let (command, before, after) = COMMANDS[chosen];
+        let mut words: Vec<String> =
+            [&[command][..], before].concat().into_iter().map(str::to_owned).collect();
+        for _ in 0..random.below(4) {
+            let mut option = known[chosen][random.below(known[chosen].len())].clone();
+            if random.below(12) == 0 {
+                option.push('x');
+            }
+            let value = VALUES[random.below(VALUES.len())];
+            match random.below(4) {
+                0 => words.push(option),
+                1 => words.push(format!("{option}={value}")),
+                _ => words.extend([option, value.to_owned()]),
+            }
+        }
+        words.extend(after.iter().map(|word| (*word).to_owned()));
+        let line = format!("seed {seed}: thalweg {words:?}");
+        let ran = Ran::of(&line, run(&folder, &words));
+        // A job with an end may be stopped before it by a short `--for`, and by nothing else here.
+        let may_stop_early = words.iter().any(|word| word.starts_with("--for"));
+        assert!(matches!(ran.code, 0..=2) || (ran.code == 3 && may_stop_early), "{ran:?}");
+        assert!(!ran.stderr.contains("panicked") && !ran.stderr.contains("backtrace"), "{ran:?}");
+        assert!(ran.code == 0 || !ran.stderr.trim().is_empty(), "it fails and says nothing: {ran:?}");
+        codes[ran.code as usize] += 1;
+    }
+    assert!(codes[0] > 0 && codes[2] > 0, "exit codes {codes:?}");
+}

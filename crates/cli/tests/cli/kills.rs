@@ -1,0 +1,256 @@
+//! Runs that are killed, or asked to end, at random moments: no file under its final name is torn, no success file stands beside
+//! missing rows, an earlier whole file is never replaced by a part, and exit codes are those of the manual.
+//!
+//! The moment is when a random share of the output is on the disk, so that it does not depend on the speed of the machine: while
+//! rows are written, between two files that are published, or never. `THALWEG_KILLS=300` says how many; a failure names its
+//! seed, and `THALWEG_KILLS_SEED` replays one.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::Folder;
+
+/// Kills where the environment names no number.
+const KILLS: u64 = 8;
+
+/// Rows of each job.
+const ROWS: u64 = 40_000;
+
+/// Partitions, where there are any.
+const PARTITIONS: u64 = 7;
+
+/// After so long a run that should have ended has not.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// Where rows go.
+#[derive(Clone, Copy, Debug)]
+enum To {
+    Single,
+    Directory,
+    Partitions,
+    Parquet,
+}
+
+const ALL: [To; 4] = [To::Single, To::Directory, To::Partitions, To::Parquet];
+
+const SIGNALS: [Signal; 4] = [Signal::KILL, Signal::TERM, Signal::INT, Signal::HUP];
+
+impl To {
+    fn sql(self) -> String {
+        let success =
+            "'sink.rolling-policy.file-size' = '60 kb', 'sink.partition-commit.policy.kind' = 'success-file'";
+        let (partitioned, options) = match self {
+            To::Single => {
+                ("", "'path' = 'rows.csv', 'format' = 'csv', 'thalweg.single-file' = 'true'".to_owned())
+            }
+            To::Directory => ("", format!("'path' = 'out', 'format' = 'csv', {success}")),
+            To::Partitions => ("PARTITIONED BY (p)", format!("'path' = 'out', 'format' = 'csv', {success}")),
+            To::Parquet => ("", format!("'path' = 'out', 'format' = 'parquet', {success}")),
+        };
+        format!(
+            "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '100000000', 'fields.a.kind' = 'sequence', \
+             'fields.a.start' = '1', 'fields.a.end' = '{ROWS}');
+             CREATE TABLE U (a BIGINT, p BIGINT) {partitioned} WITH ('connector' = 'filesystem', {options});
+             INSERT INTO U SELECT a, MOD(a, {PARTITIONS}) FROM T;"
+        )
+    }
+
+    /// About how much all rows take on the disk.
+    fn bytes(self) -> u64 {
+        match self {
+            To::Single | To::Directory => 8 * ROWS,
+            To::Partitions => 6 * ROWS,
+            To::Parquet => 4 * ROWS,
+        }
+    }
+}
+
+/// Numbers that look random, the same for a seed (splitmix64).
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+}
+
+fn walk(root: &Path, each: &mut dyn FnMut(&Path, u64)) {
+    // What is renamed or removed meanwhile is passed over.
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(found) if found.is_dir() => walk(&entry.path(), each),
+            Ok(found) => each(&entry.path(), found.len()),
+            Err(_) => {}
+        }
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn is_success(path: &Path) -> bool {
+    name_of(path) == "_SUCCESS"
+}
+
+/// A file of rows under its final name.
+fn is_published(path: &Path) -> bool {
+    name_of(path).starts_with("part-")
+}
+
+/// When a run is killed.
+#[derive(Clone, Copy, Debug)]
+enum Moment {
+    /// So many bytes are written.
+    Written(u64),
+    /// So many files have their names.
+    Published(u64),
+}
+
+impl Moment {
+    fn has_come(self, root: &Path) -> bool {
+        let (mut bytes, mut published) = (0, 0);
+        walk(root, &mut |path, len| {
+            bytes += len;
+            published += u64::from(is_published(path));
+        });
+        match self {
+            Moment::Written(least) => least <= bytes,
+            Moment::Published(least) => least <= published,
+        }
+    }
+}
+
+/// Sends the signal when the moment comes, unless the run ends before.
+fn kill_at(mut child: Child, root: &Path, moment: Moment, signal: Signal) -> ExitStatus {
+    let (started, mut is_sent) = (Instant::now(), false);
+    loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            return status;
+        }
+        if !is_sent && moment.has_come(root) {
+            kill_process(Pid::from_child(&child), signal).unwrap();
+            is_sent = true;
+        }
+        if HANGS_AFTER < started.elapsed() {
+            child.kill().unwrap();
+            panic!("it has not ended within {HANGS_AFTER:?}");
+        }
+        yield_now();
+    }
+}
+
+/// The rows that a reader of the output sees, or why a file is torn.
+fn rows(folder: &Folder, to: To) -> Result<Vec<u64>, String> {
+    let mut rows = Vec::new();
+    let mut torn = None;
+    let mut read = |path: &Path| {
+        let text = fs::read_to_string(path).unwrap();
+        if !text.is_empty() && !text.ends_with('\n') {
+            torn = Some(format!("{} ends in the middle of a row", path.display()));
+        }
+        for line in text.lines() {
+            let row = line.split(',').next().unwrap_or_default().parse();
+            match row {
+                Ok(row) => rows.push(row),
+                Err(_) => torn = Some(format!("{}: `{line}` is no row", path.display())),
+            }
+        }
+    };
+    match to {
+        To::Single => read(&folder.path("rows.csv")),
+        To::Directory | To::Partitions => walk(&folder.path("out"), &mut |path, _| {
+            if is_published(path) {
+                read(path);
+            }
+        }),
+        To::Parquet => {
+            if !folder.path("out").exists() {
+                return Ok(rows);
+            }
+            // Read by the program: a file without its end is refused.
+            folder.write(
+                "read.sql",
+                "CREATE TABLE U (a BIGINT, p BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', \
+                 'format' = 'parquet'); SELECT a FROM U;",
+            );
+            let ran = folder.run("run read.sql");
+            if ran.code != 0 {
+                return Err(ran.stderr);
+            }
+            rows.extend(ran.stdout.lines().skip(1).map(|row| row.parse::<u64>().unwrap()));
+        }
+    }
+    torn.map_or(Ok(rows), Err)
+}
+
+fn check(seed: u64) {
+    let mut draw = Draw(seed);
+    let to = ALL[draw.below(ALL.len() as u64) as usize];
+    let signal = SIGNALS[draw.below(SIGNALS.len() as u64) as usize];
+    let moment = match draw.below(3) {
+        0 => Moment::Published(1 + draw.below(6)),
+        _ => Moment::Written(draw.below(to.bytes() * 5 / 4)),
+    };
+    let folder = Folder::new("kills");
+    folder.write("q.sql", to.sql());
+    let old = "0,0\n".to_owned();
+    if matches!(to, To::Single) {
+        folder.write("rows.csv", &old);
+    }
+    let told = format!("THALWEG_KILLS_SEED={seed}: {to:?}, {signal:?} at {moment:?}");
+    let mut command = folder.command("run q.sql");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let status = kill_at(child, &folder.path(""), moment, signal);
+
+    let is_ended_by_signal = status.signal().is_some_and(|ended_by| ended_by == signal.as_raw());
+    let found = rows(&folder, to).unwrap_or_else(|torn| panic!("{told}, {status}: {torn}"));
+    let distinct: BTreeSet<u64> = found.iter().copied().collect();
+    assert_eq!(distinct.len(), found.len(), "{told}, {status}: rows came twice");
+    let is_whole = found.len() as u64 == ROWS && distinct.iter().copied().eq(1..=ROWS);
+    let is_untouched = match to {
+        To::Single => found == [0],
+        _ => found.is_empty(),
+    };
+    match status.code() {
+        Some(0) => assert!(is_whole, "{told}: complete, with {} rows", found.len()),
+        Some(3) => assert!(is_untouched || is_whole, "{told}: stopped early, with {} rows", found.len()),
+        code => assert!(code.is_none() && is_ended_by_signal, "{told}: ended by {status}"),
+    }
+    if matches!(to, To::Single) {
+        assert!(is_untouched || is_whole, "{told}, {status}: a part of {} rows", found.len());
+    }
+    let mut has_success = false;
+    walk(&folder.path("out"), &mut |path, _| has_success |= is_success(path));
+    assert!(!has_success || is_whole, "{told}, {status}: a success file beside {} rows", found.len());
+
+    // The next run is in nobody's way, and says that it is complete when it is.
+    let before = found.len();
+    let ran = folder.run("run q.sql");
+    assert_eq!(ran.code, 0, "{told}: {ran:?}");
+    let after = rows(&folder, to).unwrap_or_else(|torn| panic!("{told}, the next run: {torn}"));
+    let added = if matches!(to, To::Single) { 0 } else { before as u64 };
+    assert_eq!(after.len() as u64, added + ROWS, "{told}: the next run");
+    let mut has_success = matches!(to, To::Single);
+    walk(&folder.path("out"), &mut |path, _| has_success |= is_success(path));
+    assert!(has_success, "{told}: the next run has ended, and nothing says so");
+}
+
+#[test]
+fn kills_leave_whole_files() {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse::<u64>().ok());
+    if let Some(seed) = number("THALWEG_KILLS_SEED") {
+        return check(seed);
+    }
+    (0..number("THALWEG_KILLS").unwrap_or(KILLS)).for_each(check);
+}

@@ -1,0 +1,257 @@
+//! Runs that are asked to end: what they publish, by which exit code they tell it, and that they end whatever they wait for.
+//!
+//! Nothing here waits by sleeping: a test goes on when it has read a line, or when the process has ended.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::support::{Folder, Ran};
+
+/// After so long a process that should have ended has not: the test fails.
+const HANGS_AFTER: Duration = Duration::from_secs(120);
+
+/// A table whose rows end, but not within any test.
+const LONG: &str = "CREATE TABLE T (a BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000', \
+                    'fields.a.kind' = 'sequence', 'fields.a.start' = '1', 'fields.a.end' = '10000000');\n";
+
+fn spawn(mut command: Command) -> (Child, BufReader<ChildStdout>) {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let stdout = BufReader::new(child.stdout.take().unwrap());
+    (child, stdout)
+}
+
+fn line(stdout: &mut BufReader<ChildStdout>) -> String {
+    let mut line = String::new();
+    stdout.read_line(&mut line).unwrap();
+    line.trim_end().to_owned()
+}
+
+fn send(child: &Child, signal: Signal) {
+    kill_process(Pid::from_child(child), signal).unwrap();
+}
+
+/// Waits for the end of a process, whose standard output is left as it is.
+fn ended(child: Child) -> Ran {
+    let pid = Pid::from_child(&child);
+    let (tell, told) = channel();
+    thread::spawn(move || tell.send(child.wait_with_output().unwrap()));
+    match told.recv_timeout(HANGS_AFTER) {
+        Ok(output) => Ran::of("run", output),
+        Err(_) => {
+            kill_process(pid, Signal::KILL).unwrap();
+            panic!("it has not ended within {HANGS_AFTER:?}");
+        }
+    }
+}
+
+/// Whether the tests themselves run where SIGHUP is ignored, which their processes then do, too.
+fn is_hangup_ignored() -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap().trim();
+    u64::from_str_radix(mask, 16).unwrap() & 1 == 1
+}
+
+/// A bounded job that is stopped publishes nothing in place of what was there, however it is asked, and its exit code says so.
+#[test]
+fn a_bounded_job_that_is_stopped_publishes_nothing() {
+    let folder = Folder::new("stop_bounded");
+    let sql = format!(
+        "{LONG}CREATE TABLE F (a BIGINT) WITH ('connector' = 'filesystem', 'path' = 'f.csv', 'format' = 'csv', \
+         'thalweg.single-file' = 'true');
+         CREATE TABLE D (a BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv', \
+         'sink.rolling-policy.file-size' = '1 b', 'sink.partition-commit.policy.kind' = 'success-file');
+         INSERT INTO F SELECT a FROM T; INSERT INTO D SELECT a FROM T; SELECT a FROM T;"
+    );
+    folder.write("q.sql", sql);
+    folder.write("f.csv", "old");
+    let mut requests = vec![Some(Signal::TERM), Some(Signal::INT), None];
+    if !is_hangup_ignored() {
+        requests.push(Some(Signal::HUP));
+    }
+    for request in requests {
+        let more = if request.is_none() { " --for 1s" } else { "" };
+        let (child, mut stdout) = spawn(folder.command(&format!("run q.sql{more}")));
+        assert_eq!((line(&mut stdout), line(&mut stdout)), ("a".to_owned(), "1".to_owned()));
+        if let Some(signal) = request {
+            send(&child, signal);
+        }
+        thread::spawn(move || stdout.read_to_string(&mut String::new()));
+        let ran = ended(child);
+        assert_eq!(ran.code, 3, "{request:?}: {ran:?}");
+        assert_eq!(ran.stderr.matches(", stopped early\n").count(), 3, "{ran:?}");
+        assert!(ran.stderr.contains("jobs whose input has not ended publish nothing"), "{ran:?}");
+        assert_eq!(folder.text("f.csv").unwrap(), "old", "{request:?}");
+        assert_eq!(fs::read_dir(folder.path("out")).unwrap().count(), 0, "{request:?}");
+        assert!(folder.text(".f.csv.inprogress").is_none(), "{request:?}");
+    }
+}
+
+/// Rows that were read are published if that is asked for; nothing says that it is complete.
+#[test]
+fn a_part_is_published_if_it_is_asked_for() {
+    let folder = Folder::new("stop_partial");
+    let sql = format!(
+        "{LONG}CREATE TABLE D (a BIGINT) WITH ('connector' = 'filesystem', 'path' = 'out', 'format' = 'csv', \
+         'sink.partition-commit.policy.kind' = 'success-file');
+         INSERT INTO D SELECT a FROM T; SELECT a FROM T;"
+    );
+    folder.write("q.sql", sql);
+    let (child, mut stdout) = spawn(folder.command("run q.sql --emit-partial"));
+    assert_eq!((line(&mut stdout), line(&mut stdout)), ("a".to_owned(), "1".to_owned()));
+    send(&child, Signal::TERM);
+    thread::spawn(move || stdout.read_to_string(&mut String::new()));
+    let ran = ended(child);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let files: Vec<_> = fs::read_dir(folder.path("out")).unwrap().map(|file| file.unwrap().path()).collect();
+    let [file] = &files[..] else { panic!("{files:?}") };
+    let rows: Vec<u64> = fs::read_to_string(file).unwrap().lines().map(|row| row.parse().unwrap()).collect();
+    assert!(!rows.is_empty() && rows.iter().copied().eq(1..=rows.len() as u64), "{rows:?}");
+}
+
+/// An unbounded job publishes the windows that its watermark has closed, and a half-filled one only if that is asked for.
+#[test]
+fn an_unbounded_job_publishes_what_is_complete() {
+    let folder = Folder::new("stop_unbounded");
+    folder.write(
+        "q.sql",
+        "CREATE TABLE T (ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'stdin', 'format' = 'csv');
+         SELECT window_start, COUNT(*) AS n FROM TUMBLE(TABLE T, DESCRIPTOR(ts), INTERVAL '1' MINUTE)
+         GROUP BY window_start, window_end;",
+    );
+    for (more, half) in [("", ""), (" --emit-partial", "2024-01-01 00:01:00.000,1\n")] {
+        let (mut child, mut stdout) = spawn(folder.command(&format!("run q.sql{more}")));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(b"2024-01-01 00:00:10\n2024-01-01 00:00:20\n2024-01-01 00:01:30\n").unwrap();
+        assert_eq!(line(&mut stdout), "window_start,n");
+        assert_eq!(line(&mut stdout), "2024-01-01 00:00:00.000,2");
+        // The input stays open.
+        send(&child, Signal::TERM);
+        let mut rest = String::new();
+        stdout.read_to_string(&mut rest).unwrap();
+        let ran = ended(child);
+        assert_eq!((ran.code, rest.as_str()), (0, half), "{ran:?}");
+        let told = if half.is_empty() { "are left out" } else { "are closed early" };
+        assert!(ran.stderr.contains(&format!("windows that are open {told}")), "{ran:?}");
+        drop(stdin);
+    }
+}
+
+/// Rows that wait for the table of a look-up join are not dropped in silence.
+#[test]
+fn rows_that_wait_for_a_table_are_told() {
+    let folder = Folder::new("stop_lookup");
+    folder.write(
+        "q.sql",
+        "CREATE TABLE T (a BIGINT, p AS PROCTIME()) WITH ('connector' = 'datagen', 'rows-per-second' = '1000');
+         CREATE TABLE R (b BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1', 'number-of-rows' = '1000000');
+         CREATE TABLE O (a BIGINT) WITH ('connector' = 'stdout', 'format' = 'csv');
+         CREATE TABLE B (a BIGINT) WITH ('connector' = 'blackhole');
+         EXECUTE STATEMENT SET BEGIN
+           INSERT INTO O SELECT a FROM T;
+           INSERT INTO B SELECT T.a FROM T JOIN R FOR SYSTEM_TIME AS OF T.p ON T.a = R.b;
+         END;",
+    );
+    let (child, mut stdout) = spawn(folder.command("run q.sql"));
+    assert!(!line(&mut stdout).is_empty());
+    send(&child, Signal::TERM);
+    thread::spawn(move || stdout.read_to_string(&mut String::new()));
+    let ran = ended(child);
+    assert!(ran.code == 1 && ran.stderr.contains("STOPPED_EARLY"), "{ran:?}");
+}
+
+/// A job that never stops writing to a pipe which nobody reads: the first byte says that it is in the system call.
+fn stuck(folder: &Folder, more: &str) -> (Child, BufReader<ChildStdout>) {
+    folder.write(
+        "stuck.sql",
+        "CREATE TABLE T (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '10');
+         SELECT REPEAT('x', 1000000) AS x FROM T;",
+    );
+    let mut command = folder.command(&format!("run stuck.sql {more}"));
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdout = BufReader::with_capacity(1, child.stdout.take().unwrap());
+    stdout.read_exact(&mut [0; 3]).unwrap();
+    (child, stdout)
+}
+
+/// A drain that takes too long ends, and names what it waits for.
+#[test]
+fn a_drain_ends_at_its_deadline() {
+    let folder = Folder::new("stop_deadline");
+    for output in ["text", "json"] {
+        let (child, stdout) = stuck(&folder, &format!("--drain-timeout 300ms --output {output}"));
+        send(&child, Signal::TERM);
+        let ran = ended(child);
+        assert_eq!(ran.code, 1, "{ran:?}");
+        for part in ["DRAIN_TIMEOUT", "query-2", "0.3 s", "operator `", "system call write on pipe:"] {
+            assert!(ran.stderr.contains(part), "{part} is missing: {ran:?}");
+        }
+        drop(stdout);
+    }
+    // The time that it may run counts like a signal.
+    let (child, _stdout) = stuck(&folder, "--for 500ms --drain-timeout 300ms");
+    let ran = ended(child);
+    assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
+}
+
+/// The second request ends a run at once, with the code of its signal.
+#[test]
+fn a_second_request_ends_at_once() {
+    let folder = Folder::new("stop_twice");
+    for (second, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
+        let (mut child, _stdout) = stuck(&folder, "--drain-timeout 1h");
+        send(&child, Signal::TERM);
+        let mut stderr = BufReader::new(child.stderr.take().unwrap());
+        let mut note = String::new();
+        stderr.read_line(&mut note).unwrap();
+        assert!(note.starts_with("note: asked to end: "), "{note}");
+        send(&child, second);
+        assert_eq!(ended(child).code, code);
+    }
+}
+
+/// A closed terminal asks once, however often it is said; where SIGHUP was ignored from the start, as by nohup, it asks for
+/// nothing.
+#[test]
+fn a_hangup_asks_once_or_not_at_all() {
+    let folder = Folder::new("stop_hangup");
+    folder.write("q.sql", format!("{LONG}SELECT a FROM T;"));
+    let rest_of = |mut stdout: BufReader<ChildStdout>| {
+        thread::spawn(move || stdout.read_to_string(&mut String::new()));
+    };
+    if !is_hangup_ignored() {
+        let (child, mut stdout) = spawn(folder.command("run q.sql"));
+        assert_eq!(line(&mut stdout), "a");
+        send(&child, Signal::HUP);
+        // It may have ended by now.
+        let _ = kill_process(Pid::from_child(&child), Signal::HUP);
+        rest_of(stdout);
+        assert_eq!(ended(child).code, 3);
+    }
+    let mut command = Command::new("sh");
+    let program = env!("CARGO_BIN_EXE_thalweg");
+    command.args(["-c", &format!("trap '' HUP; exec {program} run q.sql")]).current_dir(folder.path(""));
+    let (child, mut stdout) = spawn(command);
+    assert_eq!(line(&mut stdout), "a");
+    send(&child, Signal::HUP);
+    // Had the first one counted, this would be the second, and end it at once.
+    send(&child, Signal::TERM);
+    rest_of(stdout);
+    assert_eq!(ended(child).code, 3);
+}
+
+#[test]
+fn drain_timeouts_are_bounded() {
+    let folder = Folder::new("stop_options");
+    for (value, told) in [("0s", "is no time"), ("25h", "is above 86400 s"), ("x", "is no time")] {
+        let ran = folder.run(&format!("run q.sql --drain-timeout {value}"));
+        assert!(ran.code == 2 && ran.stderr.contains(told), "{ran:?}");
+    }
+}

@@ -1,0 +1,44 @@
+//! Input files that are small on disk and large in memory.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+
+use arrow::array::StringArray;
+use arrow::record_batch::RecordBatch;
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression as Codec, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+
+/// A parquet file of `rows` rows with one text column `x`, each of which refers to one dictionary entry of `bytes` bytes.
+pub fn long_dictionary(path: &Path, rows: usize, bytes: usize) {
+    let text = "x".repeat(bytes);
+    let column = Arc::new(StringArray::from_iter_values((0..1).map(|_| &text)));
+    let batch = RecordBatch::try_from_iter([("x", column as _)]).unwrap();
+    let properties = WriterProperties::builder()
+        .set_compression(Codec::ZSTD(ZstdLevel::try_new(3).unwrap()))
+        .set_dictionary_page_size_limit(4 * bytes)
+        .set_statistics_enabled(parquet::file::properties::EnabledStatistics::None)
+        .build();
+    let mut writer =
+        ArrowWriter::try_new(File::create(path).unwrap(), batch.schema(), Some(properties)).unwrap();
+    // One by one: the writer itself is not to need the memory that the reader must not take.
+    for _ in 0..rows {
+        writer.write(&batch).unwrap();
+    }
+    writer.close().unwrap();
+}
+
+/// A compressed file of one line of `bytes` bytes.
+pub fn long_line(path: &Path, bytes: usize) {
+    let mut file = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+    let piece = vec![b'x'; 1 << 20];
+    for _ in 0..bytes >> 20 {
+        file.write_all(&piece).unwrap();
+    }
+    file.write_all(b"\n").unwrap();
+    file.finish().unwrap();
+}

@@ -1,0 +1,136 @@
+//! Threads that the machine does not have, code of users that runs while a query is planned, and memory that is asked for when
+//! its edge is gone: none of it ends the engine.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Weak;
+
+use thalweg_memory::sync::AtomicBool;
+use thalweg_model::Weighed;
+
+use super::*;
+
+/// Whichever thread is missing, the error names it, and the threads that had begun have ended.
+#[test]
+fn a_thread_that_cannot_be_had_is_an_error() {
+    let check = |execution, name| {
+        let builder = Engine::builder().execution(execution).workers(2);
+        let refused = EngineBuilder { refused_thread: Some(name), ..builder };
+        let error = refused.build().err().expect("a thread is missing");
+        assert_eq!(error.code(), "NO_THREAD");
+        let text = error.to_string();
+        assert!(text.starts_with(&format!("the machine has no thread for `{name}`: ")), "{text}");
+    };
+    for name in ["thalweg-worker-0", "thalweg-worker-1", "thalweg-memory"] {
+        check(Execution::Workers, name);
+    }
+    check(Execution::Threads, "thalweg-memory");
+}
+
+/// Runs what it is given when it is asked what it has written.
+struct Weighing<F>(F);
+
+impl<F: Fn() + Send> Sink<i64> for Weighing<F> {
+    fn write(&mut self, _: Record<i64>) -> Result<(), Fault> {
+        Ok(())
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        (self.0)();
+        None
+    }
+}
+
+impl<F: Fn() + Send> Source for Weighing<F> {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(&mut self, _: ProcessingTime, _: usize, _: &mut O) -> Result<Polled, Fault> {
+        Ok(Polled::new(SourceStatus::Ended))
+    }
+
+    fn weighed(&self) -> Option<Weighed> {
+        (self.0)();
+        None
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+/// A query with a task whose source does `act` when it is weighed, or whose sink does.
+fn weighing(act: impl Fn() + Send + 'static, is_source: bool) -> Graph {
+    let mut graph = Graph::new("weighing");
+    if is_source {
+        graph.source("source", Weighing(act), strategy(), Repeat::new(1), SinkPlan(Seen::default()));
+    } else {
+        let (exit, entry) = graph.edge();
+        graph.source("source", records(0..3), strategy(), Repeat::new(1), exit);
+        graph.operator("sink", entry, Repeat::new(1), SinkPlan(Weighing(act)));
+    }
+    graph
+}
+
+/// A panic goes to whoever submits the query, and to nobody else.
+#[test]
+fn a_panic_while_a_query_is_planned_leaves_the_engine_alone() {
+    for (execution, is_source) in
+        [(Execution::Workers, true), (Execution::Workers, false), (Execution::Threads, false)]
+    {
+        let engine = Engine::builder().execution(execution).workers(2).build().unwrap();
+        let graph_of_panics = weighing(|| panic!("weighed"), is_source);
+        let submitted = catch_unwind(AssertUnwindSafe(|| engine.submit(graph_of_panics).map(drop)));
+        assert!(submitted.is_err());
+        let after = engine.submit(graph(20..30, 1, &Seen::default())).unwrap();
+        assert_eq!(after.wait().unwrap().events_in, 10);
+    }
+}
+
+/// Code of users that submits a query while its own is planned waits for no lock.
+#[test]
+fn a_query_may_be_submitted_while_another_is_planned() {
+    for (execution, is_source) in
+        [(Execution::Workers, true), (Execution::Workers, false), (Execution::Threads, false)]
+    {
+        let engine = Arc::new(Engine::builder().execution(execution).workers(2).build().unwrap());
+        // Weak: a sink that is dropped last of all must not wait for the thread that drops it.
+        let (weak, has_submitted) = (Arc::downgrade(&engine), AtomicBool::new(false));
+        let inner: Arc<Mutex<Option<QueryHandle>>> = Arc::default();
+        let handle = Arc::clone(&inner);
+        let act = move || {
+            if !has_submitted.swap(true, Ordering::Relaxed) {
+                let submitted =
+                    Weak::upgrade(&weak).map(|engine| engine.submit(graph(20..30, 1, &Seen::default())));
+                *handle.lock() = submitted.and_then(Result::ok);
+            }
+        };
+        let outer = engine.submit(weighing(act, is_source)).unwrap();
+        outer.wait().unwrap();
+        let inner = inner.lock().take().expect("the engine was there");
+        assert_eq!(inner.wait().unwrap().events_in, 10);
+    }
+}
+
+/// An edge that has asked for a chunk is given back when its query is cancelled, before anybody makes one.
+#[test]
+fn a_request_for_memory_does_not_keep_its_edge() {
+    let clock = Arc::new(VirtualClock::default());
+    let mut stepped = stepped(EdgeLimits { chunks_max: 4, ..tiny() }, &clock);
+    let budget = Arc::clone(stepped.engine.budget());
+    let query = stepped.engine.submit(graph(100..100_000, 1, &Seen::default())).unwrap();
+    for microsecond in 0..100u64 {
+        clock.advance_to(ProcessingTime::from_nanos(microsecond * 1_000));
+        stepped.workers[0].step(clock.as_ref());
+    }
+    query.cancel();
+    for _ in 0..10 {
+        stepped.workers[0].step(clock.as_ref());
+    }
+    assert!(matches!(query.wait(), Err(QueryError::Cancelled)));
+    stepped.engine.pool.give_up_spare();
+    assert_eq!(budget.used_bytes(), 0, "nobody uses the edge any more");
+    assert!(!stepped.growth.step(), "its request is passed over");
+}

@@ -1,0 +1,139 @@
+//! Under loom: splits that deposit, leave epochs and fall silent, against a copy that claims what they deposit.
+
+use loom::thread;
+use thalweg_memory::sync::{AtomicU64, Ordering};
+use thalweg_memory::{Block, BlockShape, Budget, Depot, EdgeOptions, Pool};
+use thalweg_model::{ProcessingTime, Record, TumblingWindows};
+
+use super::*;
+use crate::epochs::{Bundle, Claiming, Containers, Deposit, Item};
+use crate::models::model;
+
+/// Epochs that the splits of these models get to.
+const EPOCHS: usize = 4;
+
+struct Bed {
+    origin: Arc<Origin>,
+    containers: Arc<Containers<u32>>,
+    /// Bundles of each epoch, counted before they are deposited, and when they are consumed.
+    deposited: [AtomicU64; EPOCHS],
+    consumed: [AtomicU64; EPOCHS],
+}
+
+impl Bed {
+    /// So many splits of windows of ten seconds.
+    fn new(splits: usize) -> Arc<Self> {
+        let shape = BlockShape { block_records: 1, chunk_blocks: 1 };
+        let options = EdgeOptions { shape, chunks_max: 2, marks_max: 1 };
+        let depot = Depot::<Record<u32>>::new(&Pool::new(Budget::new(1 << 20)), options, 1).unwrap();
+        let containers = Containers::new(depot, 1, Vec::new(), Claiming::default());
+        let windows = TumblingWindows::new(Span::from_secs(10)).unwrap();
+        let horizon = Horizon::of_windows(windows.into(), Span::ZERO);
+        let origin = Origin::new(splits, horizon, vec![Arc::clone(&containers.ledger)]);
+        let zero = || [(); EPOCHS].map(|()| AtomicU64::new(0));
+        Arc::new(Bed { origin, containers, deposited: zero(), consumed: zero() })
+    }
+
+    fn deposit(&self, epoch: u64) {
+        self.deposited[epoch as usize].fetch_add(1, Ordering::Relaxed);
+        let (late_by, marker, block) = (EventTime::MIN, None, None::<Block<Record<u32>>>);
+        self.containers.deposit(0, Bundle { block, epoch, late_by, marker, arrived_ns: 1 });
+    }
+
+    /// Claims and consumes one bundle, if there is one.
+    fn consume(&self) -> bool {
+        let Some(bundle) = self.containers.claim(0, ProcessingTime::NEVER) else { return false };
+        self.consumed[bundle.epoch as usize].fetch_add(1, Ordering::Relaxed);
+        self.containers.ledger.consume(bundle.epoch, 1);
+        true
+    }
+
+    /// Returns the next item; of an end, all that was deposited before it is consumed.
+    fn told(&self) -> Option<Item> {
+        let item = self.containers.ledger.next_item();
+        if let Some(Item::End { epoch, .. }) = item {
+            let of = |counts: &[AtomicU64; EPOCHS]| counts[epoch as usize].load(Ordering::Relaxed);
+            assert_eq!(of(&self.consumed), of(&self.deposited), "epoch {epoch} ends behind its bundles");
+            self.containers.ledger.release(epoch);
+        }
+        item
+    }
+}
+
+/// Two splits fall silent with a backlog: whoever is the last to do so, and however far the copy is, the silence is told once
+/// and behind the end of every epoch that both have left.
+#[test]
+fn silence_with_a_backlog_comes_last() {
+    model(|| {
+        let bed = Bed::new(2);
+        let split = |index: usize, second| {
+            let bed = Arc::clone(&bed);
+            thread::spawn(move || {
+                bed.deposit(bed.origin.start().epoch);
+                bed.origin.advance(index, EventTime::from_secs(second));
+                bed.origin.fall_idle(index);
+            })
+        };
+        let copy = {
+            let bed = Arc::clone(&bed);
+            thread::spawn(move || {
+                let _one_or_none = bed.consume();
+                bed.told()
+            })
+        };
+        let splits = [split(0, 5), split(1, 7)];
+        splits.into_iter().for_each(|split| split.join().unwrap());
+        let first = copy.join().unwrap();
+        while bed.consume() {}
+        let items: Vec<Item> = first.into_iter().chain(std::iter::from_fn(|| bed.told())).collect();
+        assert!(matches!(items[..], [Item::End { epoch: 0, .. }, Item::Idle]), "{items:?}");
+    });
+}
+
+/// A split comes back while the other falls silent: nothing that it deposits is behind the end of its epoch, a silence of both is
+/// told once at most, and when both are over everything ends, in order.
+#[test]
+fn a_split_that_comes_back_deposits_into_an_open_epoch() {
+    model(|| {
+        let bed = Bed::new(2);
+        bed.origin.advance(0, EventTime::from_secs(5));
+        bed.origin.fall_idle(0);
+        let returning = {
+            let bed = Arc::clone(&bed);
+            thread::spawn(move || {
+                let standing = bed.origin.rejoin(0);
+                bed.deposit(standing.epoch);
+                bed.origin.advance(0, EventTime::from_secs(15));
+            })
+        };
+        let falling = {
+            let bed = Arc::clone(&bed);
+            thread::spawn(move || {
+                bed.deposit(bed.origin.start().epoch);
+                bed.origin.advance(1, EventTime::from_secs(12));
+                bed.origin.fall_idle(1);
+            })
+        };
+        let copy = {
+            let bed = Arc::clone(&bed);
+            thread::spawn(move || {
+                let _one_or_none = bed.consume();
+                bed.told()
+            })
+        };
+        returning.join().unwrap();
+        falling.join().unwrap();
+        let first = copy.join().unwrap();
+        [0, 1].into_iter().for_each(|index| bed.origin.end(index));
+        while bed.consume() {}
+        let items: Vec<Item> = first.into_iter().chain(std::iter::from_fn(|| bed.told())).collect();
+        // Silence only if the other fell silent before this one came back.
+        let idles = items.iter().filter(|item| **item == Item::Idle).count();
+        let ends: Vec<u64> = items
+            .iter()
+            .filter_map(|item| if let Item::End { epoch, .. } = item { Some(*epoch) } else { None })
+            .collect();
+        assert!(idles <= 1 && items.last() == Some(&Item::Over), "{items:?}");
+        assert!(ends.iter().copied().eq(0..ends.len() as u64) && !ends.is_empty(), "{items:?}");
+    });
+}

@@ -1,0 +1,307 @@
+//! The memory that reading a file takes, told by the headers of its pages before any page is decompressed.
+//!
+//! A page of a few bytes may hold 60 MiB, and a batch of rows that refer to one long entry of a dictionary holds it once for
+//! each row. So the headers of all pages that will be read are looked at first: they say how large pages are, and the entries
+//! of a dictionary how long the text of a row can be. From that follows how many rows are read at a time, and what is asked
+//! of the memory budget while the file is open.
+//!
+//! Source: Apache Parquet Format, "Data Pages" and `PageHeader` of `parquet.thrift`; Apache Thrift, "Thrift Compact protocol
+//! encoding".
+
+use std::fs::File;
+use std::io::{self, Error, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use parquet::basic::Type;
+use parquet::column::page::{Page, PageReader};
+use parquet::file::metadata::{ColumnChunkMetaData, ParquetMetaData};
+use parquet::file::serialized_reader::SerializedPageReader;
+
+use crate::batch::BATCH_ROWS_MAX;
+
+#[cfg(test)]
+mod tests;
+
+/// The most bytes of text of the rows that are read at a time, unless a single row has more.
+const ROWS_BYTES_MAX: usize = 4 << 20;
+
+/// How long the header of a page may be. Its statistics hold values, which writers cut.
+const HEADER_BYTES_MAX: usize = 1 << 20;
+
+/// How much of a header is read at first.
+const HEADER_BYTES: usize = 256;
+
+/// Memory that reading a file takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Needs {
+    /// How many rows may be read at a time.
+    pub(super) rows: usize,
+    /// Bytes of pages and dictionaries that are in memory at once, and of the rows that are read at a time.
+    pub(super) bytes: usize,
+}
+
+/// Looks at the pages of some columns, by their places among the leaves, in all row groups.
+pub(super) fn needs(
+    file: &File,
+    metadata: &ParquetMetaData,
+    is_read: impl Fn(usize) -> bool,
+) -> io::Result<Needs> {
+    let file = Arc::new(file.try_clone()?);
+    let leaves = metadata.file_metadata().schema_descr().num_columns();
+    // Bytes of pages, and of a row's values.
+    let (mut page_bytes, mut row_bytes) = (0_usize, 1_usize);
+    for leaf in (0..leaves).filter(|leaf| is_read(*leaf)) {
+        let (mut pages, mut row) = (0, 0);
+        for group in metadata.row_groups() {
+            let chunk = group.column(leaf);
+            let rows = usize::try_from(group.num_rows()).unwrap_or_default();
+            let of_chunk = of_chunk(&file, chunk, rows)?;
+            pages = pages.max(of_chunk.pages);
+            row = row.max(of_chunk.row);
+        }
+        page_bytes = page_bytes.saturating_add(pages);
+        row_bytes = row_bytes.saturating_add(row);
+    }
+    let rows = (ROWS_BYTES_MAX / row_bytes).clamp(1, BATCH_ROWS_MAX);
+    // Rows are read, and then put into the types of the table.
+    Ok(Needs { rows, bytes: page_bytes.saturating_add(rows.saturating_mul(row_bytes).saturating_mul(2)) })
+}
+
+/// Memory that one chunk of a column takes.
+struct OfChunk {
+    pages: usize,
+    /// The values of a row, at most.
+    row: usize,
+}
+
+fn of_chunk(file: &Arc<File>, chunk: &ColumnChunkMetaData, rows: usize) -> io::Result<OfChunk> {
+    let (start, length) = chunk.byte_range();
+    let end = start.saturating_add(length);
+    let (mut at, mut values_left) = (start, chunk.num_values());
+    let (mut dictionary, mut page, mut value, mut has_dictionary) = (0_usize, 0_usize, 0_usize, false);
+    while at < end && values_left > 0 {
+        let (header, header_bytes) = read_header(file, at, end)?;
+        let (plain, compressed) = (header.uncompressed_bytes, header.compressed_bytes);
+        at += (header_bytes + compressed) as u64;
+        if header.is_dictionary {
+            has_dictionary = true;
+            // The library keeps the entries beside the page while it reads them.
+            dictionary = plain.saturating_mul(2);
+            page = page.max(compressed);
+            continue;
+        }
+        page = page.max(plain.saturating_add(compressed));
+        values_left = values_left.saturating_sub(header.values.max(1) as i64);
+        value = value.max(match header.encoding {
+            Encoding::Dictionary => 0,
+            Encoding::Whole => plain.div_ceil(header.values.max(1)),
+            // A value may repeat the one before it, but for a few bytes.
+            Encoding::Prefixes => unencoded(chunk).unwrap_or(plain),
+        });
+    }
+    let of_type = match chunk.column_type() {
+        Type::BYTE_ARRAY if has_dictionary => value.max(longest_entry(file, chunk, rows, dictionary)?),
+        Type::BYTE_ARRAY => value,
+        Type::FIXED_LEN_BYTE_ARRAY => usize::try_from(chunk.column_descr().type_length()).unwrap_or_default(),
+        _ => 16,
+    };
+    let values_of_row = usize::try_from(chunk.num_values()).unwrap_or_default().div_ceil(rows.max(1)).max(1);
+    Ok(OfChunk { pages: dictionary.saturating_add(page), row: of_type.saturating_mul(values_of_row) })
+}
+
+/// The mean length of the values of a chunk, if its writer has written that down.
+fn unencoded(chunk: &ColumnChunkMetaData) -> Option<usize> {
+    let bytes = usize::try_from(chunk.unencoded_byte_array_data_bytes()?).ok()?;
+    Some(bytes.div_ceil(usize::try_from(chunk.num_values()).ok()?.max(1)))
+}
+
+/// The length of the longest entry of a dictionary. One that is as long as all rows may be is not looked at.
+fn longest_entry(
+    file: &Arc<File>,
+    chunk: &ColumnChunkMetaData,
+    rows: usize,
+    bytes: usize,
+) -> io::Result<usize> {
+    if bytes.saturating_mul(rows.min(BATCH_ROWS_MAX)) <= ROWS_BYTES_MAX || bytes > ROWS_BYTES_MAX {
+        return Ok(bytes / 2);
+    }
+    let mut pages = SerializedPageReader::new(Arc::clone(file), chunk, rows, None).map_err(Error::other)?;
+    let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page().map_err(Error::other)? else {
+        return Ok(bytes / 2);
+    };
+    let (mut left, mut longest) = (buf.as_ref(), 0);
+    while let Some((length, rest)) = left.split_first_chunk::<4>() {
+        let length = u32::from_le_bytes(*length) as usize;
+        longest = longest.max(length.min(rest.len()));
+        left = rest.get(length..).unwrap_or_default();
+    }
+    Ok(longest)
+}
+
+/// The header of a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Header {
+    is_dictionary: bool,
+    uncompressed_bytes: usize,
+    compressed_bytes: usize,
+    values: usize,
+    encoding: Encoding,
+}
+
+/// How values lie in a page.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Encoding {
+    /// Each as long as it is.
+    #[default]
+    Whole,
+    /// By their places in the dictionary.
+    Dictionary,
+    /// Each by what it has in common with the one before it, and the rest.
+    Prefixes,
+}
+
+fn read_header(file: &File, at: u64, end: u64) -> io::Result<(Header, usize)> {
+    let mut bytes = Vec::new();
+    let mut wanted = HEADER_BYTES;
+    loop {
+        let there = usize::try_from(end - at).unwrap_or(usize::MAX);
+        let length = wanted.min(there);
+        bytes.resize(length, 0);
+        file.read_exact_at(&mut bytes, at)?;
+        let mut reader = Compact { bytes: &bytes, at: 0 };
+        match reader.page_header() {
+            Some(header) => return Ok((header, reader.at)),
+            None if length < there && wanted < HEADER_BYTES_MAX => wanted *= 4,
+            None => {
+                let message = format!("the page header at byte {at} cannot be read");
+                return Err(Error::new(ErrorKind::InvalidData, message));
+            }
+        }
+    }
+}
+
+/// Reads Thrift's compact protocol, as far as page headers need it.
+struct Compact<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+/// How deep structures lie in each other at most.
+const DEPTH_MAX: usize = 8;
+
+impl Compact<'_> {
+    fn byte(&mut self) -> Option<u8> {
+        let byte = *self.bytes.get(self.at)?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    fn unsigned(&mut self) -> Option<u64> {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let byte = self.byte()?;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                return Some(value);
+            }
+        }
+        None
+    }
+
+    fn signed(&mut self) -> Option<i64> {
+        let value = self.unsigned()?;
+        Some((value >> 1) as i64 ^ -((value & 1) as i64))
+    }
+
+    fn size(&mut self) -> Option<usize> {
+        usize::try_from(self.signed()?).ok()
+    }
+
+    /// Calls `each` with the numbers and types of the fields of a structure; it reads or passes over their values.
+    fn fields(&mut self, mut each: impl FnMut(&mut Self, i64, u8) -> Option<()>) -> Option<()> {
+        let mut field = 0;
+        loop {
+            let head = self.byte()?;
+            if head == 0 {
+                return Some(());
+            }
+            field = match head >> 4 {
+                0 => self.signed()?,
+                step => field + i64::from(step),
+            };
+            each(self, field, head & 0x0f)?;
+        }
+    }
+
+    /// Passes over a value of a type.
+    fn skip(&mut self, of: u8, depth: usize) -> Option<()> {
+        if depth > DEPTH_MAX {
+            return None;
+        }
+        match of {
+            // TRUE and FALSE as fields have no bytes.
+            1 | 2 => {}
+            3 => _ = self.byte()?,
+            4..=6 => _ = self.unsigned()?,
+            7 => self.at = self.at.checked_add(8)?,
+            8 => {
+                let length = usize::try_from(self.unsigned()?).ok()?;
+                self.at = self.at.checked_add(length)?;
+            }
+            9 | 10 => {
+                let head = self.byte()?;
+                let count = match head >> 4 {
+                    15 => self.unsigned()?,
+                    count => u64::from(count),
+                };
+                for _ in 0..count {
+                    let item = head & 0x0f;
+                    if item <= 2 {
+                        _ = self.byte()?;
+                    } else {
+                        self.skip(item, depth + 1)?;
+                    }
+                }
+            }
+            12 => self.fields(|reader, _, of| reader.skip(of, depth + 1))?,
+            _ => return None,
+        }
+        (self.at <= self.bytes.len()).then_some(())
+    }
+
+    fn page_header(&mut self) -> Option<Header> {
+        let mut header = Header::default();
+        let (mut uncompressed, mut compressed) = (None, None);
+        self.fields(|reader, field, of| {
+            match (field, of) {
+                (1, 5) => header.is_dictionary = reader.signed()? == 2,
+                (2, 5) => uncompressed = Some(reader.size()?),
+                (3, 5) => compressed = Some(reader.size()?),
+                // DataPageHeader, and DataPageHeaderV2, whose encoding is its fourth field.
+                (5 | 8, 12) => {
+                    let encoding_field = if field == 5 { 2 } else { 4 };
+                    reader.fields(|reader, inner, of| {
+                        match (inner, of) {
+                            (1, 5) => header.values = reader.size()?,
+                            (inner, 5) if inner == encoding_field => {
+                                header.encoding = match reader.signed()? {
+                                    2 | 8 => Encoding::Dictionary,
+                                    7 => Encoding::Prefixes,
+                                    _ => Encoding::Whole,
+                                }
+                            }
+                            (_, of) => reader.skip(of, 1)?,
+                        }
+                        Some(())
+                    })?;
+                }
+                (_, of) => reader.skip(of, 0)?,
+            }
+            Some(())
+        })?;
+        header.uncompressed_bytes = uncompressed?;
+        header.compressed_bytes = compressed?;
+        Some(header)
+    }
+}

@@ -1,0 +1,61 @@
+//! Notes: what people should know of a run and what does not fail it, from connectors to whoever runs the jobs.
+//!
+//! A note is kept until it is taken. Equal notes are kept once, and at most [`NOTES_MAX`] of a run, so that a fault that repeats
+//! neither fills the memory nor the screen.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// How many different notes a run keeps.
+pub const NOTES_MAX: usize = 100;
+
+/// The notes of a run; clones share them.
+#[derive(Clone, Default)]
+pub struct Notes(Arc<Mutex<Kept>>);
+
+#[derive(Default)]
+struct Kept {
+    /// All notes of the run, in the order in which they came.
+    texts: Vec<String>,
+    /// How many of them were taken.
+    taken: usize,
+}
+
+impl Notes {
+    /// Keeps a note, unless the run has it already or has [`NOTES_MAX`] of them.
+    pub fn add(&self, text: String) {
+        let mut kept = self.kept();
+        if kept.texts.len() < NOTES_MAX && !kept.texts.contains(&text) {
+            kept.texts.push(text);
+        }
+    }
+
+    /// The notes that came since the last call.
+    pub fn take(&self) -> Vec<String> {
+        let mut kept = self.kept();
+        let new = kept.texts[kept.taken..].to_vec();
+        kept.taken = kept.texts.len();
+        new
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_notes_are_told_once_and_not_without_end() {
+        let notes = Notes::default();
+        notes.add("a".to_owned());
+        notes.clone().add("b".to_owned());
+        notes.add("a".to_owned());
+        assert_eq!(notes.take(), ["a", "b"]);
+        notes.add("b".to_owned());
+        assert!(notes.take().is_empty());
+        (0..2 * NOTES_MAX).for_each(|number| notes.add(number.to_string()));
+        assert_eq!(notes.take().len(), NOTES_MAX - 2);
+    }
+}

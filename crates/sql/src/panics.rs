@@ -1,0 +1,61 @@
+//! Panics of libraries that are caught and become errors, such as those of the reader of parquet over a damaged file.
+//!
+//! The hook that prints a panic runs before it is caught. A program that calls [`keep_quiet`] once prints nothing about panics
+//! that [`caught`] catches: the error says what is wrong. All other panics are printed as before.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
+
+thread_local! {
+    /// How many calls of [`caught`] this thread is in.
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Runs `run`; the payload of a panic is the error.
+///
+/// # Errors
+/// The payload of the panic.
+pub(crate) fn caught<T>(run: impl FnOnce() -> T) -> Result<T, Box<dyn Any + Send>> {
+    DEPTH.set(DEPTH.get() + 1);
+    let ran = catch_unwind(AssertUnwindSafe(run));
+    DEPTH.set(DEPTH.get() - 1);
+    ran
+}
+
+/// Has the hook of the program say nothing about panics that become errors. To be called once, when the program begins.
+pub fn keep_quiet() {
+    let before = take_hook();
+    set_hook(Box::new(move |panic| {
+        // A thread that is ending has no depth any more, and catches nothing.
+        if DEPTH.try_with(Cell::get).unwrap_or(0) == 0 {
+            before(panic);
+        }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use super::*;
+
+    /// A panic that is caught here says nothing; one that is caught elsewhere is printed.
+    #[test]
+    fn only_panics_that_become_errors_are_quiet() {
+        const OURS: &str = "a panic of this test";
+        let printed = Arc::new(Mutex::new(0_u64));
+        let (count, before) = (Arc::clone(&printed), take_hook());
+        set_hook(Box::new(move |panic| match panic.payload().downcast_ref::<&str>() {
+            Some(&OURS) => *count.lock().unwrap() += 1,
+            _ => before(panic),
+        }));
+        keep_quiet();
+        let fails = || -> u64 { std::panic::panic_any(OURS) };
+        assert!(caught(|| caught(fails).is_err() && caught(fails).is_err()).unwrap());
+        assert!(caught(fails).is_err());
+        assert_eq!(*printed.lock().unwrap(), 0);
+        assert!(catch_unwind(fails).is_err());
+        assert_eq!(*printed.lock().unwrap(), 1);
+    }
+}

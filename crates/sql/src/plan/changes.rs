@@ -1,0 +1,291 @@
+//! Kinds of changes: which operators only add rows, which change or take back rows, and which inputs each operator accepts.
+//!
+//! [`Rule::of`] is the only place that decides this. It matches every operator and every join without a wildcard, so an operator
+//! that is added later does not compile until its rule is written. All others ask: planning refuses what a rule does not accept,
+//! and sinks, EXPLAIN and joins read what a rule says comes out.
+//!
+//! | operator | accepts | emits |
+//! |---|---|---|
+//! | a table | | all kinds, if its format holds changes |
+//! | WHERE, SELECT, grouping sets, UNION ALL | all kinds | as its inputs |
+//! | GROUP BY without a window | all kinds, if each aggregate can take rows back | updates; deletes if its input changes |
+//! | ROW_NUMBER() <= N without a window | all kinds, unless the order is that of arrival | updates, deletes |
+//! | ROW_NUMBER() = 1 by time: the first row | all kinds by event time; if the input changes, it is ranked like others | rows |
+//! | ROW_NUMBER() = 1 by time: the last row | as above | updates |
+//! | a join without a bound in time | all kinds | inner and semi: as its inputs; others: all kinds |
+//! | a temporal join | left: all kinds; right: whole updates of a table, or rows | as its left input |
+//! | a lookup join | left: all kinds; right: rows | as its left input |
+//! | windows, OVER, LIMIT, ORDER BY, window and interval joins | rows | rows |
+//!
+//! Source: Flink, `FlinkChangelogModeInferenceProgram`; "Dynamic Tables" for the meaning of the kinds; `RankProcessStrategy`.
+
+use std::borrow::Cow;
+
+use super::{Counted, Join, JoinKind, JoinMethod, Node, Plan, RankFunction, Role};
+use crate::connect::gives_changes;
+
+/// Changes that a stream may hold beside new rows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Changes {
+    /// Rows become others: `-U` and `+U`.
+    pub updates: bool,
+    /// Rows are taken back: `-D`.
+    pub deletes: bool,
+    /// An update may lack its `-U` or its `+U`: a filter looks at each of the two by itself.
+    pub halves: bool,
+}
+
+impl Changes {
+    /// Rows are only added.
+    pub const NONE: Changes = Changes { updates: false, deletes: false, halves: false };
+    /// Rows are updated and deleted.
+    pub const ALL: Changes = Changes { updates: true, deletes: true, halves: false };
+
+    /// Whether rows are only added.
+    pub fn is_none(self) -> bool {
+        !self.updates && !self.deletes
+    }
+
+    fn and(self, other: Changes) -> Changes {
+        Changes {
+            updates: self.updates || other.updates,
+            deletes: self.deletes || other.deletes,
+            halves: self.halves || other.halves,
+        }
+    }
+}
+
+/// The row of each key that a top-N of one row by time keeps.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Keep {
+    /// The first that came.
+    First,
+    /// The last that came.
+    Last,
+    /// The first by the time column at this place.
+    FirstBy(usize),
+    /// The last by the time column at this place.
+    LastBy(usize),
+}
+
+/// Inputs that an operator accepts.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Accepts {
+    /// All kinds of changes.
+    All,
+    /// Updates that are whole, and deletes.
+    WholeUpdates(Refusal),
+    /// Rows that are only added.
+    Inserts(Refusal),
+}
+
+/// Text of the error for an input that is not accepted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Refusal {
+    /// Names the operator and what it takes.
+    pub message: Cow<'static, str>,
+    /// Says what to do.
+    pub help: &'static str,
+}
+
+const AGGREGATE_THERE: &str = "aggregate or rank within windows there";
+
+impl Accepts {
+    fn inserts(message: &'static str) -> Accepts {
+        Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help: AGGREGATE_THERE })
+    }
+
+    /// The refusal of an input with these changes; none if it is accepted.
+    pub fn refusal(&self, changes: Changes) -> Option<&Refusal> {
+        match self {
+            Accepts::All => None,
+            Accepts::WholeUpdates(refusal) => changes.halves.then_some(refusal),
+            Accepts::Inserts(refusal) => (!changes.is_none()).then_some(refusal),
+        }
+    }
+}
+
+/// Changes that an operator accepts and emits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Rule {
+    /// One entry for each input.
+    pub accepts: Vec<Accepts>,
+    /// Changes that come out, provided that each input is accepted.
+    pub emits: Changes,
+}
+
+impl Rule {
+    fn inserts(message: &'static str) -> Rule {
+        Rule { accepts: vec![Accepts::inserts(message)], emits: Changes::NONE }
+    }
+
+    /// The rule of the outermost operator of a plan, whose inputs hold these changes.
+    pub fn of(plan: &Plan, inputs: &[Changes]) -> Rule {
+        let all = inputs.iter().copied().fold(Changes::NONE, Changes::and);
+        let passing = |emits| Rule { accepts: vec![Accepts::All; inputs.len()], emits };
+        match &plan.node {
+            Node::Scan { table, .. } => {
+                passing(if gives_changes(table) { Changes::ALL } else { Changes::NONE })
+            }
+            Node::Values(_) => passing(Changes::NONE),
+            Node::Calc { conditions, .. } => {
+                let halves = all.halves || (all.updates && !conditions.is_empty());
+                passing(Changes { halves, ..all })
+            }
+            Node::Expand { .. } | Node::Union(_) => passing(all),
+            Node::AssignWindows { .. } => Rule::inserts("a window function takes rows that are only added"),
+            Node::WindowAggregate { .. } => {
+                Rule::inserts("an aggregate of a window takes rows that are only added")
+            }
+            Node::Limit { .. } => Rule::inserts("LIMIT takes rows that are only added"),
+            Node::Sort { .. } => Rule::inserts("ORDER BY takes rows that are only added"),
+            Node::WindowTopN { .. } => Rule::inserts("ROW_NUMBER of a window takes rows that are only added"),
+            Node::Over { .. } => Rule::inserts("OVER takes rows that are only added"),
+            Node::Group { calls, .. } => {
+                let emits = Changes { updates: true, deletes: !all.is_none(), halves: false };
+                let lacking = calls.iter().find(|call| call.function.create_retractable.is_none());
+                let accepts = lacking.map_or(Accepts::All, |call| {
+                    let message = Cow::Owned(format!("{} cannot take rows back", call.name));
+                    Accepts::Inserts(Refusal { message, help: "aggregate within windows there" })
+                });
+                Rule { accepts: vec![accepts], emits }
+            }
+            Node::Rank { .. } => Rule { accepts: vec![rank_accepts(plan)], emits: rank_emits(plan, all) },
+            Node::Join { join, .. } => join_rule(join, inputs, all),
+        }
+    }
+}
+
+fn rank_accepts(plan: &Plan) -> Accepts {
+    let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
+    if (*from, *to) == (1, u64::MAX) {
+        // All ranks are wanted: an aggregate over the rows before.
+        let message = match function {
+            RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
+            RankFunction::Rank => "RANK OVER takes rows that are only added",
+            RankFunction::DenseRank => "DENSE_RANK OVER takes rows that are only added",
+        };
+        let help = "keep the first of them by WHERE rn <= 10, with a literal, or aggregate or rank within windows there";
+        return Accepts::Inserts(Refusal { message: Cow::Borrowed(message), help });
+    }
+    if order.iter().any(|key| input.columns[key.place].role == Role::Proctime) {
+        let message = Cow::Borrowed("ROW_NUMBER in the order of arrival takes rows that are only added");
+        return Accepts::Inserts(Refusal { message, help: "order by a column of the rows" });
+    }
+    Accepts::All
+}
+
+fn rank_emits(plan: &Plan, input: Changes) -> Changes {
+    let Node::Rank { from, to, has_rank, .. } = &plan.node else { return input };
+    let is_retracting = !input.is_none();
+    if (*from, *to) == (1, u64::MAX) {
+        return Changes::NONE;
+    }
+    match kept_by_time(plan, is_retracting) {
+        Some(Keep::First | Keep::FirstBy(_)) => Changes::NONE,
+        Some(Keep::Last | Keep::LastBy(_)) => Changes { updates: true, ..Changes::NONE },
+        None => {
+            let has_updates = *has_rank || *from > 1 || (*to == 1 && !is_retracting);
+            Changes { updates: has_updates, deletes: is_retracting || !has_updates, halves: false }
+        }
+    }
+}
+
+fn join_rule(join: &Join, inputs: &[Changes], all: Changes) -> Rule {
+    let left = inputs.first().copied().unwrap_or_default();
+    let both = |message| Rule { accepts: vec![Accepts::inserts(message); 2], emits: Changes::NONE };
+    match &join.method {
+        JoinMethod::Window { .. } => both("a window join takes rows that are only added"),
+        JoinMethod::Interval { .. } => both("an interval join takes rows that are only added"),
+        JoinMethod::Temporal { counts, .. } => {
+            let help = "join a table of 'format' = 'debezium-json' itself, and filter behind the join";
+            let refused = |message| Refusal { message: Cow::Borrowed(message), help };
+            let versions = match counts {
+                Counted::All => Accepts::WholeUpdates(refused(
+                    "a temporal join takes versions whose updates are whole, and a condition below it filters both halves of an update",
+                )),
+                Counted::InOrder => {
+                    Accepts::Inserts(refused("the last row of each key takes rows that are only added"))
+                }
+                Counted::First => {
+                    Accepts::Inserts(refused("the first row of each key takes rows that are only added"))
+                }
+            };
+            Rule { accepts: vec![Accepts::All, versions], emits: left }
+        }
+        JoinMethod::Lookup => {
+            let table = Accepts::inserts("the table of a lookup join takes rows that are only added");
+            Rule { accepts: vec![Accepts::All, table], emits: left }
+        }
+        JoinMethod::Regular { .. } => {
+            let emits = match join.kind {
+                // A row that met nobody is taken back when somebody comes.
+                JoinKind::Left | JoinKind::Right | JoinKind::Full | JoinKind::Anti => {
+                    Changes { halves: all.halves, ..Changes::ALL }
+                }
+                // An update may leave the rows of its key, so one half of it may find nobody.
+                JoinKind::Inner | JoinKind::Semi => Changes { halves: all.updates || all.halves, ..all },
+            };
+            Rule { accepts: vec![Accepts::All; 2], emits }
+        }
+    }
+}
+
+/// Changes that come out of a plan.
+pub fn changes(plan: &Plan) -> Changes {
+    let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
+    Rule::of(plan, &inputs).emits
+}
+
+/// The row of each key that a settled top-N keeps, if it keeps one by time.
+pub fn deduplication(plan: &Plan) -> Option<Keep> {
+    let Node::Rank { is_retracting, .. } = &plan.node else { return None };
+    kept_by_time(plan, *is_retracting)
+}
+
+fn kept_by_time(plan: &Plan, is_retracting: bool) -> Option<Keep> {
+    let Node::Rank { input, order, from: 1, to: 1, has_rank: false, .. } = &plan.node else { return None };
+    let ([key], false) = (&order[..], is_retracting) else { return None };
+    match (&input.columns[key.place].role, key.is_descending) {
+        (Role::Proctime, false) => Some(Keep::First),
+        (Role::Proctime, true) => Some(Keep::Last),
+        (Role::Rowtime, false) => Some(Keep::FirstBy(key.place)),
+        (Role::Rowtime, true) => Some(Keep::LastBy(key.place)),
+        (Role::Plain | Role::WindowStart(_) | Role::WindowEnd(_), _) => None,
+    }
+}
+
+/// Names the operator of a plan that makes changes of rows, for error messages.
+pub fn source_of_changes(plan: &Plan) -> String {
+    let inputs: Vec<Changes> = plan.inputs().into_iter().map(changes).collect();
+    // An operator that changes rows of inputs that do not change is the source itself.
+    if let Some(at) = inputs.iter().position(|input| !input.is_none())
+        && !matches!(plan.node, Node::Group { .. } | Node::Rank { .. })
+    {
+        return source_of_changes(plan.inputs()[at]);
+    }
+    match &plan.node {
+        Node::Scan { table, .. } => format!("the table `{}` of 'format' = 'debezium-json'", table.name),
+        Node::Group { keys, .. } if keys.is_empty() => "an aggregate without a window".to_owned(),
+        Node::Group { .. } => "GROUP BY without a window".to_owned(),
+        Node::Rank { .. } => "ROW_NUMBER without a window".to_owned(),
+        Node::Join { join, .. } => match join.kind {
+            JoinKind::Left => "a LEFT JOIN without a bound in time",
+            JoinKind::Right => "a RIGHT JOIN without a bound in time",
+            JoinKind::Full => "a FULL JOIN without a bound in time",
+            JoinKind::Anti => "NOT IN or NOT EXISTS without a bound in time",
+            JoinKind::Inner | JoinKind::Semi => "a join without a bound in time",
+        }
+        .to_owned(),
+        Node::Values(_)
+        | Node::Calc { .. }
+        | Node::Expand { .. }
+        | Node::AssignWindows { .. }
+        | Node::WindowAggregate { .. }
+        | Node::Union(_)
+        | Node::Limit { .. }
+        | Node::Sort { .. }
+        | Node::WindowTopN { .. }
+        | Node::Over { .. } => "the query".to_owned(),
+    }
+}

@@ -1,0 +1,146 @@
+//! Steady columns: values that a row has again when it is taken back.
+//!
+//! A row is taken back by an equal one. PROCTIME(), RAND() and CURRENT_TIMESTAMP give another value at every call, so a row that
+//! they compute from changes is never equal to the row that it takes back. An operator that remembers such rows would keep what
+//! was taken back and count it, so planning refuses it. Without such an operator the values go to the sink as they are.
+//!
+//! [`unsteady`] matches every operator without a wildcard. It is asked of plans from which unread columns are pruned.
+//!
+//! Source: Flink, "Determinism in Continuous Queries", `StreamNonDeterministicUpdatePlanVisitor`.
+//!
+//! Differs from Flink: Flink ignores this unless 'table.optimizer.non-deterministic-update.strategy' is TRY_RESOLVE.
+
+use super::changes::{Changes, Rule, changes, source_of_changes};
+use super::{Join, JoinMethod, Node, Plan};
+use crate::catalog::TableColumnKind;
+use crate::error::{Code, SqlError};
+use crate::expression::Typed;
+
+/// Refuses a plan in which an operator remembers rows whose values differ when they are taken back.
+///
+/// # Errors
+/// [`Code::Unsupported`]; the message names the operator, the column and the operator that changes rows.
+pub fn check(plan: &Plan) -> Result<(), SqlError> {
+    unsteady(plan).map(|_| ())
+}
+
+/// The changes of a plan, and whether each of its columns may have another value when its row is taken back.
+fn unsteady(plan: &Plan) -> Result<(Changes, Vec<bool>), SqlError> {
+    let (mut given, mut inputs) = (Vec::new(), Vec::new());
+    for input in plan.inputs() {
+        let (changes, columns) = unsteady(input)?;
+        given.push(changes);
+        inputs.push(columns);
+    }
+    let emits = Rule::of(plan, &given).emits;
+    // Rows that are only added are never taken back.
+    if emits.is_none() && given.iter().all(|input| input.is_none()) {
+        return Ok((emits, vec![false; plan.columns.len()]));
+    }
+    Ok((emits, columns_of(plan, &inputs)?))
+}
+
+fn columns_of(plan: &Plan, inputs: &[Vec<bool>]) -> Result<Vec<bool>, SqlError> {
+    let steady = vec![false; plan.columns.len()];
+    let first = inputs.first().map(Vec::as_slice).unwrap_or_default();
+    Ok(match &plan.node {
+        Node::Scan { table, places } => {
+            let is_unsteady = |place: &usize| match &table.columns[*place].kind {
+                TableColumnKind::Proctime => true,
+                TableColumnKind::Computed(expression) => !expression.is_deterministic(),
+                TableColumnKind::Physical | TableColumnKind::Metadata { .. } => false,
+            };
+            places.iter().map(is_unsteady).collect()
+        }
+        Node::Calc { conditions, outputs, .. } => {
+            if let Some(input) = plan.inputs().first()
+                && conditions.iter().any(|condition| reads(condition, first))
+            {
+                return Err(refusal("WHERE", input, "a condition"));
+            }
+            outputs.iter().map(|output| reads(output, first)).collect()
+        }
+        Node::Expand { forms, .. } => {
+            let is_unsteady = |place: usize| forms.iter().any(|form| reads(&form[place], first));
+            (0..plan.columns.len()).map(is_unsteady).collect()
+        }
+        Node::Union(_) => {
+            (0..plan.columns.len()).map(|place| inputs.iter().any(|input| input[place])).collect()
+        }
+        Node::Group { input, keys, calls, .. } => {
+            let arguments = calls.iter().flat_map(|call| call.arguments.iter().chain(&call.filter));
+            refuse("GROUP BY", input, keys.iter().chain(arguments).copied().filter(|place| first[*place]))?;
+            steady
+        }
+        Node::Rank { input, .. } => {
+            refuse("ROW_NUMBER", input, (0..first.len()).filter(|place| first[*place]))?;
+            steady
+        }
+        Node::Join { left, right, join } => {
+            let second = inputs.get(1).map(Vec::as_slice).unwrap_or_default();
+            join_unsteady(join, [(left, first), (right, second)], plan.columns.len())?
+        }
+        // These take rows that are only added.
+        Node::Values(_)
+        | Node::AssignWindows { .. }
+        | Node::WindowAggregate { .. }
+        | Node::Limit { .. }
+        | Node::Sort { .. }
+        | Node::WindowTopN { .. }
+        | Node::Over { .. } => steady,
+    })
+}
+
+fn join_unsteady(
+    join: &Join,
+    [(left, of_left), (right, of_right)]: [(&Plan, &[bool]); 2],
+    width: usize,
+) -> Result<Vec<bool>, SqlError> {
+    let places = |of: &[bool]| -> Vec<usize> { (0..of.len()).filter(|place| of[*place]).collect() };
+    let both: Vec<bool> = of_left.iter().chain(of_right).copied().collect();
+    let is_condition_open = join.condition.as_ref().is_some_and(|condition| reads(condition, &both));
+    let are_keys_open = join.keys.iter().any(|key| reads(&key.left, of_left) || reads(&key.right, of_right));
+    let what = match &join.method {
+        JoinMethod::Regular { .. } => "a join without a bound in time",
+        JoinMethod::Temporal { .. } => "a temporal join",
+        JoinMethod::Lookup => "a lookup join",
+        JoinMethod::Window { .. } | JoinMethod::Interval { .. } => return Ok(vec![false; width]),
+    };
+    if is_condition_open || are_keys_open {
+        let changing = if changes(left).is_none() { right } else { left };
+        return Err(refusal(what, changing, "a condition"));
+    }
+    if matches!(join.method, JoinMethod::Lookup) {
+        // Left rows go through as they are.
+        return Ok(both.into_iter().take(width).collect());
+    }
+    refuse(what, left, places(of_left))?;
+    refuse(what, right, places(of_right))?;
+    Ok(vec![false; width])
+}
+
+/// Whether an expression gives another value at every call, or reads a column of such a value.
+fn reads(expression: &Typed, unsteady: &[bool]) -> bool {
+    let mut is_unsteady = !expression.is_deterministic();
+    expression.columns(&mut |place| is_unsteady |= unsteady.get(place).copied().unwrap_or_default());
+    is_unsteady
+}
+
+fn refuse(what: &str, input: &Plan, places: impl IntoIterator<Item = usize>) -> Result<(), SqlError> {
+    match places.into_iter().next() {
+        None => Ok(()),
+        Some(place) => {
+            let name = input.columns.get(place).map_or("", |column| column.name.as_str());
+            Err(refusal(what, input, &format!("`{name}`")))
+        }
+    }
+}
+
+fn refusal(what: &str, input: &Plan, column: &str) -> SqlError {
+    let message = format!(
+        "{what} takes rows that {} changes, and {column} has another value when a row is taken back",
+        source_of_changes(input)
+    );
+    SqlError::new(Code::Unsupported, message)
+        .help("leave out PROCTIME(), RAND() and times of now there, or select them behind it")
+}

@@ -1,0 +1,88 @@
+//! Intermediate results are asked for, and given back when the evaluation is over.
+
+use std::sync::{Arc, Mutex};
+
+use arrow::array::{ArrayRef, StringArray};
+use thalweg_model::Lender;
+
+use super::*;
+
+struct Purse {
+    left: Mutex<usize>,
+    limit: usize,
+}
+
+impl Lender for Purse {
+    fn lend(&self, bytes: usize) -> bool {
+        let mut left = self.left.lock().unwrap();
+        let is_enough = bytes <= *left;
+        *left -= if is_enough { bytes } else { 0 };
+        is_enough
+    }
+
+    fn take_back(&self, bytes: usize) {
+        *self.left.lock().unwrap() += bytes;
+    }
+
+    fn limit_bytes(&self) -> usize {
+        self.limit
+    }
+}
+
+fn purse(bytes: usize) -> (Arc<Purse>, Allowance) {
+    let purse = Arc::new(Purse { left: Mutex::new(bytes), limit: bytes });
+    (Arc::clone(&purse), Allowance::new(purse))
+}
+
+#[test]
+fn a_room_is_given_back_and_a_value_is_held_until_the_end() {
+    let (purse, allowance) = purse(64 << 20);
+    let left = || *purse.left.lock().unwrap();
+    within(&allowance, 4_096, || {
+        let mut room = Room::default();
+        room.take(3 << 20).unwrap();
+        assert_eq!(left(), 62 << 20, "one MiB needs no asking");
+        drop(room);
+        assert_eq!(left(), 64 << 20);
+        let text: ArrayRef = Arc::new(StringArray::from_iter_values(["x".repeat(4 << 20)]));
+        hold(&ColumnarValue::Array(text)).unwrap();
+        assert!(left() <= 61 << 20);
+    });
+    assert_eq!(left(), 64 << 20);
+}
+
+#[test]
+fn several_rows_and_one_row_have_their_own_bounds() {
+    let (_, allowance) = purse(64 << 20);
+    let fits = |rows: usize, bytes: usize| within(&allowance, rows, || check(bytes)).is_ok();
+    assert!(fits(4_096, EVALUATION_BYTES_MAX) && !fits(4_096, EVALUATION_BYTES_MAX + 1));
+    assert!(fits(1, 16 << 20) && !fits(1, (16 << 20) + 1));
+    assert_eq!(within(&allowance, 1, || check(usize::MAX)).unwrap_err().code, RESULT_TOO_LONG);
+    assert!(check(usize::MAX).is_ok(), "there is no scope");
+}
+
+#[test]
+fn what_the_budget_lacks_is_refused() {
+    let (purse, allowance) = purse(64 << 20);
+    *purse.left.lock().unwrap() = 1 << 20;
+    let fits = |bytes: usize| within(&allowance, 1, || check(bytes)).is_ok();
+    assert!(fits(2 << 20) && !fits((2 << 20) + 1));
+    assert_eq!(*purse.left.lock().unwrap(), 1 << 20);
+}
+
+/// A scope inside another has its own memory, and the outer one goes on behind it, also behind a panic.
+#[test]
+fn scopes_nest() {
+    let (purse, allowance) = purse(64 << 20);
+    within(&allowance, 4_096, || {
+        let panicked = std::panic::catch_unwind(|| {
+            within(&Allowance::default(), 1, || {
+                check(1 << 40).unwrap();
+                panic!("inside");
+            })
+        });
+        assert!(panicked.is_err());
+        assert!(check(EVALUATION_BYTES_MAX + 1).is_err(), "the outer scope is bounded");
+    });
+    assert_eq!(*purse.left.lock().unwrap(), 64 << 20);
+}

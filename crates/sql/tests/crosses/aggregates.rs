@@ -1,0 +1,455 @@
+//! Every aggregate of the catalogue in every form of grouping: with FILTER, with DISTINCT, of a column of its own and of a key of
+//! the grouping sets, in windows and without, over rows that are only added and over rows that are taken back.
+//!
+//! The reference runs each grouping set as a GROUP BY of its own, over the list of rows that are left.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use thalweg_sql::aggregates::aggregates;
+use thalweg_sql::cases::Answer;
+
+use crate::{Draw, Value, assert_none, is_sampled, seeds, tables, time, wrong};
+
+/// A row: two keys, a value that may come several times, a number of its own, and a time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Row {
+    k: Value,
+    s: Value,
+    y: Value,
+    x: i64,
+    ts: i64,
+}
+
+/// Columns that aggregates read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Argument {
+    /// The key `k`, which is NULL in the sets that leave it out.
+    Key,
+    /// The value `y`, which is no key; what depends on the order of rows reads `x`.
+    Value,
+}
+
+/// The argument of an aggregate, as it is written for `k` and for a column that is no key.
+struct Reads {
+    key: &'static str,
+    value: &'static str,
+    is_ordered: bool,
+}
+
+const NUMBER: Reads = Reads { key: "k", value: "y", is_ordered: false };
+const IN_ORDER: Reads = Reads { key: "k", value: "x", is_ordered: true };
+const TEXT: Reads = Reads { key: "s", value: "CAST(x AS STRING)", is_ordered: true };
+
+/// A call of an aggregate and its reference, over the values in the order in which they came.
+struct Call {
+    /// The name in the catalogue.
+    name: &'static str,
+    /// `{d}` stands for DISTINCT, `{a}` for the argument, and `{f}` for FILTER where it is not at the end.
+    call: &'static str,
+    reads: Reads,
+    takes_distinct: bool,
+    result: fn(&[Value]) -> String,
+}
+
+fn known(values: &[Value]) -> Vec<i64> {
+    values.iter().copied().flatten().collect()
+}
+
+fn shown(value: Value) -> String {
+    value.map_or("NULL".to_owned(), |value| value.to_string())
+}
+
+/// A text as a field of a row.
+fn field(text: String) -> String {
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+}
+
+fn listed(values: &[Value], between: &str) -> String {
+    values.iter().map(|value| shown(*value)).collect::<Vec<_>>().join(between)
+}
+
+/// A decimal of six digits behind the point, as near as can be.
+fn decimal(value: f64) -> String {
+    let millionths = (value * 1e6).round() as i64;
+    format!(
+        "{}{}.{:06}",
+        if millionths < 0 { "-" } else { "" },
+        millionths.abs() / 1_000_000,
+        millionths.abs() % 1_000_000
+    )
+}
+
+fn variance(values: &[Value], is_sample: bool, is_root: bool) -> String {
+    let values = known(values);
+    let divisor = if is_sample { values.len().saturating_sub(1) } else { values.len() };
+    if divisor == 0 {
+        return "NULL".to_owned();
+    }
+    let mean = values.iter().sum::<i64>() as f64 / values.len() as f64;
+    let variance = values.iter().map(|value| (*value as f64 - mean).powi(2)).sum::<f64>() / divisor as f64;
+    decimal(if is_root { variance.sqrt() } else { variance })
+}
+
+fn median(values: &[Value]) -> String {
+    let mut values = known(values);
+    values.sort_unstable();
+    let (Some(low), Some(high)) =
+        (values.get(values.len().saturating_sub(1) / 2), values.get(values.len() / 2))
+    else {
+        return "NULL".to_owned();
+    };
+    format!("{:?}", (low + high) as f64 / 2.0)
+}
+
+fn count_of_values(values: &[Value]) -> String {
+    known(values).into_iter().collect::<BTreeSet<i64>>().len().to_string()
+}
+
+const fn call(name: &'static str, call: &'static str, reads: Reads, result: fn(&[Value]) -> String) -> Call {
+    Call { name, call, reads, takes_distinct: true, result }
+}
+
+const fn plain(name: &'static str, call: &'static str, reads: Reads, result: fn(&[Value]) -> String) -> Call {
+    Call { name, call, reads, takes_distinct: false, result }
+}
+
+const CALLS: &[Call] = &[
+    plain("COUNT", "COUNT(*)", NUMBER, |values| values.len().to_string()),
+    call("COUNT", "COUNT({d}{a})", NUMBER, |values| known(values).len().to_string()),
+    call("SUM", "SUM({d}{a})", NUMBER, |values| {
+        shown(known(values).into_iter().reduce(|sum, value| sum + value))
+    }),
+    call("AVG", "AVG({d}{a})", NUMBER, |values| {
+        let values = known(values);
+        if values.is_empty() {
+            "NULL".to_owned()
+        } else {
+            decimal(values.iter().sum::<i64>() as f64 / values.len() as f64)
+        }
+    }),
+    call("MIN", "MIN({d}{a})", NUMBER, |values| shown(known(values).into_iter().min())),
+    call("MAX", "MAX({d}{a})", NUMBER, |values| shown(known(values).into_iter().max())),
+    call("STDDEV", "STDDEV({d}{a})", NUMBER, |values| variance(values, true, true)),
+    call("STDDEV_SAMP", "STDDEV_SAMP({d}{a})", NUMBER, |values| variance(values, true, true)),
+    call("STDDEV_POP", "STDDEV_POP({d}{a})", NUMBER, |values| variance(values, false, true)),
+    call("VARIANCE", "VARIANCE({d}{a})", NUMBER, |values| variance(values, true, false)),
+    call("VAR_SAMP", "VAR_SAMP({d}{a})", NUMBER, |values| variance(values, true, false)),
+    call("VAR_POP", "VAR_POP({d}{a})", NUMBER, |values| variance(values, false, false)),
+    call("PERCENTILE", "PERCENTILE({d}{a}, 0.5)", NUMBER, median),
+    call("COLLECT", "CARDINALITY(COLLECT({d}{a}){f})", NUMBER, count_of_values),
+    call("FIRST_VALUE", "FIRST_VALUE({d}{a})", IN_ORDER, |values| shown(known(values).first().copied())),
+    call("LAST_VALUE", "LAST_VALUE({d}{a})", IN_ORDER, |values| shown(known(values).last().copied())),
+    call("ARRAY_AGG", "ARRAY_AGG({d}{a})", IN_ORDER, |values| match values {
+        [] => "NULL".to_owned(),
+        values => field(format!("[{}]", listed(values, ", "))),
+    }),
+    plain("JSON_ARRAYAGG", "JSON_ARRAYAGG({a})", IN_ORDER, |values| {
+        let values: Vec<Value> = known(values).into_iter().map(Some).collect();
+        field(format!("[{}]", listed(&values, ",")))
+    }),
+    call("LISTAGG", "LISTAGG({d}{a}, '|')", TEXT, |values| {
+        let values: Vec<Value> = known(values).into_iter().map(Some).collect();
+        if values.is_empty() { "NULL".to_owned() } else { listed(&values, "|") }
+    }),
+];
+
+const APPROXIMATE: Call =
+    plain("APPROX_COUNT_DISTINCT", "APPROX_COUNT_DISTINCT({a})", NUMBER, count_of_values);
+
+const SINGLE: Call =
+    plain("SINGLE_VALUE", "SINGLE_VALUE({a})", NUMBER, |values| shown(values.first().copied().flatten()));
+
+/// A form of grouping by `k` and `s`: the keys of each set.
+struct Form {
+    written: &'static str,
+    sets: &'static [[bool; 2]],
+    /// Whether there are grouping sets, whose number can be asked for.
+    is_grouped: bool,
+    having: bool,
+}
+
+const FORMS: [Form; 8] = [
+    Form { written: "", sets: &[[false, false]], is_grouped: false, having: false },
+    Form { written: "k, s", sets: &[[true, true]], is_grouped: false, having: false },
+    Form { written: "k", sets: &[[true, false]], is_grouped: false, having: true },
+    Form {
+        written: "GROUPING SETS ((k), (s))",
+        sets: &[[true, false], [false, true]],
+        is_grouped: true,
+        having: false,
+    },
+    Form {
+        written: "GROUPING SETS ((k, s), (s), ())",
+        sets: &[[true, true], [false, true], [false, false]],
+        is_grouped: true,
+        having: true,
+    },
+    Form {
+        written: "ROLLUP (k, s)",
+        sets: &[[true, true], [true, false], [false, false]],
+        is_grouped: true,
+        having: false,
+    },
+    Form {
+        written: "CUBE (k, s)",
+        sets: &[[true, true], [true, false], [false, true], [false, false]],
+        is_grouped: true,
+        having: false,
+    },
+    Form {
+        written: "CUBE (k, s)",
+        sets: &[[true, true], [true, false], [false, true], [false, false]],
+        is_grouped: true,
+        having: true,
+    },
+];
+
+/// Conditions of FILTER.
+const FILTERS: [(&str, fn(&Row) -> bool); 4] = [
+    ("", |_| true),
+    (" FILTER (WHERE y > 1)", |row| row.y > Some(1)),
+    (" FILTER (WHERE k = 1)", |row| row.k == Some(1)),
+    (" FILTER (WHERE s IS NULL OR k <> 2)", |row| row.s.is_none() || row.k.is_some_and(|k| k != 2)),
+];
+
+/// A way to ask for aggregates.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    form: &'a Form,
+    filter: usize,
+    is_distinct: bool,
+    argument: Argument,
+    is_windowed: bool,
+    is_changing: bool,
+}
+
+fn query(asked: Asked<'_>, calls: &[&Call]) -> String {
+    let Asked { form, filter, is_distinct, argument, is_windowed, is_changing } = asked;
+    let (table, mut keys) = (if is_changing { "C" } else { "I" }, Vec::new());
+    let mut outputs: Vec<String> = Vec::new();
+    if is_windowed {
+        outputs.push("window_start".to_owned());
+        keys.push("window_start, window_end");
+    }
+    if !form.written.is_empty() {
+        keys.push(form.written);
+    }
+    // A key that no set has is no column of the result.
+    let has = |key: usize| form.sets.iter().any(|set| set[key]);
+    outputs.push(if has(0) { "k".to_owned() } else { "'-'".to_owned() });
+    outputs.push(if has(1) { "s".to_owned() } else { "'-'".to_owned() });
+    outputs.push(if form.is_grouped { "GROUPING_ID(k, s)".to_owned() } else { "0".to_owned() });
+    for call in calls {
+        let distinct = if is_distinct && call.takes_distinct { "DISTINCT " } else { "" };
+        let read = if argument == Argument::Key { call.reads.key } else { call.reads.value };
+        let written = call.call.replace("{d}", distinct).replace("{a}", read);
+        // FILTER stands behind the call itself.
+        let filter = FILTERS[filter].0;
+        outputs.push(match written.contains("{f}") {
+            true => written.replace("{f}", filter),
+            false => format!("{written}{filter}"),
+        });
+    }
+    let from = match is_windowed {
+        true => format!("TABLE(TUMBLE(TABLE {table}, DESCRIPTOR(ts), INTERVAL '10' SECOND))"),
+        false => table.to_owned(),
+    };
+    let group = if keys.is_empty() { String::new() } else { format!(" GROUP BY {}", keys.join(", ")) };
+    let having = if form.having { " HAVING COUNT(k) > 0 OR COUNT(*) > 2" } else { "" };
+    format!("SELECT {} FROM {from}{group}{having}", outputs.join(", "))
+}
+
+/// The values that are left: of equal values, the first one is taken back.
+fn listed_values(events: impl Iterator<Item = (bool, Value)>, is_distinct: bool) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    let mut counts: BTreeMap<Value, usize> = BTreeMap::new();
+    for (comes, value) in events {
+        let count = counts.entry(value).or_default();
+        *count = if comes { *count + 1 } else { *count - 1 };
+        match comes {
+            true if !is_distinct || *count == 1 => values.push(value),
+            false if !is_distinct || *count == 0 => {
+                if let Some(first) = values.iter().position(|known| *known == value) {
+                    values.remove(first);
+                }
+            }
+            _ => {}
+        }
+    }
+    values
+}
+
+/// The rows of a query: each grouping set as a GROUP BY of its own.
+fn expected(asked: Asked<'_>, calls: &[&Call], rows: &[Row], events: &[(bool, Row)]) -> Vec<String> {
+    let Asked { form, filter, is_distinct, argument, is_windowed, .. } = asked;
+    let mut out = Vec::new();
+    let has = |key: usize| form.sets.iter().any(|set| set[key]);
+    for set in form.sets {
+        let key = |row: &Row| {
+            let window = if is_windowed { row.ts.div_euclid(10_000) * 10_000 } else { 0 };
+            (window, if set[0] { row.k } else { None }, if set[1] { row.s } else { None })
+        };
+        let mut groups: BTreeMap<(i64, Value, Value), Vec<Row>> = BTreeMap::new();
+        rows.iter().for_each(|row| groups.entry(key(row)).or_default().push(*row));
+        for ((window, k, s), rows) in groups {
+            if form.having && rows.iter().all(|row| row.k.is_none()) && rows.len() <= 2 {
+                continue;
+            }
+            let mut fields = Vec::new();
+            fields.extend(is_windowed.then(|| time(window)));
+            fields.push(if has(0) { shown(k) } else { "-".to_owned() });
+            fields.push(if has(1) { shown(s) } else { "-".to_owned() });
+            let number = if form.is_grouped { 2 * i64::from(!set[0]) + i64::from(!set[1]) } else { 0 };
+            fields.push(number.to_string());
+            for call in calls {
+                let read = |row: &Row| match (argument, call.reads.key, call.reads.is_ordered) {
+                    (Argument::Key, "s", _) => row.s,
+                    (Argument::Key, ..) => row.k,
+                    (Argument::Value, _, true) => Some(row.x),
+                    (Argument::Value, _, false) => row.y,
+                };
+                let kept = events
+                    .iter()
+                    .filter(|(_, row)| key(row) == (window, k, s) && FILTERS[filter].1(row))
+                    .map(|(comes, row)| (*comes, read(row)));
+                let values = listed_values(kept, is_distinct && call.takes_distinct);
+                fields.push((call.result)(&values));
+            }
+            out.push(fields.join(","));
+        }
+    }
+    out
+}
+
+struct Data {
+    rows: Vec<Row>,
+    left: Vec<Row>,
+    /// The changes that leave those rows, each with whether the row comes.
+    events: Vec<(bool, Row)>,
+    text: String,
+}
+
+fn data(seed: u64) -> Data {
+    let mut draw = Draw::new(seed);
+    let (mut rows, mut left, mut changes) = (Vec::new(), Vec::<Row>::new(), Vec::new());
+    let mut events = Vec::new();
+    let fields =
+        |row: &Row| format!("{},{},{},{},{}", shown(row.k), shown(row.s), shown(row.y), row.x, time(row.ts));
+    for x in 0..draw.below(12) {
+        let mut small = |bound: u64| Some(draw.below(bound)).filter(|value| *value > 0);
+        let (k, s, y) = (small(4), small(3), small(5));
+        let row = Row { k, s, y, x, ts: draw.below(40) * 500 };
+        rows.push(row);
+        events.push((true, row));
+        changes.push(format!("+I,{}", fields(&row)));
+        left.push(row);
+        while draw.below(3) == 0 && !left.is_empty() {
+            let gone = left.remove(draw.below(left.len() as u64) as usize);
+            events.push((false, gone));
+            changes.push(format!("-D,{}", fields(&gone)));
+        }
+    }
+    let columns = "k DECIMAL(10, 0), s STRING, y DECIMAL(10, 0), x INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' HOUR";
+    let text = format!(
+        "SET 'table.exec.state.ttl' = '1 d';
+CREATE TABLE I ({columns});
+CREATE TABLE C ({columns}) WITH ('format' = 'debezium-json');
+
+--- input I
+{}
+
+--- input C
+{}
+",
+        rows.iter().map(fields).collect::<Vec<_>>().join("\n"),
+        changes.join("\n")
+    );
+    Data { rows, left, events, text }
+}
+
+/// Runs a query, and tells what is wrong with its answer.
+fn run(asked: Asked<'_>, calls: &[&Call], seed: u64, accept: fn(&Answer, &Data) -> bool) -> Option<String> {
+    let data = data(seed);
+    let query = query(asked, calls);
+    let can_retract = calls.iter().all(|call| call.name != "APPROX_COUNT_DISTINCT");
+    let is_refused = asked.is_changing && (asked.is_windowed || !can_retract);
+    let added: Vec<(bool, Row)> = data.rows.iter().map(|row| (true, *row)).collect();
+    let (rows, events) = match asked.is_changing {
+        true => (&data.left, &data.events),
+        false => (&data.rows, &added),
+    };
+    let wanted = (!is_refused).then(|| expected(asked, calls, rows, events));
+    let manner = Draw::new(seed ^ 0x5eed).manner();
+    let why = match tables(&data.text).answer(&[], &query, manner) {
+        Ok(answer) if accept(&answer, &data) => return None,
+        Ok(answer) => wrong(&answer, wanted)?,
+        Err(error) => error,
+    };
+    Some(format!("{query}\n{manner:?}: {why}\n{}", data.text))
+}
+
+/// All ways to ask, in an order that does not change.
+fn ways() -> Vec<Asked<'static>> {
+    let mut ways = Vec::new();
+    let flags = [false, true];
+    for form in &FORMS {
+        for filter in 0..FILTERS.len() {
+            for argument in [Argument::Key, Argument::Value] {
+                for is_distinct in flags {
+                    for (is_windowed, is_changing) in
+                        [(false, false), (false, true), (true, false), (true, true)]
+                    {
+                        ways.push(Asked { form, filter, is_distinct, argument, is_windowed, is_changing });
+                    }
+                }
+            }
+        }
+    }
+    ways
+}
+
+#[test]
+fn the_catalogue_is_covered() {
+    let covered: BTreeSet<&str> = CALLS.iter().chain([&APPROXIMATE, &SINGLE]).map(|call| call.name).collect();
+    for function in aggregates() {
+        // A name that begins with $ cannot be written in SQL.
+        assert!(covered.contains(function.name) || function.name.starts_with('$'), "{}", function.name);
+    }
+}
+
+#[test]
+fn aggregates_in_all_forms() {
+    let calls: Vec<&Call> = CALLS.iter().collect();
+    let mut failures = Vec::new();
+    let ways = ways();
+    for seed in seeds() {
+        for (at, asked) in ways.iter().enumerate().filter(|(at, _)| is_sampled(*at, seed)) {
+            let why = run(*asked, &calls, seed.wrapping_add(at as u64 * 1_000_003), |_, _| false);
+            failures.extend(why.map(|why| format!("THALWEG_SEED={seed} {why}")));
+        }
+    }
+    assert_none(&failures, ways.len());
+}
+
+#[test]
+fn aggregates_that_stand_alone() {
+    let mut failures = Vec::new();
+    let ways = ways();
+    for seed in seeds() {
+        for (at, asked) in ways.iter().enumerate().filter(|(_, asked)| !asked.is_distinct) {
+            // Every other way has DISTINCT, which is left out here.
+            if !is_sampled(at / 8, seed) {
+                continue;
+            }
+            let of_way = seed.wrapping_add(at as u64 * 1_000_003);
+            let approximate = run(*asked, &[&APPROXIMATE], of_way, |_, _| false);
+            // Of several rows there is no single value: then the query fails, and says why.
+            let single = run(*asked, &[&SINGLE], of_way, |answer, data| {
+                matches!(answer, Answer::Failed { code, .. } if code == "NOT_ONE_ROW") && data.rows.len() > 1
+            });
+            let both = [approximate, single].into_iter().flatten();
+            failures.extend(both.map(|why| format!("THALWEG_SEED={seed} {why}")));
+        }
+    }
+    assert_none(&failures, ways.len());
+}

@@ -1,0 +1,142 @@
+//! Every operator over every kind of input, and every aggregate in every form of grouping: right rows, or a refusal at planning.
+//!
+//! Queries are made from two tables of cases, and their rows are compared with those of references that work on finished lists
+//! of rows and share no code with the engine. Changes are materialised first: what is taken back must be there.
+//!
+//! `THALWEG_SEEDS` says how often each pair is run, each time over other rows, as `cargo xtask deep crosses` does; unless it is
+//! set, a part of the pairs is run, which the seed chooses. `THALWEG_SEED_BASE` is the first seed, and `THALWEG_SEED` runs all
+//! pairs with one seed.
+
+mod aggregates;
+mod inputs;
+mod operators;
+
+use std::collections::BTreeMap;
+
+use thalweg_model::{Entropy, SeededEntropy};
+use thalweg_sql::cases::{Answer, Cases, Manner};
+use thalweg_sql::formats::RowKind;
+use thalweg_sql::plan::changes::Changes;
+
+/// Draws numbers from a seed.
+pub(crate) struct Draw(SeededEntropy);
+
+impl Draw {
+    pub(crate) fn new(seed: u64) -> Self {
+        Draw(SeededEntropy::new(seed))
+    }
+
+    /// A number from 0 to below the bound.
+    pub(crate) fn below(&mut self, bound: u64) -> i64 {
+        (self.0.next_u64() % bound) as i64
+    }
+
+    /// A way to run a query, on which no result may depend.
+    pub(crate) fn manner(&mut self) -> Manner {
+        let workers = [1, 1, 2, 3][self.below(4) as usize];
+        let batch_rows = [1, 2, 3, 4_096][self.below(4) as usize];
+        Manner { workers, batch_rows, seed: self.0.next_u64(), policy: None }
+    }
+}
+
+/// The seeds of this run.
+pub(crate) fn seeds() -> Vec<u64> {
+    let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
+    if let Some(seed) = number("THALWEG_SEED") {
+        return vec![seed];
+    }
+    let of_commit = || std::env::var_os("CI").and_then(|_| commit_seed());
+    let first = number("THALWEG_SEED_BASE").or_else(of_commit).unwrap_or_default();
+    (0..number("THALWEG_SEEDS").unwrap_or(1)).map(|count| first.wrapping_add(count)).collect()
+}
+
+/// The first digits of the commit's hash, so that continuous integration runs other pairs with each commit.
+fn commit_seed() -> Option<u64> {
+    let output = std::process::Command::new("git").args(["rev-parse", "HEAD"]).output().ok()?;
+    let hash = String::from_utf8(output.stdout).ok()?;
+    u64::from_str_radix(hash.get(..8)?, 16).ok()
+}
+
+/// Whether a case is among those that a run without `THALWEG_SEEDS` makes: one in so many.
+pub(crate) fn is_sampled(at: usize, seed: u64) -> bool {
+    const SAMPLE: u64 = 6;
+    let is_whole = ["THALWEG_SEEDS", "THALWEG_SEED"].iter().any(|name| std::env::var_os(name).is_some());
+    is_whole || (at as u64).wrapping_add(seed).is_multiple_of(SAMPLE)
+}
+
+/// A value of a row: a whole number or NULL. Times are milliseconds from the begin of the data.
+pub(crate) type Value = Option<i64>;
+
+/// Values as a query shows them.
+pub(crate) fn text(values: &[Value]) -> String {
+    let shown: Vec<String> =
+        values.iter().map(|value| value.map_or("NULL".to_owned(), |number| number.to_string())).collect();
+    shown.join(",")
+}
+
+/// A time of the data as a query shows it. All times lie within one day.
+pub(crate) fn time(millis: i64) -> String {
+    let (seconds, millis) = (millis.div_euclid(1_000), millis.rem_euclid(1_000));
+    let (minutes, seconds) = (seconds / 60, seconds % 60);
+    format!("2024-01-01 {:02}:{:02}:{seconds:02}.{millis:03}", minutes / 60, minutes % 60)
+}
+
+/// The rows that are left of changes, sorted.
+///
+/// # Errors
+/// Tells of a change that the plan did not announce, and of a row that is taken back and is not there.
+pub(crate) fn materialised(rows: &[(RowKind, String)], planned: Changes) -> Result<Vec<String>, String> {
+    let mut left: BTreeMap<&str, i64> = BTreeMap::new();
+    for (kind, row) in rows {
+        let is_planned = match kind {
+            RowKind::Insert => true,
+            RowKind::UpdateBefore | RowKind::UpdateAfter => planned.updates,
+            RowKind::Delete => planned.deletes,
+        };
+        if !is_planned {
+            return Err(format!("{kind},{row} came, and the plan says {planned:?}"));
+        }
+        let count = left.entry(row).or_default();
+        *count += match kind {
+            RowKind::Insert | RowKind::UpdateAfter => 1,
+            RowKind::UpdateBefore | RowKind::Delete => -1,
+        };
+        if *count < 0 {
+            return Err(format!("{kind},{row} takes back a row that is not there, in {rows:?}"));
+        }
+    }
+    let all = left.into_iter().flat_map(|(row, count)| std::iter::repeat_n(row.to_owned(), count as usize));
+    Ok(all.collect())
+}
+
+/// What is wrong with an answer; nothing if it is a refusal that is expected, or the expected rows.
+pub(crate) fn wrong(answer: &Answer, expected: Option<Vec<String>>) -> Option<String> {
+    match (answer, expected) {
+        (Answer::Refused { message, .. }, None) => {
+            // A refusal says what to do: its help stands behind a semicolon.
+            (!message.contains(';')).then(|| format!("the refusal helps nobody: {message}"))
+        }
+        (Answer::Rows { rows, planned, .. }, Some(mut expected)) => {
+            expected.sort();
+            match materialised(rows, *planned) {
+                Err(error) => Some(error),
+                Ok(found) if found == expected => None,
+                Ok(found) => Some(format!("expected {expected:?}, found {found:?}")),
+            }
+        }
+        (Answer::Rows { rows, .. }, None) => Some(format!("expected a refusal, found {rows:?}")),
+        (other, _) => Some(format!("{other:?}")),
+    }
+}
+
+/// Reads tables and their rows, in the form of files of cases.
+pub(crate) fn tables(text: &str) -> Cases {
+    let whole = format!("{text}\n--- query none\nSELECT 1;\n\n--- rows\n1\n");
+    Cases::parse(&whole).unwrap_or_else(|error| panic!("{error}\n{whole}"))
+}
+
+/// Asserts that nothing failed, and tells how to repeat the first failures.
+pub(crate) fn assert_none(failures: &[String], count: usize) {
+    let shown: Vec<&str> = failures.iter().take(30).map(String::as_str).collect();
+    assert!(failures.is_empty(), "{} of {count} failed\n{}", failures.len(), shown.join("\n\n"));
+}

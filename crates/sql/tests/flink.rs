@@ -1,0 +1,155 @@
+//! Our answers to the queries of `tests/queries` are those that a real Flink gave, which lie in `tests/flink`.
+//!
+//! `cargo xtask e2e flink` asks them and writes them down; `differences.txt` names the cases that are not meant to agree. An
+//! answer whose question has changed since is not compared, and counted.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use thalweg_sql::cases::{Cases, Manner};
+
+/// A name with this end says that the answer is not Flink's.
+const NOT_AS_FLINK: &str = "(not as Flink)";
+/// We may refuse by these codes what Flink runs.
+const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
+
+/// What Flink answered to one query.
+struct Recorded {
+    digest: String,
+    /// Its rows; none if it refused.
+    rows: Option<Vec<String>>,
+    is_ordered: bool,
+}
+
+/// Reads a file of answers.
+fn recorded(text: &str) -> BTreeMap<String, Recorded> {
+    let mut answers = BTreeMap::new();
+    for section in text.split("\n--- ").skip(1) {
+        let mut lines = section.lines();
+        let name = lines.next().expect("a section begins with a name").to_owned();
+        let (digest, kind) = lines.next().and_then(|line| line.split_once(' ')).expect("a digest and a kind");
+        let is_refused = kind.starts_with("refused: ");
+        assert!(is_refused || matches!(kind, "rows" | "rows ordered"), "{name}: {kind}");
+        let rows = lines.filter(|line| !line.is_empty()).map(unescaped).collect();
+        let answer = Recorded {
+            digest: digest.to_owned(),
+            rows: (!is_refused).then_some(rows),
+            is_ordered: kind == "rows ordered",
+        };
+        assert!(answers.insert(name.clone(), answer).is_none(), "{name} is there twice");
+    }
+    answers
+}
+
+fn unescaped(line: &str) -> String {
+    let mut text = String::new();
+    let mut is_escaped = false;
+    for character in line.chars() {
+        match (is_escaped, character) {
+            (false, '\\') => is_escaped = true,
+            (false, _) => text.push(character),
+            (true, _) => {
+                is_escaped = false;
+                text.push(match character {
+                    'n' => '\n',
+                    'r' => '\r',
+                    other => other,
+                });
+            }
+        }
+    }
+    text
+}
+
+/// The digest that is written beside an answer: the 64-bit FNV-1a hash of the question.
+fn digest(question: &str) -> String {
+    let hash = question.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+/// Rows that are left, or the code and the message of an error.
+type Ours = Result<Vec<String>, (String, String)>;
+
+/// What is wrong with our answer beside Flink's, if anything is.
+fn difference(ours: Ours, flink: &Recorded) -> Option<String> {
+    match (ours, &flink.rows) {
+        (Err(_), None) => None,
+        (Err((code, _)), Some(_)) if OURS_ALONE.contains(&code.as_str()) => None,
+        (Err((code, message)), Some(rows)) => Some(format!("{code}: {message}; flink: {rows:#?}")),
+        (Ok(rows), None) => Some(format!("{rows:#?}; flink refused it")),
+        (Ok(mut rows), Some(theirs)) => {
+            let mut theirs = theirs.clone();
+            if !flink.is_ordered {
+                rows.sort();
+                theirs.sort();
+            }
+            (rows != theirs).then(|| format!("{rows:#?}; flink: {theirs:#?}"))
+        }
+    }
+}
+
+#[test]
+fn answers_are_those_of_flink() {
+    let folder = Path::new("tests/flink");
+    let list = fs::read_to_string(folder.join("differences.txt")).expect("the list of differences");
+    let listed: Vec<&str> =
+        list.lines().filter_map(|line| line.split_once(" | ")).map(|(place, _)| place).collect();
+    let (mut compared, mut unasked, mut all) = (0, Vec::new(), 0);
+    let mut failures = Vec::new();
+    let mut paths: Vec<_> = fs::read_dir("tests/queries")
+        .expect("the folder of cases")
+        .map(|entry| entry.expect("an entry of the folder").path())
+        .collect();
+    paths.sort();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(file) = name.strip_suffix(".test.sql") else { continue };
+        let cases = Cases::parse(&fs::read_to_string(&path).expect("a file of cases")).expect("its form");
+        let answers = fs::read_to_string(folder.join(format!("{file}.answers"))).unwrap_or_default();
+        let answers = recorded(&answers);
+        for case in &cases.cases {
+            let place = format!("{file}: {}", case.name);
+            all += 1;
+            if case.name.ends_with(NOT_AS_FLINK) || listed.contains(&place.as_str()) {
+                continue;
+            }
+            let question = digest(&cases.question(case));
+            let Some(flink) = answers.get(&case.name).filter(|answer| answer.digest == question) else {
+                unasked.push(place);
+                continue;
+            };
+            compared += 1;
+            match cases.outcome(case, Manner::default()) {
+                Ok(ours) => failures.extend(difference(ours, flink).map(|how| format!("{place}: {how}"))),
+                Err(why) => failures.push(format!("{place}: {why}")),
+            }
+        }
+    }
+    println!("{compared} of {all} answers were compared; not asked of flink yet: {}", unasked.join(", "));
+    assert!(failures.is_empty(), "{} answers are not flink's\n{}", failures.len(), failures.join("\n"));
+    // Otherwise nothing would be compared once a form changes, and nobody would see it.
+    assert!(
+        unasked.len() * 4 <= all,
+        "{} of {all} cases were not asked of flink, or have changed since: cargo xtask e2e flink",
+        unasked.len()
+    );
+}
+
+/// The comparison sees what is wrong.
+#[test]
+fn other_answers_are_told() {
+    let text =
+        "Head.\n\n--- q\n00 rows\n1\n2\\n\\\\\n\n--- r\n01 rows ordered\n2\n1\n\n--- s\n02 refused: no\n";
+    let answers = recorded(text);
+    let rows = |rows: &[&str]| -> Ours { Ok(rows.iter().map(|row| (*row).to_owned()).collect()) };
+    let differs = |name: &str, ours: Ours| difference(ours, &answers[name]).is_some();
+    assert!(!differs("q", rows(&["2\n\\", "1"])));
+    assert!(differs("q", rows(&["1"])) && differs("q", rows(&["1", "1", "2\n\\"])));
+    assert!(!differs("r", rows(&["2", "1"])) && differs("r", rows(&["1", "2"])));
+    assert!(differs("s", rows(&[])) && !differs("s", Err(("INVALID".to_owned(), String::new()))));
+    assert!(differs("q", Err(("INVALID".to_owned(), String::new()))));
+    assert!(!differs("q", Err(("UNSUPPORTED".to_owned(), String::new()))));
+}

@@ -1,0 +1,125 @@
+//! Windows over TIMESTAMP_LTZ in zones: every kind of window, below everything that carries windows on, in UTC, New York and
+//! Shanghai, with input that goes over both changes of New York's clocks of 2021. All rows are those of the reference, and no
+//! row is late: the reference computes windows and results from the whole input and shares no code with the engine.
+//!
+//! A seed draws rows, workers and batches; six seeds in a row meet each zone with each change. `cargo xtask deep zones` runs
+//! many.
+#![forbid(unsafe_code)]
+
+mod forms;
+mod reference;
+
+use chrono_tz::Tz;
+use thalweg_model::Entropy;
+use thalweg_sql::cases::{Cases, Manner, Verdict};
+use thalweg_testkit::Seeds;
+use thalweg_testkit::seed::entropy_for;
+
+use forms::{SETUP, Tables, alone, over_windows};
+use reference::{Clocks, MINUTE_MS, Row, Windows};
+
+const HOUR: i64 = 60;
+const DAY: i64 = 24 * HOUR;
+
+/// Zones with and without a change of clocks, on both sides of UTC.
+const ZONES: [Tz; 3] = [Tz::UTC, Tz::America__New_York, Tz::Asia__Shanghai];
+
+/// When clocks of New York were put forward from 2:00 to 3:00, and back from 2:00 to 1:00.
+const CHANGES_MS: [i64; 2] = [1_615_705_200_000, 1_636_264_800_000];
+
+/// Minutes around a change in which rows lie, and some far from it, so that there are other days.
+const NEAR: std::ops::Range<i64> = -150..210;
+const FAR: [i64; 4] = [-1_460, -700, 860, 1_620];
+
+/// Rows come at most so many minutes later than those behind them, and watermarks are five minutes behind.
+const LATENESS_MAX: u64 = 4;
+
+/// How a case is run: workers, and rows a batch.
+const MANNERS: [(usize, usize); 5] = [(1, 1), (4, 3), (1, 64), (4, 7), (2, 4_096)];
+
+/// Every kind of window, in minutes.
+const WINDOWS: [Windows; 11] = [
+    Windows::Tumble { size: 30, offset: 0 },
+    Windows::Tumble { size: 3 * HOUR, offset: 0 },
+    Windows::Tumble { size: DAY, offset: 0 },
+    Windows::Tumble { size: HOUR, offset: -7 },
+    Windows::Tumble { size: DAY, offset: 90 },
+    Windows::Hop { slide: 20, size: HOUR },
+    Windows::Hop { slide: 6 * HOUR, size: DAY },
+    Windows::Cumulate { step: 15, size: HOUR },
+    Windows::Cumulate { step: 4 * HOUR, size: DAY },
+    Windows::Session { gap: 25, is_by_key: true },
+    Windows::Session { gap: 9, is_by_key: false },
+];
+
+/// Rows of a table around a change, in the order in which they come.
+fn draw(change_ms: i64, first_id: i64, entropy: &mut impl Entropy) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for minute in NEAR.chain(FAR) {
+        let is_near = NEAR.contains(&minute);
+        if is_near && !entropy.next_u64().is_multiple_of(6) {
+            continue;
+        }
+        let row = Row {
+            id: first_id + rows.len() as i64,
+            k: ["a", "b", "c"][(entropy.next_u64() % 3) as usize],
+            p: (entropy.next_u64() % 2) as i64,
+            v: (entropy.next_u64() % 101) as i64 - 50,
+            ts_ms: change_ms + minute * MINUTE_MS,
+        };
+        let delay_ms = (entropy.next_u64() % (LATENESS_MAX + 1)) as i64 * MINUTE_MS;
+        rows.push((row.ts_ms + delay_ms, row));
+    }
+    rows.sort_by_key(|(arrival_ms, _)| *arrival_ms);
+    rows.into_iter().map(|(_, row)| row).collect()
+}
+
+#[test]
+fn windows_in_zones_have_the_rows_of_the_reference() {
+    let mut failures = Vec::new();
+    let mut count = 0;
+    Seeds::from_env("zones").one_in(16).each(|seed| {
+        let mut entropy = entropy_for(seed, "zones");
+        let zone = ZONES[(seed % 3) as usize];
+        let change_ms = CHANGES_MS[(seed / 3 % 2) as usize];
+        let clocks = Clocks::new(zone, change_ms);
+        let left = draw(change_ms, 0, &mut entropy);
+        let tables = Tables { right: draw(change_ms, 1_000, &mut entropy), left };
+        let mut text = format!("SET 'table.local-time-zone' = '{zone}';\n{SETUP}\n");
+        text += &tables.inputs();
+        let mut forms = alone(&clocks, &tables);
+        for windows in WINDOWS {
+            forms.extend(over_windows(windows, &clocks, &tables));
+        }
+        for form in &forms {
+            text += &format!(
+                "--- query {}\n{};\n\n--- rows\n{}\n\n",
+                form.name,
+                form.query,
+                form.rows.join("\n")
+            );
+        }
+        let cases = Cases::parse(&text).expect("cases are well formed");
+        assert_eq!(cases.cases.len(), forms.len(), "every form is a case");
+        for (case, form) in cases.cases.iter().zip(&forms) {
+            // Half of them for each draw, so that the test stays quick: every form meets every zone over a few seeds.
+            if entropy.next_u64().is_multiple_of(2) {
+                continue;
+            }
+            let (workers, batch_rows) = MANNERS[(entropy.next_u64() % MANNERS.len() as u64) as usize];
+            let manner = Manner { workers, batch_rows, seed, policy: None };
+            let (verdict, late) = cases.run_counted(case, manner);
+            count += 1;
+            let where_it_is = format!("{zone}, seed {seed}, {manner:?}: {}\n  {}", form.name, form.query);
+            match verdict {
+                Verdict::Failed(why) => failures.push(format!("{where_it_is}\n  {why}")),
+                Verdict::Passed if late > 0 => {
+                    failures.push(format!("{where_it_is}\n  {late} rows are late"));
+                }
+                Verdict::Passed => {}
+            }
+        }
+    });
+    let shown: Vec<&str> = failures.iter().take(5).map(String::as_str).collect();
+    assert!(failures.is_empty(), "{} of {count} cases failed, such as\n{}", failures.len(), shown.join("\n"));
+}

@@ -1,0 +1,152 @@
+//! What clocks show and which windows rows are in, computed from the whole input in the plainest way.
+
+use chrono::{DateTime, Offset, TimeZone, Utc};
+use chrono_tz::Tz;
+
+pub const MINUTE_MS: i64 = 60_000;
+
+/// A row of either table.
+#[derive(Clone, Debug)]
+pub struct Row {
+    pub id: i64,
+    pub k: &'static str,
+    pub p: i64,
+    pub v: i64,
+    pub ts_ms: i64,
+}
+
+/// Every kind of window, in minutes.
+#[derive(Clone, Copy, Debug)]
+pub enum Windows {
+    Tumble { size: i64, offset: i64 },
+    Hop { slide: i64, size: i64 },
+    Cumulate { step: i64, size: i64 },
+    Session { gap: i64, is_by_key: bool },
+}
+
+impl Windows {
+    /// The windows of a table with a time column, as SQL.
+    pub fn of(self, table: &str, time: &str) -> String {
+        let span = |minutes: i64| format!("INTERVAL '{minutes}' MINUTES");
+        let time = format!("DESCRIPTOR({time})");
+        let call = match self {
+            Windows::Tumble { size, offset: 0 } => format!("TUMBLE(TABLE {table}, {time}, {})", span(size)),
+            Windows::Tumble { size, offset } => {
+                format!("TUMBLE(TABLE {table}, {time}, {}, {})", span(size), span(offset))
+            }
+            Windows::Hop { slide, size } => {
+                format!("HOP(TABLE {table}, {time}, {}, {})", span(slide), span(size))
+            }
+            Windows::Cumulate { step, size } => {
+                format!("CUMULATE(TABLE {table}, {time}, {}, {})", span(step), span(size))
+            }
+            Windows::Session { gap, is_by_key: true } => {
+                format!("SESSION(TABLE {table} PARTITION BY k, {time}, {})", span(gap))
+            }
+            Windows::Session { gap, is_by_key: false } => {
+                format!("SESSION(TABLE {table}, {time}, {})", span(gap))
+            }
+        };
+        format!("TABLE({call})")
+    }
+
+    /// The windows of rows, of which only the key and the reading of the clocks matter: a row's place, start and end for each.
+    pub fn assign(self, rows: &[(&str, i64)]) -> Vec<(usize, i64, i64)> {
+        let mut found = Vec::new();
+        match self {
+            Windows::Session { gap, is_by_key } => {
+                let mut order: Vec<usize> = (0..rows.len()).collect();
+                let key = |place: usize| if is_by_key { rows[place].0 } else { "" };
+                order.sort_by_key(|place| (key(*place), rows[*place].1));
+                let mut sessions: Vec<Vec<usize>> = Vec::new();
+                for place in order {
+                    match sessions.last_mut() {
+                        Some(session)
+                            if session.last().is_some_and(|last| {
+                                key(*last) == key(place) && rows[place].1 <= rows[*last].1 + gap * MINUTE_MS
+                            }) =>
+                        {
+                            session.push(place);
+                        }
+                        _ => sessions.push(vec![place]),
+                    }
+                }
+                for session in sessions {
+                    let start = rows[session[0]].1;
+                    let end = rows[session[session.len() - 1]].1 + gap * MINUTE_MS;
+                    found.extend(session.into_iter().map(|place| (place, start, end)));
+                }
+            }
+            _ => {
+                for (place, (_, reading)) in rows.iter().enumerate() {
+                    found.extend(self.around(*reading).into_iter().map(|(start, end)| (place, start, end)));
+                }
+            }
+        }
+        found
+    }
+
+    /// All windows, of those that are cut by time alone, which a reading lies in.
+    fn around(self, reading: i64) -> Vec<(i64, i64)> {
+        let begins = |size: i64, offset: i64| {
+            let (size, offset) = (size * MINUTE_MS, offset * MINUTE_MS);
+            offset + (reading - offset).div_euclid(size) * size
+        };
+        match self {
+            Windows::Tumble { size, offset } => {
+                let start = begins(size, offset);
+                vec![(start, start + size * MINUTE_MS)]
+            }
+            Windows::Hop { slide, size } => {
+                let last = begins(slide, 0);
+                let starts = (0..size / slide).map(|back| last - back * slide * MINUTE_MS);
+                starts.map(|start| (start, start + size * MINUTE_MS)).collect()
+            }
+            Windows::Cumulate { step, size } => {
+                let start = begins(size, 0);
+                let ends = (1..=size / step).map(|steps| start + steps * step * MINUTE_MS);
+                ends.filter(|end| *end > reading).map(|end| (start, end)).collect()
+            }
+            Windows::Session { .. } => Vec::new(),
+        }
+    }
+}
+
+/// The clocks of a zone, by the minute.
+pub struct Clocks {
+    zone: Tz,
+    /// Instants, each a minute behind the one before it.
+    minutes: Vec<i64>,
+}
+
+impl Clocks {
+    /// The clocks for some days around an instant.
+    pub fn new(zone: Tz, around_ms: i64) -> Self {
+        let days = 5 * 24 * 60;
+        Clocks { zone, minutes: (-days..days).map(|minute| around_ms + minute * MINUTE_MS).collect() }
+    }
+
+    /// What the clocks show at an instant.
+    pub fn reading(&self, instant_ms: i64) -> i64 {
+        let instant = DateTime::<Utc>::from_timestamp_millis(instant_ms).expect("an instant of our days");
+        let offset = self.zone.offset_from_utc_datetime(&instant.naive_utc()).fix().local_minus_utc();
+        instant_ms + i64::from(offset) * 1_000
+    }
+
+    /// `window_time` of a window that ends on a whole minute: the last millisecond at which the clocks show less than its end.
+    pub fn time_of(&self, end: i64) -> i64 {
+        let last = self.minutes.iter().rev().find(|minute| self.reading(**minute) < end);
+        last.expect("windows lie within some days") + MINUTE_MS - 1
+    }
+
+    /// An instant as the clocks show it.
+    pub fn shown(&self, instant_ms: i64) -> String {
+        shown(self.reading(instant_ms))
+    }
+}
+
+/// A reading as text.
+pub fn shown(reading: i64) -> String {
+    let time = DateTime::<Utc>::from_timestamp_millis(reading).expect("a reading of our days");
+    time.format("%Y-%m-%d %H:%M:%S%.3f").to_string()
+}

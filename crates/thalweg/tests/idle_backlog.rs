@@ -1,0 +1,331 @@
+//! Sources that fall silent while what they have made is not worked off, and blocks that wait for a worker which does not come:
+//! engines stepped by hand, under a policy that runs sources first and then whatever is nearest to a sink.
+//!
+//! A stream that is silent is left out by a union, behind all that it had made before. So windows over it have their results
+//! on time, whatever the layout and however many workers there are.
+#![forbid(unsafe_code)]
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use thalweg::scheduling::{Fields, OperatorId, Policy, Rank, Scale, Snapshot};
+use thalweg::{
+    Chaining, Clock, Count, EdgeLimits, Engine, EventTime, Fault, Graph, Layout, Output, Parallel, Polled,
+    ProcessingTime, Query, QueryHandle, QueryReport, QueryState, Record, Segment, Source, SourceStatus, Span,
+    StateError, StateReader, StateWriter, Step, Stepped, Stream, TumblingWindows, VirtualClock,
+    WatermarkStrategy,
+};
+use thalweg_connectors::Collect;
+
+/// How long sources are silent before they are left out, and how much the clock moves with each step: a source whose pause has
+/// begun is left out when it is asked next, and nothing else has run meanwhile.
+const PATIENCE_NS: u64 = 50_000_000;
+const STEP_NS: u64 = 60_000_000;
+
+/// Far longer than it takes to work off what was made before.
+const PAUSE_NS: u64 = 1 << 50;
+
+/// Steps after which a query that should have ended has not.
+const STEPS_MAX: usize = 100_000;
+
+/// Results of any query here.
+const RESULTS_MAX: usize = 100;
+
+/// What a query has collected.
+type Rows = Arc<Mutex<Vec<Record<i64>>>>;
+
+/// Small blocks, so that there are many.
+const EDGES: EdgeLimits = EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 64, marks_max: 64 };
+
+/// Sources first, then what is nearest to a sink.
+struct BacklogLast;
+
+impl Policy for BacklogLast {
+    fn name(&self) -> &'static str {
+        "backlog-last"
+    }
+
+    fn reads(&self) -> Fields {
+        Fields::default()
+    }
+
+    fn scale(&self) -> Scale {
+        Scale::Ordinal
+    }
+
+    fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
+        let state = snapshot.operators[operator.0 as usize].as_ref()?;
+        let place = snapshot.order.iter().position(|&other| other == operator).unwrap_or(0);
+        Some(Rank { class: u8::from(!state.is_source), score: place as f64, tie: operator.0 })
+    }
+}
+
+/// An engine of so many workers, and the clock that it goes by.
+fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
+    let clock = Arc::new(VirtualClock::starting_at(ProcessingTime::from_nanos(1_000_000_000)));
+    let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
+    let builder = Engine::builder().workers(workers).edges(EDGES).clock(engine_clock);
+    (builder.policy(Box::new(BacklogLast)).build_stepped().expect("settings lie in their range"), clock)
+}
+
+/// The worker that steps next, of so many that step in turn.
+type Turns = fn(step: usize, workers: usize) -> usize;
+
+/// Steps until the query has ended. When every worker is idle the clock moves to what is next due.
+fn finish(
+    (mut stepped, clock): (Stepped, Arc<VirtualClock>),
+    query: QueryHandle,
+    turns: Turns,
+) -> QueryReport {
+    let workers = stepped.workers.len();
+    let mut idle = vec![None; workers];
+    for step in 0..STEPS_MAX {
+        if query.state() != QueryState::Running {
+            return query.wait().expect("nothing goes wrong");
+        }
+        if stepped.growth.step() {
+            idle.fill(None);
+        }
+        clock.advance_to(clock.now().plus_nanos(STEP_NS));
+        if let Some(due) = idle.iter().copied().min().flatten() {
+            clock.advance_to(clock.now().max(due));
+            idle.fill(None);
+        }
+        // Those that have said that they are idle are passed over.
+        let first = turns(step, workers);
+        let awake =
+            (0..workers).map(|place| (first + place) % workers).find(|&worker| idle[worker].is_none());
+        let worker = awake.expect("the clock has woken all");
+        match stepped.workers[worker].step(clock.as_ref()) {
+            Step::Busy => idle.fill(None),
+            Step::Idle(until) => idle[worker] = Some(until),
+        }
+    }
+    panic!("the query has not ended after {STEPS_MAX} steps: {:?}", query.progress());
+}
+
+/// One thing that a script says.
+#[derive(Clone, Copy)]
+enum Beat {
+    /// Make a record of this second.
+    Second(i64),
+    /// Be silent for so many nanoseconds.
+    Pause(u64),
+}
+
+/// Makes records of seconds, with pauses between them.
+#[derive(Clone)]
+struct Script {
+    beats: VecDeque<Beat>,
+    /// When the pause at hand ends.
+    resume_at: Option<ProcessingTime>,
+}
+
+fn script(seconds: impl IntoIterator<Item = i64>) -> Script {
+    Script { beats: seconds.into_iter().map(Beat::Second).collect(), resume_at: None }
+}
+
+impl Script {
+    fn then_pause(mut self, pause_ns: u64) -> Self {
+        self.beats.push_back(Beat::Pause(pause_ns));
+        self
+    }
+
+    fn then_records(mut self, seconds: impl IntoIterator<Item = i64>) -> Self {
+        self.beats.extend(seconds.into_iter().map(Beat::Second));
+        self
+    }
+}
+
+impl Source for Script {
+    type Item = i64;
+
+    fn poll<O: Output<i64>>(
+        &mut self,
+        now: ProcessingTime,
+        limit: usize,
+        output: &mut O,
+    ) -> Result<Polled, Fault> {
+        for _ in 0..limit {
+            if output.room() == 0 {
+                break;
+            }
+            match self.beats.front().copied() {
+                None => return Ok(Polled::new(SourceStatus::Ended)),
+                Some(Beat::Second(second)) => {
+                    output.push(Record::new(EventTime::from_secs(second), second));
+                }
+                Some(Beat::Pause(pause_ns)) => {
+                    let resume_at = *self.resume_at.get_or_insert(now.plus_nanos(pause_ns));
+                    if now < resume_at {
+                        return Ok(Polled::new(SourceStatus::IdleUntil(resume_at)));
+                    }
+                    self.resume_at = None;
+                }
+            }
+            self.beats.pop_front();
+        }
+        Ok(Polled::new(SourceStatus::Ready))
+    }
+
+    fn save(&self, _state: &mut StateWriter) -> Result<(), StateError> {
+        Ok(())
+    }
+
+    fn load(&mut self, _state: &mut StateReader<'_>) -> Result<(), StateError> {
+        Ok(())
+    }
+}
+
+fn tumbling() -> TumblingWindows {
+    TumblingWindows::new(Span::from_secs(10)).expect("ten seconds are a span")
+}
+
+/// Windows over splits that fall silent, through so many tasks without state, united with another stream, and windows over
+/// both.
+fn united(splits: Vec<Script>, other: Script, stages: usize, layout: Layout) -> (Graph, Rows) {
+    let query = Query::new("united");
+    let strategy = WatermarkStrategy::ascending();
+    let patient = strategy.with_idle_after(Duration::from_nanos(PATIENCE_NS));
+    let left = query.splits("left", splits, patient);
+    let right = query.source("right", other, WatermarkStrategy::ascending());
+    let sink = Collect::new(RESULTS_MAX);
+    let rows = sink.records();
+    fn counted<C: Segment<i64>>(
+        left: Stream<i64, C>,
+        right: Stream<i64, impl Segment<i64>>,
+        sink: Collect<i64>,
+    ) {
+        let counts = left.key_by(|_| ()).tumbling(tumbling()).aggregate(Count);
+        let counts = counts.map(|counted| counted.value as i64).boxed();
+        let both = counts.union(right.map(|second| second).boxed());
+        let windows = both.key_by(|_| ()).tumbling(tumbling()).aggregate(Count);
+        windows
+            .map(|counted| counted.window.start.as_micros() / 1_000_000 * 100 + counted.value as i64)
+            .sink("sink", sink);
+    }
+    match stages {
+        0 => counted(left, right, sink),
+        1 => counted(left.map(|second| second).isolate(), right, sink),
+        _ => counted(left.map(|second| second).isolate().map(|second| second).isolate(), right, sink),
+    }
+    (query.plan(layout).expect("the stream ends in a sink"), rows)
+}
+
+/// The rows of the windows over both, as start in seconds times 100 plus count, and how many were late and how often a split
+/// fell silent.
+fn outcome(
+    splits: &[Script],
+    other: &Script,
+    stages: usize,
+    layout: Layout,
+    workers: u64,
+    turns: Turns,
+) -> (Vec<i64>, u64) {
+    let (graph, rows) = united(splits.to_vec(), other.clone(), stages, layout);
+    let engine = engine(workers);
+    let query = engine.0.engine.submit(graph).expect("the budget is ample");
+    let report = finish(engine, query, turns);
+    assert_eq!(report.conservation_error(), None);
+    assert!(report.idled >= splits.len() as u64, "all splits fall silent: {}", report.idled);
+    let rows = rows.lock().expect("nobody has panicked with the rows in hand");
+    let mut rows: Vec<i64> = rows.iter().map(|record| record.value).collect();
+    rows.sort_unstable();
+    (rows, report.total(|counts| counts.late))
+}
+
+/// The same rows under every layout, with any number of workers that step in whatever turn.
+fn check(splits: &[Script], other: &Script, expected: &[i64], late: u64) {
+    let turns: [Turns; 3] =
+        [|_, _| 0, |step, workers| step % workers, |step, workers| workers - 1 - step % workers];
+    for stages in 0..3 {
+        for chaining in [Chaining::None, Chaining::Default] {
+            let parallel = [1, 2, 3].map(|workers| Parallel::Epochs { workers });
+            for parallel in parallel.into_iter().chain([Parallel::Serial]) {
+                for workers in 1..=3 {
+                    for turns in turns {
+                        let layout = Layout { chaining, parallel };
+                        let found = outcome(splits, other, stages, layout, workers, turns);
+                        assert_eq!(
+                            found,
+                            (expected.to_vec(), late),
+                            "{stages} stages, {layout:?}, {workers} workers"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Forty-one seconds of one split, of which the last window is not over when it falls silent; the other stream is far ahead.
+/// Of the first four windows all results are on time; that of the last is late, and late everywhere.
+#[test]
+fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
+    let splits = [script(0..=40).then_pause(PAUSE_NS)];
+    let expected = [11, 1_011, 2_011, 3_011, 4_010, 5_010, 6_010, 7_010, 8_010, 9_010];
+    check(&splits, &script(0..100).then_pause(PAUSE_NS), &expected, 1);
+}
+
+/// Two splits of which the one is a little ahead; when both are silent the farthest counts.
+#[test]
+fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
+    let of = |parity| script((0..=40).filter(move |second| second % 2 == parity)).then_pause(PAUSE_NS);
+    let expected = [11, 1_011, 2_011, 3_011, 4_010, 5_010, 6_010, 7_010, 8_010, 9_010];
+    check(&[of(0), of(1)], &script(0..100).then_pause(PAUSE_NS), &expected, 1);
+}
+
+/// A split that has nothing to say at all holds nothing up once it is left out, and what the other has made is on time.
+#[test]
+fn a_split_that_never_speaks_is_left_out() {
+    let splits = [script(0..=40).then_pause(PAUSE_NS), script([]).then_pause(PAUSE_NS)];
+    let expected = [11, 1_011, 2_011, 3_011, 4_010, 5_010, 6_010, 7_010, 8_010, 9_010];
+    check(&splits, &script(0..100).then_pause(PAUSE_NS), &expected, 1);
+}
+
+/// The silence is over before anybody has seen it, and the other stream speaks only afterwards: nothing is late.
+#[test]
+fn a_silence_that_is_over_makes_nothing_late() {
+    let splits = [script(0..=40).then_pause(3 * STEP_NS).then_records(41..=80).then_pause(PAUSE_NS)];
+    let other = script([]).then_pause(PAUSE_NS / 2).then_records(0..80).then_pause(PAUSE_NS);
+    let expected: Vec<i64> = (0..8).map(|window| window * 1_000 + 11).collect();
+    // The window of the record at 80 seconds is over with the stream, and counts in a window of its own.
+    check(&splits, &other, &[&expected[..], &[8_001]].concat(), 0);
+}
+
+/// Blocks that a busy worker does not get to become anybody's after a while: then a worker that has nothing to do is told.
+#[test]
+fn a_block_that_has_waited_is_due() {
+    let (mut stepped, clock) = engine(2);
+    let query = Query::new("left lying");
+    let sink = Collect::new(RESULTS_MAX);
+    let readings = query.source("source", script(0..40).then_pause(PAUSE_NS), WatermarkStrategy::ascending());
+    let windows = TumblingWindows::new(Span::from_secs(1_000)).expect("a thousand seconds are a span");
+    readings.key_by(|_| ()).tumbling(windows).aggregate(Count).sink("sink", sink);
+    let layout = Layout { chaining: Chaining::Default, parallel: Parallel::Epochs { workers: 2 } };
+    let graph = query.plan(layout).expect("the stream ends in a sink");
+    let handle = stepped.engine.submit(graph).expect("the budget is ample");
+    let deposited_at = clock.now();
+    // The first worker makes all, takes up a copy that works off some of it, and is at it when it is held up.
+    for _ in 0..STEPS_MAX {
+        if handle.progress().events_in == 40 {
+            break;
+        }
+        while stepped.growth.step() {}
+        assert_eq!(stepped.workers[0].step(clock.as_ref()), Step::Busy);
+    }
+    assert_eq!(stepped.workers[0].step(clock.as_ref()), Step::Busy);
+    assert!(handle.progress().pending > 0, "there is something left");
+    let Step::Idle(until) = stepped.workers[1].step(clock.as_ref()) else {
+        panic!("what was just deposited is left to the worker that did so")
+    };
+    assert_eq!(until.nanos_since(deposited_at), 1_000_000);
+    clock.advance_to(until);
+    let pending = handle.progress().pending;
+    assert_eq!(stepped.workers[1].step(clock.as_ref()), Step::Busy);
+    let _then = stepped.workers[1].step(clock.as_ref());
+    assert!(handle.progress().pending < pending, "the other worker has taken some of it");
+    handle.stop();
+    assert_eq!(finish((stepped, clock), handle, |step, workers| step % workers).events_in, 40);
+}

@@ -1,0 +1,232 @@
+//! `cargo xtask e2e`: our answers beside those of another engine that runs.
+//!
+//! `e2e flink` asks a running Flink every query of `crates/sql/tests/queries` with the same input, compares what it
+//! answers with the rows that the files expect, and writes the answers into `crates/sql/tests/flink`. A test of
+//! `thalweg-sql` compares them with ours from then on, so that every run of the tests holds us to Flink without one.
+//!
+//! - [`cases`]: the files of queries, as far as another engine needs them;
+//! - [`gateway`]: sessions and statements of Flink's SQL gateway;
+//! - [`answers`]: what was answered, written down;
+//! - [`compare`]: whether an answer is the expected one, and the list of those that are not meant to be.
+
+mod answers;
+mod cases;
+mod compare;
+mod gateway;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::Mutex;
+use std::thread;
+use std::time::Instant;
+
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::services::fetch;
+use crate::services::flink::{Flink, SLOTS};
+use crate::services::http::Client;
+use crate::services::processes::Lifetime;
+use crate::workspace::Workspace;
+use answers::Answer;
+use cases::CaseFile;
+use compare::{Differences, Verdict};
+use gateway::Session;
+
+/// The folder of the queries.
+const QUERIES: &str = "crates/sql/tests/queries";
+/// The folder of the answers.
+const ANSWERS: &str = "crates/sql/tests/flink";
+/// How many files are asked at a time. More do not help: planning a query keeps a core busy.
+const SESSIONS: usize = if SLOTS < 4 { SLOTS } else { 4 };
+
+/// The files that `words` choose: `flink`, and behind it parts of the names of files; none means all.
+///
+/// # Errors
+///
+/// A message for an engine that is unknown.
+pub(crate) fn planned<'a>(words: &'a [&'a str]) -> Result<&'a [&'a str], String> {
+    match words {
+        ["flink", files @ ..] => Ok(files),
+        [other, ..] => Err(format!("unknown engine `{other}`: choose from flink")),
+        [] => Err("e2e needs an engine: flink".to_owned()),
+    }
+}
+
+/// Asks Flink the queries of the chosen files, compares, and writes the answers.
+///
+/// # Errors
+///
+/// An answer that is neither the expected one nor listed as different, a list that is wrong, or a Flink that does not run.
+pub(crate) fn run(chosen: &[&str]) -> Result<()> {
+    let workspace = Workspace::open()?;
+    let begin = Instant::now();
+    let files = read_files(&workspace.root.join(QUERIES), chosen)?;
+    let answers_folder = workspace.root.join(ANSWERS);
+    fs::create_dir_all(&answers_folder)?;
+    let list = answers_folder.join("differences.txt");
+    let text = fs::read_to_string(&list).with_context(|| format!("could not read {}", list.display()))?;
+    let differences = Differences::parse(&text).map_err(|error| anyhow!("{}: {error}", list.display()))?;
+
+    let directory = fetch::cache()?.join(format!("run-e2e-{}", process::id()));
+    let flink = Flink::start(&directory, Lifetime::WithUs)?;
+    eprintln!("flink runs after {:.0} s", begin.elapsed().as_secs_f64());
+    let answered = ask_all(&files, &flink.gateway(), &directory.join("input"));
+    drop(flink);
+    let answered = answered.with_context(|| format!("the logs of flink are in {}", directory.display()))?;
+    let _ = fs::remove_dir_all(&directory);
+
+    for file in &files {
+        let path = answers_folder.join(format!("{}.answers", file.name));
+        fs::write(&path, answers::written(file, &answered[&file.name]))
+            .with_context(|| format!("could not write {}", path.display()))?;
+    }
+    report(&files, &answered, &differences, chosen.is_empty())?;
+    eprintln!("all was asked within {:.0} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+fn read_files(folder: &Path, chosen: &[&str]) -> Result<Vec<CaseFile>> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(folder)
+        .with_context(|| format!("could not read {}", folder.display()))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    paths.sort();
+    let mut files = Vec::new();
+    for path in paths {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(".test.sql") else { continue };
+        if !chosen.is_empty() && !chosen.iter().any(|part| name.contains(part)) {
+            continue;
+        }
+        let text = fs::read_to_string(&path).with_context(|| format!("could not read {}", path.display()))?;
+        let file = CaseFile::parse(name, &text).map_err(|error| anyhow!("{}: {error}", path.display()))?;
+        files.push(file);
+    }
+    if files.is_empty() {
+        bail!("no file of {QUERIES} is called so: {}", chosen.join(", "));
+    }
+    Ok(files)
+}
+
+/// The answers to each file, in the order of its cases.
+type Answered = BTreeMap<String, Vec<Answer>>;
+
+/// Asks all files, several at a time.
+fn ask_all(files: &[CaseFile], client: &Client, inputs: &Path) -> Result<Answered> {
+    // The longest first, so that no thread is left alone with it.
+    let mut sorted: Vec<&CaseFile> = files.iter().collect();
+    sorted.sort_by_key(|file| file.cases.len());
+    let waiting = Mutex::new(sorted.into_iter().rev().collect::<VecDeque<&CaseFile>>());
+    let answered = Mutex::new(Answered::new());
+    let next = || waiting.lock().ok()?.pop_front();
+    let ask_some = || -> Result<()> {
+        while let Some(file) = next() {
+            let begin = Instant::now();
+            let answers = ask_file(file, client, &inputs.join(&file.name)).inspect_err(|_| {
+                // The others would go on for minutes, and their answers would be thrown away.
+                if let Ok(mut waiting) = waiting.lock() {
+                    waiting.clear();
+                }
+            })?;
+            eprintln!("{}: {} queries, {:.0} s", file.name, answers.len(), begin.elapsed().as_secs_f64());
+            if let Ok(mut answered) = answered.lock() {
+                answered.insert(file.name.clone(), answers);
+            }
+        }
+        Ok(())
+    };
+    thread::scope(|scope| {
+        let threads: Vec<_> = (0..SESSIONS).map(|_| scope.spawn(ask_some)).collect();
+        threads.into_iter().try_for_each(|thread| {
+            thread.join().unwrap_or_else(|_| bail!("a thread that asked has panicked"))
+        })
+    })?;
+    answered.into_inner().map_err(|_| anyhow!("a thread that asked has panicked"))
+}
+
+/// Asks the queries of one file in a session of its own.
+fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answer>> {
+    fs::create_dir_all(inputs).with_context(|| format!("could not make {}", inputs.display()))?;
+    let session = Session::open(client)?;
+    for statement in &file.statements {
+        let sql = match cases::table_name(statement) {
+            None => statement.clone(),
+            Some(table) => {
+                let path = inputs.join(format!("{table}.csv"));
+                fs::write(&path, file.input(&table))?;
+                format!("{statement} {}", cases::connector(&path))
+            }
+        };
+        session.set_up(&sql).with_context(|| format!("{}: the setup", file.name))?;
+    }
+    let mut answers = Vec::new();
+    let mut settings_done = 0;
+    for case in &file.cases {
+        for setting in &case.settings[settings_done..] {
+            session.set_up(setting).with_context(|| format!("{}: {}", file.name, case.name))?;
+        }
+        settings_done = case.settings.len();
+        let answer = session.ask(&case.query).with_context(|| format!("{}: {}", file.name, case.name))?;
+        answers.push(answer);
+    }
+    session.close()?;
+    Ok(answers)
+}
+
+/// Prints every case that is not as expected, and the counts.
+///
+/// # Errors
+///
+/// A case that differs and is not listed, or a list that says what does not hold.
+fn report(files: &[CaseFile], answered: &Answered, differences: &Differences, is_all: bool) -> Result<()> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut wrong = 0;
+    for file in files {
+        for (case, answer) in file.cases.iter().zip(&answered[&file.name]) {
+            let verdict = differences.judge(file, case, answer);
+            *counts.entry(verdict.word()).or_default() += 1;
+            let place = format!("{}:{}: {}", file.name, case.line, case.name);
+            match verdict {
+                Verdict::Agrees => {}
+                Verdict::OursAlone(why) => println!("not compared: {place}: {why}"),
+                Verdict::Listed(reason) => println!("listed: {place}: {reason}"),
+                Verdict::Differs(how) => {
+                    wrong += 1;
+                    println!("DIFFERS: {place}\n{how}");
+                }
+                Verdict::ListedInVain => {
+                    wrong += 1;
+                    println!("LISTED IN VAIN: {place}: flink agrees; take the line out of differences.txt");
+                }
+            }
+        }
+    }
+    if is_all {
+        for (file, case) in differences.unknown(files) {
+            wrong += 1;
+            println!("LISTED, AND NOT THERE: {file}: {case}");
+        }
+    }
+    let counts: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {word}")).collect();
+    println!("{}", counts.join(", "));
+    if wrong > 0 {
+        bail!(
+            "{wrong} cases: mend what is ours, or name the case with its reason in {ANSWERS}/differences.txt"
+        );
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_name_an_engine_and_files() {
+        assert_eq!(planned(&["flink", "tumble", "hop"]), Ok(&["tumble", "hop"][..]));
+        assert_eq!(planned(&["moon"]), Err("unknown engine `moon`: choose from flink".to_owned()));
+        assert_eq!(planned(&[]), Err("e2e needs an engine: flink".to_owned()));
+    }
+}

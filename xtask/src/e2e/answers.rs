@@ -1,0 +1,131 @@
+//! Answers to queries, and how they are written down.
+//!
+//! One file per file of queries, `crates/sql/tests/flink/NAME.answers`. A line that begins with `--- ` names a query; the
+//! next one holds the digest of its question and what follows: rows, in the order in which they came or sorted if none is
+//! promised, or the refusal in Flink's words. A line end within a row is written `\n`, a backslash `\\`.
+
+use std::fmt::Write as _;
+
+use super::cases::{CaseFile, Expected};
+use crate::services::flink::VERSION;
+
+/// The answer of an engine to a query.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Answer {
+    /// Its changes, in order.
+    Rows(Vec<Change>),
+    /// It is refused, or failed on the way; why, in one line.
+    Refused(String),
+}
+
+/// One change of a result.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Change {
+    /// Effect on the row.
+    pub(crate) kind: Kind,
+    /// The row as text.
+    pub(crate) row: String,
+}
+
+/// Effect of a change on its row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// A new row.
+    Insert,
+    /// A row that is about to change.
+    UpdateBefore,
+    /// That row as it is then.
+    UpdateAfter,
+    /// A row that goes.
+    Delete,
+}
+
+/// Returns the rows that are left when all changes were applied, in the order in which they came. A row that is taken away and was not there is
+/// left as `-D,` and the row, so that it equals nothing that anybody expects.
+pub(crate) fn left_over(changes: &[Change]) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    for Change { kind, row } in changes {
+        match kind {
+            Kind::Insert | Kind::UpdateAfter => rows.push(row.clone()),
+            Kind::UpdateBefore | Kind::Delete => match rows.iter().rposition(|known| known == row) {
+                Some(place) => drop(rows.remove(place)),
+                None => rows.push(format!("-D,{row}")),
+            },
+        }
+    }
+    rows
+}
+
+/// The file of the answers to `file`.
+pub(crate) fn written(file: &CaseFile, answers: &[Answer]) -> String {
+    let mut text = format!(
+        "The answers of Flink {VERSION} to the queries of {}.test.sql, written by `cargo xtask e2e flink`.\n",
+        file.name
+    );
+    for (case, answer) in file.cases.iter().zip(answers) {
+        let digest = file.digest(case);
+        let _ = write!(text, "\n--- {}\n{digest:016x} ", case.name);
+        match answer {
+            Answer::Refused(why) => {
+                let _ = writeln!(text, "refused: {}", escaped(why));
+            }
+            Answer::Rows(changes) => {
+                let mut rows = left_over(changes);
+                let is_ordered = matches!(case.expected, Expected::Rows { is_ordered: true, .. });
+                if !is_ordered {
+                    rows.sort();
+                }
+                let _ = writeln!(text, "{}", if is_ordered { "rows ordered" } else { "rows" });
+                rows.iter().for_each(|row| {
+                    let _ = writeln!(text, "{}", escaped(row));
+                });
+            }
+        }
+    }
+    text
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changes(text: &str) -> Vec<Change> {
+        let change = |text: &str| {
+            let kind = match &text[..2] {
+                "+I" => Kind::Insert,
+                "-U" => Kind::UpdateBefore,
+                "+U" => Kind::UpdateAfter,
+                _ => Kind::Delete,
+            };
+            Change { kind, row: text[2..].to_owned() }
+        };
+        text.split(' ').map(change).collect()
+    }
+
+    #[test]
+    fn changes_leave_rows() {
+        assert_eq!(left_over(&changes("+Ia +Ib +Ia -Ua +Uc -Db")), ["a", "c"]);
+        assert_eq!(left_over(&changes("+Ia -Db")), ["a", "-D,b"]);
+    }
+
+    #[test]
+    fn answers_are_written_sorted_unless_their_order_is_promised() {
+        let text = "--- query q\nSELECT 1;\n--- rows\n1\n--- query r\nSELECT 2;\n--- rows ordered\n1\n--- query s\nSELECT 3;\n\
+                    --- error INVALID\nx\n";
+        let file = CaseFile::parse("f", text).unwrap();
+        let two = Answer::Rows(changes("+I2\n\\ +I1"));
+        let answers = [two.clone(), two, Answer::Refused("no".to_owned())];
+        let digests: Vec<String> =
+            file.cases.iter().map(|case| format!("{:016x}", file.digest(case))).collect();
+        let expected = format!(
+            "The answers of Flink 2.3.0 to the queries of f.test.sql, written by `cargo xtask e2e flink`.\n\n\
+             --- q\n{} rows\n1\n2\\n\\\\\n\n--- r\n{} rows ordered\n2\\n\\\\\n1\n\n--- s\n{} refused: no\n",
+            digests[0], digests[1], digests[2]
+        );
+        assert_eq!(written(&file, &answers), expected);
+    }
+}

@@ -1,0 +1,268 @@
+//! The files of queries, `crates/sql/tests/queries/*.test.sql`, as far as another engine needs them.
+//!
+//! Their form is told in the README beside them. xtask reads it for itself, because it imports no room; the tests of
+//! `thalweg-sql` compute the digest of each question once more, so that a form that is read differently does not pass.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The word that stands for NULL in the CSV files that are given to Flink, which cannot tell a word in quotes from one without.
+const NULL_WORD: &str = "%null%";
+
+/// One file.
+#[derive(Clone, Debug)]
+pub(crate) struct CaseFile {
+    /// Its name without `.test.sql`.
+    pub(crate) name: String,
+    /// The statements of its setup, without semicolons.
+    pub(crate) statements: Vec<String>,
+    /// The setup as text, without comments, for digests.
+    setup: String,
+    inputs: BTreeMap<String, Vec<String>>,
+    /// Its queries.
+    pub(crate) cases: Vec<Case>,
+}
+
+/// One query with what is expected of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Case {
+    /// Its name, which is unique in its file.
+    pub(crate) name: String,
+    /// The line on which it begins.
+    pub(crate) line: usize,
+    /// All settings of the file before it.
+    pub(crate) settings: Vec<String>,
+    /// The query without its semicolon.
+    pub(crate) query: String,
+    /// The expected answer.
+    pub(crate) expected: Expected,
+    text: String,
+}
+
+/// The answer that a case expects.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Expected {
+    /// These rows, in this order or in any.
+    Rows { rows: Vec<String>, is_ordered: bool },
+    /// The rows that these changes leave.
+    Changelog(Vec<String>),
+    /// An error with this code.
+    Error { code: String },
+}
+
+impl CaseFile {
+    /// Reads a file.
+    ///
+    /// # Errors
+    ///
+    /// A form that `thalweg test` would refuse, too, with the line.
+    pub(crate) fn parse(name: &str, text: &str) -> Result<Self, String> {
+        let mut sections: Vec<(usize, String, Vec<String>)> = vec![(0, String::new(), Vec::new())];
+        for (number, line) in (1..).zip(text.lines()) {
+            match line.strip_prefix("--- ") {
+                Some(head) => sections.push((number, head.trim().to_owned(), Vec::new())),
+                None => sections.last_mut().into_iter().for_each(|section| section.2.push(line.to_owned())),
+            }
+        }
+        let setup: Vec<&str> = sections[0]
+            .2
+            .iter()
+            .map(|line| line.trim_end())
+            .filter(|line| !line.is_empty() && !line.starts_with("--"))
+            .collect();
+        let setup = setup.join("\n");
+        let mut file = CaseFile {
+            name: name.to_owned(),
+            statements: statements(&setup),
+            setup,
+            inputs: BTreeMap::new(),
+            cases: Vec::new(),
+        };
+        let mut settings: Vec<String> = Vec::new();
+        let mut query: Option<(String, usize, String)> = None;
+        for (line, head, lines) in &sections[1..] {
+            let (kind, rest) = head.split_once(' ').unwrap_or((head, ""));
+            let rest = rest.trim();
+            let expected = match kind {
+                "input" => {
+                    file.inputs.insert(rest.to_owned(), rows(lines));
+                    continue;
+                }
+                "set" => {
+                    settings.push(format!("SET {rest}"));
+                    continue;
+                }
+                "query" => {
+                    query = Some((rest.to_owned(), *line, lines.join("\n").trim().to_owned()));
+                    continue;
+                }
+                "rows" => Expected::Rows { rows: rows(lines), is_ordered: rest == "ordered" },
+                "changelog" => Expected::Changelog(rows(lines)),
+                "error" => Expected::Error { code: rest.to_owned() },
+                other => return Err(format!("line {line}: there is no section `{other}`")),
+            };
+            let (name, begin, text) =
+                query.take().ok_or_else(|| format!("line {line}: there is no query before this"))?;
+            if file.cases.iter().any(|case| case.name == name) {
+                return Err(format!("line {begin}: there is a query `{name}` already"));
+            }
+            let asked = text.strip_suffix(';').unwrap_or(&text).to_owned();
+            file.cases.push(Case {
+                name,
+                line: begin,
+                settings: settings.clone(),
+                query: asked,
+                expected,
+                text,
+            });
+        }
+        Ok(file)
+    }
+
+    /// The rows of a table as the CSV that Flink reads: one line each, NULL by a word of its own.
+    pub(crate) fn input(&self, table: &str) -> String {
+        let rows = self.inputs.get(table).map_or(&[][..], Vec::as_slice);
+        rows.iter().map(|row| with_nulls(row) + "\n").collect()
+    }
+
+    /// A number that changes when the question of a case does: its setup, input, settings or query.
+    pub(crate) fn digest(&self, case: &Case) -> u64 {
+        let mut question = format!("{}\n", self.setup);
+        for (table, rows) in &self.inputs {
+            question += &format!("--- input {table}\n{}\n", rows.join("\n"));
+        }
+        for setting in &case.settings {
+            question += &format!("{setting};\n");
+        }
+        question += &case.text;
+        fnv(question.as_bytes())
+    }
+}
+
+/// The 64-bit FNV-1a hash: short enough to be written twice, and digests protect from slips only.
+fn fnv(bytes: &[u8]) -> u64 {
+    let begin = 0xcbf2_9ce4_8422_2325;
+    bytes.iter().fold(begin, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// The table that a statement declares.
+pub(crate) fn table_name(statement: &str) -> Option<String> {
+    let mut words = statement.split(|c: char| c.is_whitespace() || c == '(').filter(|word| !word.is_empty());
+    words.next().filter(|word| word.eq_ignore_ascii_case("CREATE"))?;
+    let mut word = words.next()?;
+    if word.eq_ignore_ascii_case("TEMPORARY") {
+        word = words.next()?;
+    }
+    word.eq_ignore_ascii_case("TABLE").then(|| words.next().map(|name| name.replace('`', ""))).flatten()
+}
+
+/// The WITH of a table whose rows are in the file `path`.
+pub(crate) fn connector(path: &Path) -> String {
+    format!(
+        "WITH ('connector' = 'filesystem', 'path' = 'file://{}', 'format' = 'csv', 'csv.null-literal' = '{NULL_WORD}')",
+        path.display()
+    )
+}
+
+/// Cuts a text at semicolons outside of quotes.
+fn statements(text: &str) -> Vec<String> {
+    let mut statements = vec![String::new()];
+    let mut quote = None;
+    for character in text.chars() {
+        match (quote, character) {
+            (None, ';') => {
+                statements.push(String::new());
+                continue;
+            }
+            (None, '\'' | '"' | '`') => quote = Some(character),
+            (Some(open), _) if open == character => quote = None,
+            _ => {}
+        }
+        if let Some(statement) = statements.last_mut() {
+            statement.push(character);
+        }
+    }
+    statements.iter().map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()).collect()
+}
+
+/// The rows of a section: a line each, unless a quote is open at its end, up to a blank line.
+fn rows(lines: &[String]) -> Vec<String> {
+    let mut rows: Vec<String> = Vec::new();
+    let mut is_open = false;
+    for line in lines {
+        match rows.last_mut().filter(|_| is_open) {
+            Some(row) => {
+                row.push('\n');
+                row.push_str(line);
+            }
+            None if line.trim().is_empty() => break,
+            None => rows.push(line.clone()),
+        }
+        is_open ^= line.matches('"').count() % 2 == 1;
+    }
+    rows
+}
+
+/// A row with the word NULL outside of quotes replaced by [`NULL_WORD`].
+fn with_nulls(row: &str) -> String {
+    let mut fields = vec![String::new()];
+    let mut is_quoted = false;
+    for character in row.chars() {
+        is_quoted ^= character == '"';
+        match character {
+            ',' if !is_quoted => fields.push(String::new()),
+            _ => fields.last_mut().into_iter().for_each(|field| field.push(character)),
+        }
+    }
+    let fields: Vec<&str> =
+        fields.iter().map(|field| if field == "NULL" { NULL_WORD } else { field.as_str() }).collect();
+    fields.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "-- About; this.\nSET 'a' = 'b;c';\nCREATE TABLE `T` (a INT,\n\n s STRING);\n\n--- input T\n\
+        1,NULL\n2,\"NULL\"\n3,\"x,NULL\n\ny\"\n\n--- set 'k' = 'v'\n--- query first\nSELECT a;\n\n--- rows ordered\n1\n2\n\n\
+        --- query second\nSELECT b;\n--- error UNKNOWN_COLUMN\nb\n";
+
+    #[test]
+    fn a_file_is_read() {
+        let file = CaseFile::parse("f", FILE).unwrap();
+        assert_eq!(file.statements, ["SET 'a' = 'b;c'", "CREATE TABLE `T` (a INT,\n s STRING)"]);
+        assert_eq!(
+            file.statements.iter().map(|text| table_name(text)).collect::<Vec<_>>(),
+            [None, Some("T".to_owned())]
+        );
+        assert_eq!(file.input("T"), "1,%null%\n2,\"NULL\"\n3,\"x,NULL\n\ny\"\n");
+        assert_eq!(file.input("U"), "");
+        let expected = Expected::Rows { rows: vec!["1".to_owned(), "2".to_owned()], is_ordered: true };
+        assert_eq!(file.cases[0].expected, expected);
+        assert_eq!(file.cases[0].query, "SELECT a");
+        assert_eq!(file.cases[1].settings, ["SET 'k' = 'v'"]);
+        assert_eq!(file.cases[1].expected, Expected::Error { code: "UNKNOWN_COLUMN".to_owned() });
+    }
+
+    #[test]
+    fn digests_follow_the_question_and_nothing_else() {
+        let digest = |text: &str| {
+            let file = CaseFile::parse("f", text).unwrap();
+            file.digest(&file.cases[0])
+        };
+        assert_eq!(digest(FILE), digest(&FILE.replace("-- About; this.\n", "")));
+        assert_eq!(digest(FILE), digest(&FILE.replace("rows ordered\n1", "rows\n7")));
+        for (from, to) in [("a INT", "a BIGINT"), ("1,NULL", "1,x"), ("'v'", "'w'"), ("SELECT a", "SELECT c")]
+        {
+            assert_ne!(digest(FILE), digest(&FILE.replace(from, to)), "{from}");
+        }
+        assert_eq!(fnv(b"a"), 0xaf63_dc4c_8601_ec8c);
+    }
+
+    #[test]
+    fn names_of_tables_are_found() {
+        assert_eq!(table_name("create temporary table A(b INT)"), Some("A".to_owned()));
+        assert_eq!(table_name("CREATE VIEW A AS SELECT 1"), None);
+        assert_eq!(table_name("SET 'CREATE' = 'TABLE'"), None);
+    }
+}

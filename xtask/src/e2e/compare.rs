@@ -1,0 +1,236 @@
+//! Whether an answer is the expected one, and the list of those that are not meant to be.
+
+use super::answers::{Answer, left_over};
+use super::cases::{Case, CaseFile, Expected};
+
+/// Errors by which we refuse what Flink may well run: `docs/sql/parity.md` lists what is missing, and that state needs a
+/// time to live. Flink's answers are written down, and not compared.
+const OURS_ALONE: [&str; 2] = ["UNSUPPORTED", "UNBOUNDED_STATE"];
+
+/// The end of a name that says that the answer is not Flink's; the head of the file says why.
+const NOT_AS_FLINK: &str = "(not as Flink)";
+
+/// How many rows of a difference are shown of each side.
+const SHOWN_MAX: usize = 20;
+
+/// The file `differences.txt`: `FILE: CASE | REASON`, a line each; `#` begins a comment.
+#[derive(Debug)]
+pub(crate) struct Differences {
+    listed: Vec<(String, String, String)>,
+}
+
+/// The verdict on an answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Verdict {
+    /// It is the expected one.
+    Agrees,
+    /// We refuse the query, and Flink need not.
+    OursAlone(String),
+    /// It differs, as the list or the name says.
+    Listed(String),
+    /// It differs: how.
+    Differs(String),
+    /// It is listed as different, and is the expected one.
+    ListedInVain,
+}
+
+impl Verdict {
+    /// The word by which verdicts are counted.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Verdict::Agrees => "agree",
+            Verdict::OursAlone(_) => "are refused by us alone",
+            Verdict::Listed(_) => "are listed as different",
+            Verdict::Differs(_) => "differ",
+            Verdict::ListedInVain => "are listed in vain",
+        }
+    }
+}
+
+impl Differences {
+    /// Reads the list.
+    ///
+    /// # Errors
+    ///
+    /// A line without a file, a case or a reason, or one that stands there twice.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let mut listed: Vec<(String, String, String)> = Vec::new();
+        for (number, line) in (1..).zip(text.lines()) {
+            if line.trim().is_empty() || line.starts_with('#') {
+                continue;
+            }
+            let parts = line.split_once(" | ").and_then(|(place, reason)| {
+                let (file, case) = place.split_once(": ")?;
+                Some((file.to_owned(), case.to_owned(), reason.trim().to_owned()))
+            });
+            let Some(parts) = parts.filter(|(_, _, reason)| !reason.is_empty()) else {
+                return Err(format!("line {number}: a line is FILE: CASE | REASON"));
+            };
+            if listed.iter().any(|(file, case, _)| *file == parts.0 && *case == parts.1) {
+                return Err(format!("line {number}: {}: {} is listed twice", parts.0, parts.1));
+            }
+            listed.push(parts);
+        }
+        Ok(Self { listed })
+    }
+
+    /// Compares an answer with what its case expects.
+    pub(crate) fn judge(&self, file: &CaseFile, case: &Case, answer: &Answer) -> Verdict {
+        let reason = self
+            .listed
+            .iter()
+            .find(|(of, name, _)| *of == file.name && *name == case.name)
+            .map(|(_, _, reason)| reason.clone());
+        let difference = difference(&case.expected, answer);
+        match (difference, reason) {
+            (None, Some(_)) => Verdict::ListedInVain,
+            (None, None) => Verdict::Agrees,
+            (Some(_), Some(reason)) => Verdict::Listed(reason),
+            (Some(_), None) if case.name.ends_with(NOT_AS_FLINK) => {
+                Verdict::Listed("its name says that it is not as Flink".to_owned())
+            }
+            (Some(how), None) => match &case.expected {
+                Expected::Error { code } if OURS_ALONE.contains(&code.as_str()) => {
+                    Verdict::OursAlone(format!("{code} is ours alone"))
+                }
+                _ => Verdict::Differs(how),
+            },
+        }
+    }
+
+    /// Returns the listed cases that are not among `files`.
+    pub(crate) fn unknown(&self, files: &[CaseFile]) -> Vec<(String, String)> {
+        let is_known = |of: &str, name: &str| {
+            files.iter().any(|file| file.name == of && file.cases.iter().any(|case| case.name == name))
+        };
+        let unknown = self.listed.iter().filter(|(file, case, _)| !is_known(file, case));
+        unknown.map(|(file, case, _)| (file.clone(), case.clone())).collect()
+    }
+}
+
+/// How an answer differs from what is expected; none if it does not.
+fn difference(expected: &Expected, answer: &Answer) -> Option<String> {
+    let (rows, is_ordered) = match expected {
+        Expected::Rows { rows, is_ordered } => (rows.clone(), *is_ordered),
+        Expected::Changelog(changes) => match rows_left(changes) {
+            Ok(rows) => (rows, false),
+            Err(why) => return Some(format!("  the file: {why}")),
+        },
+        Expected::Error { code } => {
+            return match answer {
+                Answer::Refused(_) => None,
+                Answer::Rows(changes) => {
+                    Some(format!("  here {code}, flink:\n{}", shown(&left_over(changes))))
+                }
+            };
+        }
+    };
+    let mut expected = rows;
+    let mut found = match answer {
+        Answer::Refused(why) => {
+            return Some(format!("  here:\n{}  flink refuses: {why}\n", shown(&expected)));
+        }
+        Answer::Rows(changes) => left_over(changes),
+    };
+    if !is_ordered {
+        expected.sort();
+        found.sort();
+    }
+    (expected != found).then(|| {
+        let only = |rows: &[String], others: &[String]| match is_ordered {
+            true => rows.to_vec(),
+            false => minus(rows, others),
+        };
+        let (ours, theirs) = (only(&expected, &found), only(&found, &expected));
+        format!("  here alone:\n{}  flink alone:\n{}", shown(&ours), shown(&theirs))
+    })
+}
+
+/// The rows that the changes of a file leave.
+fn rows_left(changes: &[String]) -> Result<Vec<String>, String> {
+    let mut rows: Vec<String> = Vec::new();
+    for change in changes {
+        let place = |row: &str| rows.iter().position(|known| known == row);
+        match change.split_once(',') {
+            Some(("+I" | "+U", row)) => rows.push(row.to_owned()),
+            Some(("-U" | "-D", row)) => match place(row) {
+                Some(place) => drop(rows.swap_remove(place)),
+                None => return Err(format!("`{change}` takes a row away that is not there")),
+            },
+            _ => return Err(format!("`{change}` is no change")),
+        }
+    }
+    Ok(rows)
+}
+
+/// The rows of one multiset that the other one lacks.
+fn minus(rows: &[String], others: &[String]) -> Vec<String> {
+    let mut others = others.to_vec();
+    let mut left = rows.to_vec();
+    left.retain(|row| match others.iter().position(|other| other == row) {
+        Some(place) => {
+            others.swap_remove(place);
+            false
+        }
+        None => true,
+    });
+    left
+}
+
+fn shown(rows: &[String]) -> String {
+    let mut text: String = rows.iter().take(SHOWN_MAX).map(|row| format!("    {row}\n")).collect();
+    if rows.len() > SHOWN_MAX {
+        text += &format!("    and {} more\n", rows.len() - SHOWN_MAX);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::answers::{Change, Kind};
+    use super::*;
+
+    fn judged(section: &str, answer: &Answer, list: &str) -> Verdict {
+        let text = format!("--- query q\nSELECT 1;\n--- {section}\n");
+        let file = CaseFile::parse("f", &text).unwrap();
+        Differences::parse(list).unwrap().judge(&file, &file.cases[0], answer)
+    }
+
+    fn rows(rows: &[&str]) -> Answer {
+        Answer::Rows(rows.iter().map(|row| Change { kind: Kind::Insert, row: (*row).to_owned() }).collect())
+    }
+
+    #[test]
+    fn rows_are_compared_in_order_if_it_is_promised() {
+        assert_eq!(judged("rows\n1\n2", &rows(&["2", "1"]), ""), Verdict::Agrees);
+        let differs = |verdict: Verdict| assert!(matches!(verdict, Verdict::Differs(_)), "{verdict:?}");
+        differs(judged("rows ordered\n1\n2", &rows(&["2", "1"]), ""));
+        differs(judged("rows\n1\n2", &rows(&["1"]), ""));
+        differs(judged("rows\n1", &rows(&["1", "1"]), ""));
+        differs(judged("rows\n1", &Answer::Refused("no".to_owned()), ""));
+        assert_eq!(judged("changelog\n+I,1\n-U,1\n+U,2", &rows(&["2"]), ""), Verdict::Agrees);
+        differs(judged("changelog\n+I,1", &rows(&["2"]), ""));
+    }
+
+    #[test]
+    fn errors_are_refusals_whatever_their_words() {
+        let no = || Answer::Refused("no".to_owned());
+        assert_eq!(judged("error INVALID\nx", &no(), ""), Verdict::Agrees);
+        assert!(matches!(judged("error INVALID\nx", &rows(&[]), ""), Verdict::Differs(_)));
+        assert!(matches!(judged("error UNSUPPORTED\nx", &rows(&[]), ""), Verdict::OursAlone(_)));
+        assert_eq!(judged("error UNSUPPORTED\nx", &no(), ""), Verdict::Agrees);
+    }
+
+    #[test]
+    fn the_list_excuses_and_must_be_right() {
+        let list = "# why\n\nf: q | it is so\n";
+        assert_eq!(judged("rows\n1", &rows(&["2"]), list), Verdict::Listed("it is so".to_owned()));
+        assert_eq!(judged("rows\n1", &rows(&["1"]), list), Verdict::ListedInVain);
+        let known = Differences::parse("f: q | x\ng: r | y").unwrap();
+        let file = CaseFile::parse("f", "--- query q\nSELECT 1;\n--- rows\n1\n").unwrap();
+        assert_eq!(known.unknown(&[file]), [("g".to_owned(), "r".to_owned())]);
+        for text in ["f: q", "f q | x", "f: q | ", "f: q | x\nf: q | y"] {
+            assert!(Differences::parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A panic outside of tests says which invariant was broken: no bare `unwrap()`, and a message of some words for every
+//! `expect`, `panic!` and `unreachable!`.
+//!
+//! A condition that data, options or the machine can bring about is an error and no panic. What is left can be reached by a fault of the
+//! program alone, and its message is what the report of that fault begins with. The rule counts words; whether they name the
+//! right invariant is for the review.
+
+use super::Finding;
+use super::modules::{Reach, reached_files};
+use super::rust_text::{RustText, closing_offset, word_offsets};
+use super::tree::Tree;
+
+/// The packages whose panics were gone through. A package enters the list when its messages follow the rule.
+const CHECKED_PACKAGES: [&str; 2] = ["crates/cli", "crates/sql"];
+
+/// The fewest words that name an invariant: a subject, a verb and what is said of it.
+const MESSAGE_WORDS_MIN: usize = 4;
+
+/// Calls that panic without saying why.
+const MUTE_CALLS: [&str; 2] = ["unwrap", "unwrap_err"];
+
+/// Calls and macros whose first argument says why they panic.
+const SPEAKING: [(&str, &str); 4] =
+    [("expect", "("), ("expect_err", "("), ("panic", "!("), ("unreachable", "!(")];
+
+/// Every panic without a reason.
+pub(super) fn findings(tree: &Tree) -> Vec<Finding> {
+    let reached = reached_files(tree);
+    let mut findings = Vec::new();
+    for (path, place, rust) in tree.rust_files() {
+        let is_checked = CHECKED_PACKAGES.contains(&place.package) && place.part == "src";
+        if is_checked && reached.get(path) != Some(&Reach::TestOnly) {
+            findings.extend(mute_calls(path, rust));
+            findings.extend(short_reasons(path, rust));
+        }
+    }
+    findings
+}
+
+fn mute_calls(path: &str, rust: &RustText) -> Vec<Finding> {
+    let calls = MUTE_CALLS.iter().flat_map(|name| uses(rust, name, "(").map(move |offset| (name, offset)));
+    calls
+        .filter(|(_, offset)| rust.code[..*offset].trim_end().ends_with('.'))
+        .map(|(name, offset)| {
+            let message = format!(
+                "`{name}()` panics without a reason: return an error, or say by `expect` which invariant holds"
+            );
+            Finding::new(path, rust.line_of(offset), message)
+        })
+        .collect()
+}
+
+fn short_reasons(path: &str, rust: &RustText) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for (name, opening) in SPEAKING {
+        let is_call = opening == "(";
+        for offset in uses(rust, name, opening) {
+            if is_call && !rust.code[..offset].trim_end().ends_with('.') {
+                continue;
+            }
+            let open = offset + name.len() + opening.len() - 1;
+            let Some(reason) = reason(rust, open) else { continue };
+            let words = reason.split_whitespace().count();
+            if words < MESSAGE_WORDS_MIN {
+                let message = format!(
+                    "the reason of `{name}` has {words} words, at least {MESSAGE_WORDS_MIN} name an invariant: \
+                     say what holds and why, or return an error"
+                );
+                findings.push(Finding::new(path, rust.line_of(offset), message));
+            }
+        }
+    }
+    findings
+}
+
+/// Where a call or macro stands outside of tests.
+fn uses<'a>(rust: &'a RustText, name: &'a str, opening: &'a str) -> impl Iterator<Item = usize> + 'a {
+    word_offsets(&rust.code, name)
+        .filter(move |offset| rust.code[offset + name.len()..].starts_with(opening) && !rust.is_test(*offset))
+}
+
+/// The text that a call begins with behind its bracket at `open`, empty if there is no argument; None if the first argument is
+/// no text: then it is another function of the same name, or the text is made elsewhere.
+fn reason(rust: &RustText, open: usize) -> Option<&str> {
+    let end = closing_offset(&rust.code, open).saturating_sub(1).max(open + 1);
+    let arguments = rust.code[open + 1..end].trim_start();
+    if arguments.is_empty() {
+        return Some("");
+    }
+    let begin = end - arguments.len();
+    let opening = arguments.find('"')?;
+    // Before the quote stand at most the marks of a raw text.
+    if !arguments[..opening].chars().all(|c| c == 'r' || c == '#') {
+        return None;
+    }
+    let behind = opening + 1 + arguments[opening + 1..].find('"')?;
+    Some(&rust.text[begin + opening + 1..begin + behind])
+}
+
+#[cfg(test)]
+mod tests;
