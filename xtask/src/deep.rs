@@ -2,8 +2,7 @@
 //!
 //! Each deepens something that `check` already runs in small: more preemptions for the loom models, an
 //! interpreter that sees undefined behaviour for memory's tests, more seeds for the simulation, more records and texts of SQL
-//! that are made up, more queries whose memory is measured.
-//! that are made up, more errors at calls of files.
+//! that are made up, more queries whose memory is measured, more errors at calls of files, more runs that are killed.
 
 use std::process::{Command, Stdio};
 

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -197,6 +198,44 @@ fn a_drain_ends_at_its_deadline() {
     }
     // The time that it may run counts like a signal.
     let (child, _stdout) = stuck(&folder, "--for 500ms --drain-timeout 300ms");
+    let ran = ended(child);
+    assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
+}
+
+/// The same where a thread waits for a peer that does not read, and where it is within one firing of very many windows.
+#[test]
+fn a_drain_ends_at_its_deadline_wherever_a_thread_is() {
+    let folder = Folder::new("stop_waits");
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    folder.write(
+        "socket.sql",
+        format!(
+            "CREATE TABLE T (a INT) WITH ('connector' = 'datagen', 'rows-per-second' = '1000');
+             CREATE TABLE S (x STRING) WITH ('connector' = 'socket', 'hostname' = '127.0.0.1', 'port' = '{port}', 'format' = 'csv');
+             INSERT INTO S SELECT REPEAT('x', 1000000) FROM T;"
+        ),
+    );
+    let (child, _stdout) = spawn(folder.command("run socket.sql --drain-timeout 300ms"));
+    let (mut peer, _) = listener.accept().unwrap();
+    // Behind its first bytes come more than the buffers of a connection hold.
+    peer.read_exact(&mut [0; 3]).unwrap();
+    send(&child, Signal::TERM);
+    let ran = ended(child);
+    assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
+    // 2,000 keys in 8,640 windows each, all of which end with the input.
+    folder.write(
+        "firing.sql",
+        "CREATE TABLE T (n INT, ts AS TO_TIMESTAMP_LTZ(n, 3), WATERMARK FOR ts AS ts) WITH ('connector' = 'datagen',
+         'rows-per-second' = '1000000', 'fields.n.kind' = 'sequence', 'fields.n.start' = '1', 'fields.n.end' = '2000');
+         SELECT window_start, n, COUNT(*) FROM HOP(TABLE T, DESCRIPTOR(ts), INTERVAL '10' SECONDS, INTERVAL '1' DAY)
+         GROUP BY window_start, window_end, n;",
+    );
+    let (child, mut stdout) = spawn(folder.command("run firing.sql --drain-timeout 300ms"));
+    assert_eq!(line(&mut stdout), "window_start,n,EXPR$2");
+    assert!(!line(&mut stdout).is_empty());
+    send(&child, Signal::TERM);
+    thread::spawn(move || stdout.read_to_string(&mut String::new()));
     let ran = ended(child);
     assert!(ran.code == 1 && ran.stderr.contains("DRAIN_TIMEOUT"), "{ran:?}");
 }
