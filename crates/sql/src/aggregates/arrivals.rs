@@ -23,6 +23,9 @@ pub(super) trait Sequence<V: 'static>:
     /// How many values there are.
     fn len(&self) -> usize;
 
+    /// Bytes that the sequence holds beside what values hold by themselves.
+    fn held_bytes(&self) -> usize;
+
     /// All values in order.
     fn iter(&self) -> impl DoubleEndedIterator<Item = &V>;
 }
@@ -47,6 +50,10 @@ where
 
     fn len(&self) -> usize {
         self.len()
+    }
+
+    fn held_bytes(&self) -> usize {
+        self.capacity() * size_of::<V>()
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = &V> {
@@ -126,6 +133,12 @@ where
 
     fn len(&self) -> usize {
         self.values.len()
+    }
+
+    fn held_bytes(&self) -> usize {
+        let entry = size_of::<(u64, V)>() + size_of::<(V, u64)>();
+        // Nodes of the trees are filled by half at least.
+        2 * self.values.len() * entry + self.owed.capacity() * size_of::<V>()
     }
 
     fn iter(&self) -> impl DoubleEndedIterator<Item = &V> {

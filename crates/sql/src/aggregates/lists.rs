@@ -148,7 +148,7 @@ pub(super) struct Lists<D: Domain, R, S> {
     domain: D,
     rendering: R,
     lists: Vec<S>,
-    /// Bytes of all values, as if each were held once.
+    /// Bytes of the lists and of what their values hold.
     held_bytes: usize,
     kind: PhantomData<fn() -> D>,
 }
@@ -177,15 +177,23 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Lists<D, R, S> {
         for_each(groups, counted.as_ref(), |row, group| {
             let is_null = nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
             let item = (!is_null).then(|| D::value(&column, row));
-            visit(&mut self.lists[group], item, &mut self.held_bytes);
+            let list = &mut self.lists[group];
+            let before = list.held_bytes();
+            visit(list, item, &mut self.held_bytes);
+            self.held_bytes = (self.held_bytes + list.held_bytes()).saturating_sub(before);
         });
     }
 }
 
-/// Bytes of a value in a list: of a sequence that can be taken from, it is there twice.
+/// Bytes that a value in a list holds by itself. A sequence that values can be taken from has each of them twice.
 fn item_bytes<D: Domain, S: Sequence<Item<D>>>(item: &Item<D>) -> usize {
-    let bytes = size_of::<Item<D>>() + item.as_ref().map_or(0, D::held_bytes);
-    if S::RETRACTS { 2 * (bytes + 2 * size_of::<u64>()) } else { bytes }
+    let bytes = item.as_ref().map_or(0, D::held_bytes);
+    if S::RETRACTS { 2 * bytes } else { bytes }
+}
+
+/// Bytes that a list holds.
+fn list_bytes<D: Domain, S: Sequence<Item<D>>>(list: &S) -> usize {
+    list.held_bytes() + list.iter().map(item_bytes::<D, S>).sum::<usize>()
 }
 
 impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, R, S> {
@@ -215,10 +223,13 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
 
     fn merge(&mut self, other: &dyn Accumulator, into: &[u32]) -> Result<(), EvaluationError> {
         let other = same_kind::<Self>(other);
-        for (list, &group) in other.lists.iter().zip(into) {
-            self.lists[group as usize].append(list);
-        }
         self.held_bytes += other.held_bytes;
+        for (list, &group) in other.lists.iter().zip(into) {
+            let own = &mut self.lists[group as usize];
+            let before = own.held_bytes() + list.held_bytes();
+            own.append(list);
+            self.held_bytes = (self.held_bytes + own.held_bytes()).saturating_sub(before);
+        }
         Ok(())
     }
 
@@ -234,8 +245,7 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
     fn reset(&mut self, groups: &[u32]) {
         for &group in groups {
             let list = std::mem::take(&mut self.lists[group as usize]);
-            let bytes: usize = list.iter().map(item_bytes::<D, S>).sum();
-            self.held_bytes = self.held_bytes.saturating_sub(bytes);
+            self.held_bytes = self.held_bytes.saturating_sub(list_bytes::<D, S>(&list));
         }
     }
 
@@ -256,7 +266,7 @@ impl<D: Domain, R: Rendering<D>, S: Sequence<Item<D>>> Accumulator for Lists<D, 
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         D::check_format(state)?;
         self.lists = state.take()?;
-        self.held_bytes = self.lists.iter().flat_map(S::iter).map(item_bytes::<D, S>).sum();
+        self.held_bytes = self.lists.iter().map(list_bytes::<D, S>).sum();
         Ok(())
     }
 

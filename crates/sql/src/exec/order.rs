@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, UInt32Array};
-use arrow::compute::{SortColumn, SortOptions, lexsort_to_indices, take};
+use arrow::array::{Array, ArrayData, ArrayRef, UInt32Array};
+use arrow::compute::{SortColumn, SortOptions, concat_batches, lexsort_to_indices, take};
 use arrow::record_batch::RecordBatch;
 
 use super::operator::Outcome;
+use crate::batch::Batch;
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
@@ -38,7 +39,36 @@ pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordB
     super::calc::batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
-/// Bytes that a batch holds.
+/// The same rows, in memory of their own if they are less than half of what they hold: a part of a batch holds all of it.
+pub(super) fn compacted(rows: RecordBatch) -> Outcome<RecordBatch> {
+    if bytes_of(&rows) / 2 <= Batch::new(rows.clone()).bytes() {
+        return Ok(rows);
+    }
+    copied(&rows)
+}
+
+/// The same rows in memory of their own.
+pub(super) fn copied(rows: &RecordBatch) -> Outcome<RecordBatch> {
+    concat_batches(&rows.schema(), [rows, &rows.slice(0, 0)]).map_err(arrow_error)
+}
+
+/// Bytes that a batch holds. Memory that several of its columns share, such as a column and its reading as a time, counts once.
 pub(super) fn bytes_of(rows: &RecordBatch) -> usize {
-    rows.get_array_memory_size()
+    let mut seen = Vec::with_capacity(2 * rows.num_columns());
+    let columns = rows.columns().iter().map(|column| buffer_bytes(&column.to_data(), &mut seen));
+    size_of::<RecordBatch>() + columns.sum::<usize>()
+}
+
+/// Bytes of the buffers of an array and its children, without those that were seen before. `seen` has their addresses.
+fn buffer_bytes(array: &ArrayData, seen: &mut Vec<usize>) -> usize {
+    let nulls = array.nulls().map(|nulls| nulls.buffer());
+    let mut bytes = 0;
+    for buffer in array.buffers().iter().chain(nulls) {
+        let address = buffer.data_ptr().addr().get();
+        if !seen.contains(&address) {
+            seen.push(address);
+            bytes += buffer.capacity();
+        }
+    }
+    bytes + array.child_data().iter().map(|child| buffer_bytes(child, seen)).sum::<usize>()
 }

@@ -46,6 +46,7 @@ use super::windows::passed_ms;
 use super::{Now, Pieces};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::expression::arrow_error;
+use crate::keys::heap_bytes;
 use crate::plan::{AggregateCall, Column, Frame};
 
 mod lag;
@@ -110,7 +111,7 @@ struct KeyState {
     /// When it is forgotten, if that is by time.
     cleanup_ms: Option<i64>,
     /// The rows in its frame, the oldest first: their times, and what the calls read.
-    past: VecDeque<(i64, Box<[u8]>)>,
+    past: VecDeque<Past>,
 }
 
 struct Ready {
@@ -193,7 +194,7 @@ impl Over {
         let released = self.keys.recycle(false);
         for slot in &released {
             let state = std::mem::take(&mut self.states[*slot as usize]);
-            self.past_bytes -= state.past.iter().map(past_bytes).sum::<usize>();
+            self.past_bytes -= past_bytes(&state.past);
         }
         self.calls.reset(&released);
     }
@@ -230,7 +231,7 @@ impl Over {
             let state = &mut self.states[slot as usize];
             match state.cleanup_ms {
                 Some(cleanup_ms) if cleanup_ms <= time_ms => {
-                    self.past_bytes -= state.past.iter().map(past_bytes).sum::<usize>();
+                    self.past_bytes -= past_bytes(&state.past);
                     *state = KeyState::default();
                     self.keys.release(slot);
                 }
@@ -289,7 +290,7 @@ impl Over {
                             break;
                         }
                         let Some(past) = state.past.pop_front() else { break };
-                        self.past_bytes -= past_bytes(&past);
+                        self.past_bytes -= heap_bytes(past.1.len());
                         round.back_slots.push(slot);
                         round.back_rows.push(gone.len() as u32);
                         gone.push(past.1);
@@ -304,10 +305,12 @@ impl Over {
             rounds[turn].rows.push(row as u32);
             results.push((turn, place));
             if self.frame.is_bounded() {
-                let past =
+                let past: Past =
                     (time_ms, bytes.as_ref().map_or_else(Box::default, |bytes| bytes.row(row).data().into()));
-                self.past_bytes += past_bytes(&past);
+                self.past_bytes += heap_bytes(past.1.len());
+                let room = state.past.capacity();
                 state.past.push_back(past);
+                self.past_bytes += (state.past.capacity() - room) * size_of::<Past>();
             }
             state.last_ms = state.last_ms.max(Some(time_ms));
             self.keys.unpin(slot);
@@ -362,8 +365,12 @@ fn without_slots(rows: &RecordBatch) -> Outcome<(RecordBatch, Vec<u32>)> {
     Ok((rows.project(&own).map_err(arrow_error)?, slots))
 }
 
-fn past_bytes(past: &(i64, Box<[u8]>)) -> usize {
-    size_of::<(i64, Box<[u8]>)>() + past.1.len()
+/// A row in a frame: its time, and what the calls read of it.
+type Past = (i64, Box<[u8]>);
+
+/// Bytes of the rows in a frame.
+fn past_bytes(past: &VecDeque<Past>) -> usize {
+    past.capacity() * size_of::<Past>() + past.iter().map(|row| heap_bytes(row.1.len())).sum::<usize>()
 }
 
 impl BatchOperator for Over {

@@ -13,8 +13,7 @@ use thalweg_model::{StateError, StateReader, StateWriter};
 
 use super::kept::{load_rows, save_rows};
 use super::operator::Outcome;
-use super::order::{bytes_of, sorted, taken};
-use crate::batch::Batch;
+use super::order::{bytes_of, compacted, copied, sorted, taken};
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
@@ -59,11 +58,7 @@ impl Runs {
         if rows.num_rows() == 0 {
             return Ok(());
         }
-        let mut rows = self.in_order(rows)?;
-        if bytes_of(&rows) / 2 > Batch::new(rows.clone()).bytes() {
-            // A part of a batch would hold, and count for, all of it.
-            rows = self.copied(&rows)?;
-        }
+        let rows = compacted(self.in_order(rows)?)?;
         let run = self.run(rows);
         self.bytes += run.bytes;
         self.runs.push(run);
@@ -89,7 +84,7 @@ impl Runs {
             self.runs[at] = if left.num_rows() == 0 {
                 Run { rows: left, first_ms: i64::MAX, made_for, bytes: 0 }
             } else if left.num_rows() < made_for / LEFT_SHARE {
-                self.run(self.copied(&left)?)
+                self.run(copied(&left)?)
             } else {
                 Run { made_for, ..self.run(left) }
             };
@@ -132,11 +127,6 @@ impl Runs {
     fn run(&self, rows: RecordBatch) -> Run {
         let first_ms = times(&rows, self.time).first().copied().unwrap_or(i64::MAX);
         Run { first_ms, made_for: rows.num_rows(), bytes: bytes_of(&rows), rows }
-    }
-
-    /// The same rows in memory of their own.
-    fn copied(&self, rows: &RecordBatch) -> Outcome<RecordBatch> {
-        concat_batches(&self.schema, [rows, &rows.slice(0, 0)]).map_err(arrow_error)
     }
 
     fn in_order(&self, rows: RecordBatch) -> Outcome<RecordBatch> {

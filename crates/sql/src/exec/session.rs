@@ -37,7 +37,7 @@ use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateRead
 use super::calc::{batch_of, schema_of};
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
-use super::order::bytes_of;
+use super::order::{bytes_of, compacted};
 use super::window::with_windows;
 use super::windows::Clocks;
 use crate::batch::{BATCH_ROWS_MAX, Batch, check_room};
@@ -301,6 +301,7 @@ impl BatchOperator for AssignSessions {
         if kept == 0 {
             self.free.push(slot);
         } else {
+            let rows = compacted(rows)?;
             self.bytes += bytes_of(&rows);
             self.batches[slot] = Some((rows, kept));
         }

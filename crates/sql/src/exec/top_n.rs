@@ -25,7 +25,7 @@ use thalweg_model::{Allowance, Counts, EventTime, Horizon, StateError, StateRead
 use super::calc::{batch_of, schema_of};
 use super::kept::{load_rows, save_rows};
 use super::operator::{BatchOperator, Outcome};
-use super::order::{bytes_of, sorted, taken};
+use super::order::{bytes_of, compacted, sorted, taken};
 use super::pieces::Pieces;
 use super::windows::Clocks;
 use crate::batch::{BATCH_ROWS_MAX, Batch};
@@ -72,6 +72,8 @@ pub struct WindowTopN {
 #[derive(Default)]
 struct Kept {
     rows: Vec<RecordBatch>,
+    /// Bytes of the rows.
+    bytes: usize,
     count: usize,
     /// With so many rows those that are not among the first are dropped.
     prune_at: usize,
@@ -131,7 +133,7 @@ impl WindowTopN {
     }
 
     fn note_bytes(&mut self) {
-        let bytes = self.windows.values().flat_map(|kept| &kept.rows).map(bytes_of).sum::<usize>();
+        let bytes = self.windows.values().map(|kept| kept.bytes).sum::<usize>();
         if bytes > self.bytes {
             let _ = self.allowance.ask(bytes - self.bytes);
         }
@@ -159,12 +161,13 @@ impl BatchOperator for WindowTopN {
         for (end, part) in parts {
             self.counts.folded += part.len() as u64;
             let rows = if part.len() == batch.len() {
-                batch.rows.clone()
+                compacted(batch.rows.clone())?
             } else {
                 taken(&batch.rows, &UInt32Array::from(part))?
             };
             let mut kept = self.windows.remove(&end).unwrap_or_default();
             kept.count += rows.num_rows();
+            kept.bytes += bytes_of(&rows);
             kept.rows.push(rows);
             if self.ranks.to < u64::MAX && kept.count >= kept.prune_at.max(BATCH_ROWS_MAX) {
                 let all = self.all_of(&kept.rows)?;
@@ -173,7 +176,8 @@ impl BatchOperator for WindowTopN {
                 places.sort_unstable();
                 kept.count = places.len();
                 kept.prune_at = kept.count * 2;
-                kept.rows = vec![taken(&all, &UInt32Array::from(places))?];
+                let first = taken(&all, &UInt32Array::from(places))?;
+                (kept.bytes, kept.rows) = (bytes_of(&first), vec![first]);
             }
             self.windows.insert(end, kept);
         }
@@ -244,7 +248,8 @@ impl BatchOperator for WindowTopN {
         for _ in 0..windows {
             let end: i64 = state.take()?;
             let rows = load_rows(&self.input, state)?;
-            self.windows.insert(end, Kept { count: rows.num_rows(), rows: vec![rows], prune_at: 0 });
+            let (count, bytes) = (rows.num_rows(), bytes_of(&rows));
+            self.windows.insert(end, Kept { count, bytes, rows: vec![rows], prune_at: 0 });
         }
         self.note_bytes();
         Ok(())

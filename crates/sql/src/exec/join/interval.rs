@@ -35,6 +35,7 @@ use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
 use crate::exec::windows::passed_ms;
 use crate::expression::arrow_error;
+use crate::keys::heap_bytes;
 use crate::plan::JoinKind;
 
 /// Where, as seen from a left row, right ones are met; both ends included.
@@ -290,18 +291,21 @@ impl IntervalJoin {
                     self.keys.len() as u32 - 1
                 });
                 let bytes: Arc<[u8]> = Arc::from(key);
-                self.entry_bytes += bytes.len() + KEY_BYTES;
+                self.entry_bytes += key_bytes(&bytes);
                 self.keys[number as usize].bytes = Arc::clone(&bytes);
                 self.numbers.insert(bytes, number);
                 number
             }
         };
         let rows = &mut self.keys[number as usize].rows[side.index()];
-        let due = self.sides[side.index()].expiry.entry(entry.time).or_default();
+        let expiry = &mut self.sides[side.index()].expiry;
+        let before = expiry.len() * EXPIRY_BYTES + rows.capacity() * size_of::<Entry>();
+        let due = expiry.entry(entry.time).or_default();
+        let due_before = due_bytes(due);
         if due.last() != Some(&number) {
             due.push(number);
         }
-        self.entry_bytes += ENTRY_BYTES;
+        let due_after = due_bytes(due);
         match rows.back() {
             Some(last) if entry.time < last.time => {
                 let at = rows.partition_point(|known| known.time <= entry.time);
@@ -309,6 +313,8 @@ impl IntervalJoin {
             }
             _ => rows.push_back(entry),
         }
+        let after = expiry.len() * EXPIRY_BYTES + rows.capacity() * size_of::<Entry>();
+        self.entry_bytes += after + due_after - before - due_before;
     }
 
     /// Forgets the rows of a side for whom nobody can come; those that met nobody come out, if they are to.
@@ -323,6 +329,7 @@ impl IntervalJoin {
             }
             let due = self.sides[side.index()].expiry.entry(time).or_default();
             let Some(&number) = due.last() else {
+                self.entry_bytes -= EXPIRY_BYTES + due_bytes(due);
                 self.sides[side.index()].expiry.remove(&time);
                 continue;
             };
@@ -334,12 +341,12 @@ impl IntervalJoin {
                     }
                     gone.push(entry.place);
                     key.rows[side.index()].pop_front();
-                    self.entry_bytes -= ENTRY_BYTES;
                 }
                 _ => {
                     due.pop();
                     if key.rows.iter().all(VecDeque::is_empty) && self.numbers.remove(&key.bytes).is_some() {
-                        self.entry_bytes -= key.bytes.len() + KEY_BYTES;
+                        let rows: usize = key.rows.iter().map(VecDeque::capacity).sum();
+                        self.entry_bytes -= key_bytes(&key.bytes) + rows * size_of::<Entry>();
                         *key = Key::default();
                         self.free.push(number);
                     }
@@ -357,7 +364,8 @@ impl IntervalJoin {
 
     fn note_bytes(&mut self) {
         let shelves: usize = self.sides.iter().map(|side| side.shelf.bytes()).sum();
-        self.funds.hold(shelves + self.entry_bytes);
+        let keys = self.keys.capacity() * size_of::<Key>() + self.numbers.allocation_size();
+        self.funds.hold(shelves + keys + self.entry_bytes + self.free.capacity() * size_of::<u32>());
     }
 
     /// All rows of a side that are kept, by key, and which of them have met somebody.
@@ -373,9 +381,18 @@ impl IntervalJoin {
     }
 }
 
-/// What a row costs beside its values, and a key beside its bytes: entries, and what finds them, as far as they can be told.
-const ENTRY_BYTES: usize = size_of::<Entry>() + 16;
-const KEY_BYTES: usize = size_of::<Key>() + 48;
+/// Bytes of an entry of the tree of times: its nodes are filled by half.
+const EXPIRY_BYTES: usize = 2 * size_of::<(i64, Vec<u32>)>();
+
+/// Bytes that the list of the keys of a time holds.
+fn due_bytes(due: &Vec<u32>) -> usize {
+    heap_bytes(due.capacity() * size_of::<u32>())
+}
+
+/// Bytes of a key, which lie behind two counts of those who hold it.
+fn key_bytes(key: &Arc<[u8]>) -> usize {
+    heap_bytes(key.len() + 2 * size_of::<usize>())
+}
 
 impl JoinOperator for IntervalJoin {
     fn name(&self) -> &str {

@@ -8,7 +8,7 @@ use arrow::compute::interleave;
 use arrow::record_batch::RecordBatch;
 
 use crate::exec::operator::Outcome;
-use crate::exec::order::{bytes_of, taken};
+use crate::exec::order::{bytes_of, compacted, taken};
 use crate::expression::arrow_error;
 
 /// Where a row stands: its batch, and which of its rows it is.
@@ -36,7 +36,8 @@ impl Shelf {
             return Ok(Vec::new());
         }
         let is_cut = rows.len() * 2 < batch.num_rows();
-        let held = if is_cut { taken(batch, &UInt32Array::from(rows.to_vec()))? } else { batch.clone() };
+        let held =
+            if is_cut { taken(batch, &UInt32Array::from(rows.to_vec()))? } else { compacted(batch.clone())? };
         let bytes = bytes_of(&held) + size_of::<Held>();
         self.bytes += bytes;
         let held = Held { rows: held, count: rows.len() as u32, bytes };

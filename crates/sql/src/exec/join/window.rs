@@ -26,7 +26,7 @@ use super::{Funds, JoinOperator, Side, refuse_changes};
 use crate::batch::{BATCH_ROWS_MAX, Batch};
 use crate::exec::kept::{load_rows, save_rows};
 use crate::exec::operator::Outcome;
-use crate::exec::order::{bytes_of, taken};
+use crate::exec::order::{bytes_of, compacted, taken};
 use crate::exec::windows::Clocks;
 use crate::expression::arrow_error;
 use crate::plan::WindowPlaces;
@@ -150,8 +150,11 @@ impl JoinOperator for WindowJoin {
                 continue;
             }
             self.counts.folded += rows as u64;
-            let rows =
-                if is_one { batch.rows.clone() } else { taken(&batch.rows, &UInt32Array::from(part))? };
+            let rows = if is_one {
+                compacted(batch.rows.clone())?
+            } else {
+                taken(&batch.rows, &UInt32Array::from(part))?
+            };
             self.put(window, side, rows);
         }
         self.note_bytes();

@@ -8,7 +8,7 @@ use arrow::array::AsArray;
 use arrow::datatypes::UInt32Type;
 use thalweg_model::{StateError, StateReader, StateWriter};
 
-use super::{KeyState, Over, past_bytes};
+use super::{KeyState, Over, Past, past_bytes};
 
 impl Over {
     /// Writes down keys, their frames and the rows that wait.
@@ -33,8 +33,8 @@ impl Over {
         self.past_bytes = 0;
         let live: Vec<u32> = self.keys.live().collect();
         for slot in live {
-            let (last_ms, cleanup_ms, past): (_, _, VecDeque<(i64, Box<[u8]>)>) = state.take()?;
-            self.past_bytes += past.iter().map(past_bytes).sum::<usize>();
+            let (last_ms, cleanup_ms, past): (_, _, VecDeque<Past>) = state.take()?;
+            self.past_bytes += past_bytes(&past);
             self.states[slot as usize] = KeyState { last_ms, cleanup_ms, past };
         }
         let (due_ms, timers): (i64, Vec<(i64, u32)>) = state.take()?;
