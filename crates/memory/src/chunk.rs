@@ -150,7 +150,8 @@ mod pages {
     use std::ptr::NonNull;
 
     fn layout(bytes: usize) -> Layout {
-        Layout::from_size_align(bytes, super::PAGE_BYTES).expect("whole pages below isize::MAX")
+        Layout::from_size_align(bytes, super::PAGE_BYTES)
+            .expect("a chunk is whole pages and below isize::MAX")
     }
 
     pub(super) fn populated(bytes: usize) -> Option<NonNull<u8>> {

@@ -42,7 +42,7 @@ pub(crate) struct MarkRing<M> {
 impl<M: Copy> MarkRing<M> {
     /// A ring for `ordinary` marks and the reserved ones.
     pub(crate) fn new(ordinary: u64) -> Self {
-        let count = usize::try_from(ordinary + RESERVED_MARKS).expect("a bounded number of marks");
+        let count = usize::try_from(ordinary + RESERVED_MARKS).expect("the limit of marks fits usize");
         MarkRing { slots: (0..count).map(|_| Slot::new()).collect() }
     }
 

@@ -111,7 +111,7 @@ pub fn queue<T: Send + 'static, R: MarkRules>(
 ) -> Result<(QueueWriter<T, R>, QueueReader<T, R>), EdgeError> {
     let copy = |_: &T| unreachable!("one reader gets the values themselves");
     let (writer, mut readers) = ends(budget, options, 1, copy)?;
-    Ok((writer, readers.pop().expect("one was asked for")))
+    Ok((writer, readers.pop().expect("a queue was opened for one reader")))
 }
 
 /// Makes a stream with several readers: a queue for each.
@@ -440,7 +440,7 @@ impl<T: Send + 'static, R: MarkRules> QueueReader<T, R> {
             }
             Receiving::Batched(consumer) => {
                 let count = consumer.slots().min(max);
-                Taking::Ring(consumer.read_chunk(count).expect("so many slots are filled"))
+                Taking::Ring(consumer.read_chunk(count).expect("no more slots are read than are filled"))
             }
         };
         let progress = Progress { common, index: *index, read, stretch };
@@ -581,7 +581,7 @@ impl<T: Send + 'static, R: MarkRules> QueueDrain<'_, T, R> {
         assert!(offset < self.remaining(), "offset {offset} lies behind the run");
         match &self.slots()[self.next + offset] {
             Item::Value(value) => look(value),
-            Item::Mark(_) | Item::Taken => unreachable!("a run has values"),
+            Item::Mark(_) | Item::Taken => unreachable!("a run holds values that nobody has taken"),
         }
     }
 

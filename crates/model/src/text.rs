@@ -71,7 +71,9 @@ impl Text {
         match &self.0 {
             // Checked again each time, since code without `unsafe` cannot say that it was; texts this short cost a few
             // nanoseconds. What compares or hashes looks at the bytes and does not come here.
-            Form::Inline { .. } => str::from_utf8(self.as_bytes()).expect("it was text when it was cut out"),
+            Form::Inline { .. } => {
+                str::from_utf8(self.as_bytes()).expect("an inline text holds whole characters")
+            }
             Form::Shared { length, buffer, offset } => &buffer.0.text[span(*offset, *length)],
         }
     }
@@ -146,7 +148,9 @@ impl Text {
     /// not known beforehand is a call and a branch that is predicted wrong.
     #[inline(always)]
     fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
-        let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+        let word = |at: usize| {
+            u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of 8 bytes fills a word"))
+        };
         // All bits below `8 * count`, of which there may be more or less than a word has.
         let below = |count: usize| if count < 8 { (1u64 << (8 * count)) - 1 } else { u64::MAX };
         let words = [

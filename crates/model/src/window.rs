@@ -439,7 +439,7 @@ fn wide(span: Span) -> i128 {
 
 fn clamp(micros: i128) -> EventTime {
     let bounded = micros.clamp(i128::from(i64::MIN), i128::from(i64::MAX));
-    EventTime::from_micros(i64::try_from(bounded).expect("clamped into the range of i64"))
+    EventTime::from_micros(i64::try_from(bounded).expect("a clamped number lies in the range of i64"))
 }
 
 #[cfg(test)]

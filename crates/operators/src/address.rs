@@ -120,7 +120,7 @@ impl<L, R: 'static> InputOf<L> for LeftOf<R> {
     fn part(whole: Either<L, R>) -> L {
         match whole {
             Either::Left(value) => value,
-            Either::Right(_) => unreachable!("it was made of a left one"),
+            Either::Right(_) => unreachable!("a left value stays a left value"),
         }
     }
 }
@@ -141,7 +141,7 @@ impl<L: 'static, R> InputOf<R> for RightOf<L> {
     fn part(whole: Either<L, R>) -> R {
         match whole {
             Either::Right(value) => value,
-            Either::Left(_) => unreachable!("it was made of a right one"),
+            Either::Left(_) => unreachable!("a right value stays a right value"),
         }
     }
 }

@@ -92,7 +92,7 @@ impl Default for LookupOptions {
     /// services bear.
     fn default() -> Self {
         LookupOptions {
-            in_flight_max: NonZeroU32::new(128).expect("above zero"),
+            in_flight_max: NonZeroU32::new(128).expect("the default of 128 records is above zero"),
             order: LookupOrder::AsAsked,
         }
     }

@@ -195,12 +195,12 @@ impl EngineBuilder {
         self.edges.check()?;
         let bytes_max = limits::RUN_BYTES.check(self.run_bytes)?;
         let measured_steps = u32::try_from(limits::MEASURED_STEPS.check(self.measured_steps)?);
-        let measured_steps = measured_steps.expect("a bounded number of steps");
+        let measured_steps = measured_steps.expect("the limit of measured steps fits 32 bits");
         let source_grain_ns = limits::SOURCE_GRAIN_NS.check(self.source_grain_ns)?;
         let budget = Budget::new(usize::try_from(budget_bytes).unwrap_or(usize::MAX));
         Ok(Parts {
             pool: Pool::new(budget),
-            workers: usize::try_from(workers).expect("a bounded number of workers"),
+            workers: usize::try_from(workers).expect("the limit of workers fits usize"),
             runs: Runs {
                 block_records: self.edges.block_records,
                 bytes_max,

@@ -360,14 +360,14 @@ impl Graph {
     /// Takes note that the task that was added last is one of several that run copies of one chain, and which, from 0 on. If it
     /// `has_home`, that is the worker of its number, whoever feeds it: as it should be for a copy with state, which many feed.
     pub fn note_copy(&mut self, number: u32, has_home: bool) {
-        let task = self.tasks.last_mut().expect("a task was added");
+        let task = self.tasks.last_mut().expect("a note follows the task that it is about");
         (task.is_copy, task.home) = (number > 0, has_home.then_some(number));
     }
 
     /// Gives the task that was added last a home, the worker of this number: what it keeps then lies in one core's cache.
     /// Unlike a copy, a source with a home is left to nobody: whoever has nothing as urgent at home runs it.
     pub fn note_home(&mut self, worker: u32) {
-        self.tasks.last_mut().expect("a task was added").home = Some(worker);
+        self.tasks.last_mut().expect("a note follows the task that it is about").home = Some(worker);
     }
 
     /// Adds a chain that reads `entry` and writes `exit`.
@@ -626,7 +626,8 @@ impl Graph {
             let kind = match &edges[of.edge] {
                 OpenedEdge::Ordered(cursors) => ReadKind::Ordered(Arc::clone(cursors), of.reader),
                 OpenedEdge::Containers(ledgers) => {
-                    let ledger = ledgers[of.reader].as_ref().expect("who reads containers opens them");
+                    let ledger =
+                        ledgers[of.reader].as_ref().expect("containers are opened for each of their readers");
                     let is_same = |edge: &ReadEdge| matches!(&edge.kind, ReadKind::Containers(known) if Arc::ptr_eq(known, ledger));
                     if read_edges.iter().any(is_same) {
                         // All that write the same containers are one edge.

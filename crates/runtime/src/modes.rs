@@ -50,6 +50,6 @@ pub(crate) fn queue_options(hand_over: HandOver, limits: EdgeLimits) -> QueueOpt
     let EdgeLimits { block_records, chunk_blocks, chunks_max, marks_max } = limits;
     let blocks = u64::from(chunk_blocks) * u64::from(chunks_max);
     let records = blocks.saturating_mul(block_records.into()).min(limits::QUEUE_RECORDS.max);
-    let records_max = usize::try_from(records).expect("a bounded number of records");
+    let records_max = usize::try_from(records).expect("the limit of records in a queue fits usize");
     QueueOptions { hand_over, records_max, marks_max, stamp_records: block_records }
 }

@@ -33,7 +33,7 @@ pub fn arrivals<T: Clone>(input: &[(i64, T)], promise: Promise) -> Vec<Arrival<T
     for row in source(input, promise) {
         if row.watermark_us > last_us {
             last_us = row.watermark_us;
-            let watermark_us = last_us.expect("it is above another");
+            let watermark_us = last_us.expect("a watermark that has risen is there");
             arrivals
                 .push(Arrival::Watermark(i64::try_from(watermark_us).expect("watermarks are not far out")));
         }

@@ -33,10 +33,10 @@ pub fn recorded(name: &str) -> Option<PathBuf> {
 /// # Panics
 /// If it cannot be read, is damaged, or is no text.
 pub fn unzipped_text(path: &Path) -> String {
-    let packed = fs::read(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let packed = fs::read(path).unwrap_or_else(|error| panic!("could not read {}: {error}", path.display()));
     let mut text = String::new();
     let outcome = MultiGzDecoder::new(&packed[..]).read_to_string(&mut text);
-    outcome.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    outcome.unwrap_or_else(|error| panic!("could not unzip {} to text: {error}", path.display()));
     text
 }
 

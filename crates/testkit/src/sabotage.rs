@@ -100,8 +100,8 @@ impl Sabotage {
     /// # Panics
     /// If this is the visit to break at.
     pub fn visit(&self, place: Place) {
-        if let Err(injected) = self.check(place) {
-            panic!("{injected}");
+        if let Err(Injected { place, visit }) = self.check(place) {
+            panic!("{INJECTED} {place:?} breaks at visit {visit}");
         }
     }
 

@@ -51,7 +51,7 @@ pub enum LoopStop {
 }
 
 /// The engine's default size of a block.
-pub const DEFAULT_BLOCK_RECORDS: NonZeroUsize = NonZeroUsize::new(384).expect("not zero");
+pub const DEFAULT_BLOCK_RECORDS: NonZeroUsize = NonZeroUsize::new(384).expect("a block holds 384 records");
 
 /// Events between two looks at the clock: about 1 ms of the fastest loop.
 pub const CLOCK_STRIDE_EVENTS: u64 = 1 << 18;
@@ -141,7 +141,8 @@ pub(crate) fn drive<F: Fed>(
     while events < limit {
         let stride_end = limit.min(events + CLOCK_STRIDE_EVENTS);
         while events < stride_end {
-            let left = usize::try_from(stride_end - events).expect("a stride is short");
+            let left =
+                usize::try_from(stride_end - events).expect("a stride has fewer records than 32 bits count");
             events += body.run_block(left) as u64;
         }
         if matches!(stop, LoopStop::After(time) if time <= started.elapsed()) {

@@ -32,7 +32,10 @@ impl Section for Machine {
         };
         let stops: Vec<Vec<Duration>> = thread::scope(|scope| {
             let threads: Vec<_> = (0..cores).map(|_| scope.spawn(look)).collect();
-            threads.into_iter().map(|thread| thread.join().expect("a loop does not panic")).collect()
+            threads
+                .into_iter()
+                .map(|thread| thread.join().expect("a loop that reads the clock does not panic"))
+                .collect()
         });
         self.0.iter_mut().zip(figures(&stops, length)).for_each(|(measured, found)| measured.push(found));
         Ok(())

@@ -229,7 +229,7 @@ fn is_character(rest: &str) -> bool {
 fn test_spans(code: &str) -> Vec<Range<usize>> {
     let mut spans: Vec<Range<usize>> = Vec::new();
     for (start, _) in code.match_indices("#[cfg(").chain(code.match_indices("#![cfg(")) {
-        let open = start + code[start..].find('[').expect("the pattern has one");
+        let open = start + code[start..].find('[').expect("the pattern has an opening bracket");
         let end = closing_offset(code, open);
         let condition = &code[open..end];
         let asks_for_test =

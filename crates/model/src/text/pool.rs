@@ -72,7 +72,7 @@ impl TextPool {
             }
         }
         let Some(mut buffer) = found else { return TextDraft { shell: None, text: String::new() } };
-        let lines = Arc::get_mut(&mut buffer.0).expect("nobody else has it");
+        let lines = Arc::get_mut(&mut buffer.0).expect("a buffer that was found free has one handle");
         let mut text = std::mem::take(&mut lines.text);
         text.clear();
         TextDraft { shell: Some(buffer), text }
@@ -86,7 +86,7 @@ impl TextPool {
         let TextDraft { shell, text } = draft;
         let buffer = match shell {
             Some(mut shell) if text.len() <= TextBuffer::BYTES_MAX => {
-                Arc::get_mut(&mut shell.0).expect("a draft's shell is its own").text = text;
+                Arc::get_mut(&mut shell.0).expect("a draft holds the only handle of its buffer").text = text;
                 shell
             }
             _ => TextBuffer::of(text),

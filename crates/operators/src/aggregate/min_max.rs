@@ -38,7 +38,7 @@ macro_rules! extreme {
             /// # Panics
             /// If there was no value: a window without values has no result.
             fn finish(&self, accumulator: Option<V>) -> V {
-                accumulator.expect("whatever has a result has a value")
+                accumulator.expect("only a group with a value has a result")
             }
         }
     };

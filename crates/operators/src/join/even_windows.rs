@@ -125,13 +125,14 @@ impl EvenWindows {
 
 fn clamp(micros: i128) -> EventTime {
     let bounded = micros.clamp(i64::MIN.into(), i64::MAX.into());
-    EventTime::from_micros(i64::try_from(bounded).expect("clamped into the range of i64"))
+    EventTime::from_micros(i64::try_from(bounded).expect("a clamped number lies in the range of i64"))
 }
 
 /// Windows are at least a microsecond apart, so nearly all that an instant can lie in have numbers of 64 bits. Those that do
 /// not, of windows that begin every microsecond some that begin before the range, are left out.
 fn number(number: i128) -> i64 {
-    i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into())).expect("clamped into the range of i64")
+    i64::try_from(number.clamp(i64::MIN.into(), i64::MAX.into()))
+        .expect("a clamped number lies in the range of i64")
 }
 
 #[cfg(test)]

@@ -121,7 +121,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         let width = (length / BUCKETS_PER_INTERVAL + 1).clamp(WIDTH_MIN_MICROS, i64::MAX.into());
         Side {
             buckets: Rack::new(),
-            width: i64::try_from(width).expect("clamped into the range of i64"),
+            width: i64::try_from(width).expect("a clamped number lies in the range of i64"),
             reach,
             current: None,
             near: Near { first: 0, count: 0, places: [NOWHERE; NEAR_MAX] },
@@ -237,7 +237,7 @@ impl<K: Eq + Hash, V, N: Fate> Side<K, V, N> {
         let place = match self.current {
             Some((current, place)) if current == number => place,
             _ => {
-                let place = self.place_of(number).expect("a bucket stays while somebody in it waits");
+                let place = self.place_of(number).expect("a bucket stays while a record in it waits");
                 self.current = Some((number, place));
                 place
             }

@@ -128,7 +128,7 @@ impl<T, U> InFlight<T, U> {
             Some(_) => false,
         };
         if self.places.back().is_some_and(is_taken_over) || self.open_place() {
-            self.places.back_mut().expect("there is one now").mark = Some(mark);
+            self.places.back_mut().expect("a place is open for the mark").mark = Some(mark);
         }
     }
 
@@ -156,7 +156,7 @@ impl<T, U> InFlight<T, U> {
         let content = content.expect("a lookup answers each ticket once");
         let Content::Asked { record, place } = std::mem::replace(content, Content::Free { next: NONE })
         else {
-            unreachable!("it was looked at");
+            unreachable!("a slot that is answered holds a question");
         };
         let value = become_of(record.value)?;
         *content = Content::Answered { record: Record::new(record.event_time, value), next: NONE };

@@ -45,7 +45,7 @@ impl<K: Eq + Hash, A> Accumulators<K, A> {
         self.update(
             held_by(fold),
             key,
-            || other.take().expect("made from it, or merged with it"),
+            || other.take().expect("an accumulator is taken over or merged, and once"),
             |accumulator| match other.take() {
                 Some(other) => {
                     fold.merge(accumulator, other);

@@ -53,7 +53,7 @@ impl<K: Eq + Hash, A> PaneSum<K, A> {
         // One of the two takes it.
         let accumulator = Cell::new(Some(accumulator));
         let create = || {
-            let accumulator = accumulator.take().expect("made from it, or merged with it");
+            let accumulator = accumulator.take().expect("an accumulator is taken over or merged, and once");
             Merged { accumulator, table_count: 0 }
         };
         self.0.update(held_by(fold), key, create, |merged| {

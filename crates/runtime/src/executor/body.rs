@@ -133,7 +133,7 @@ impl TaskBody {
             task,
             meter,
             lender,
-            state: pool.budget().reserve(0).expect("nothing always fits"),
+            state: pool.budget().reserve(0).expect("zero bytes fit into any budget"),
             upstream: by_id(upstream),
             downstream: by_id(downstream),
             further: by_id(further),

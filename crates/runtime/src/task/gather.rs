@@ -104,7 +104,7 @@ impl<T: Send + 'static, B: Carrier<T>, C: Operator<T>> GatherTask<T, B, C> {
             let counts = counts_of(&gathered.chain);
             self.hand = Some(InHand { gathered, counts, consumed: 0 });
         }
-        self.hand.as_mut().expect("it was picked up above")
+        self.hand.as_mut().expect("the chain of the epoch is at hand")
     }
 
     /// Puts the chain at hand down; only then are the bundles that are in it consumed.

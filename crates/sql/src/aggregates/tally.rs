@@ -6,7 +6,7 @@
 //!
 //! Differs from Flink: floats compare as `java.lang.Double.compare` has it here (-0.0 below 0.0, NaN above all), which is not
 //! what MIN and MAX do that need not take back. A multiset lists its values in order, Flink's in none. It is a
-//! MAP<T, INT>, as there is no type MULTISET.
+//! MAP<T, INT>, as there is no type MULTISET. A count that INT does not hold is an error, Flink's wraps.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -63,8 +63,8 @@ pub(super) struct Multiset {
 impl<D: Domain> Summary<D> for Multiset {
     fn results(&self, domain: &D, groups: &[Counts<D>]) -> Result<ArrayRef, EvaluationError> {
         let values = domain.write(groups.iter().flat_map(|counts| counts.keys().map(Some)))?;
-        let counts: Int32Array =
-            groups.iter().flat_map(|counts| counts.values().map(|&count| Some(count as i32))).collect();
+        let counts = groups.iter().flat_map(|counts| counts.values().map(|&count| in_multiset(count)));
+        let counts: Int32Array = counts.collect::<Result<Vec<i32>, _>>()?.into();
         offset(values.len())?;
         let DataType::Map(entries, is_ordered) = &self.of else {
             unreachable!("binding gives COLLECT the type of a MAP, which is a Map")
@@ -82,6 +82,16 @@ impl<D: Domain> Summary<D> for Multiset {
             Err(error) => Err(EvaluationError { code: "EVALUATION", message: error.to_string() }),
         }
     }
+}
+
+/// A count as a multiset holds it, which is a MAP<T, INT>.
+fn in_multiset(count: i64) -> Result<i32, EvaluationError> {
+    i32::try_from(count).map_err(|_| EvaluationError {
+        code: "RESULT_TOO_LARGE",
+        message: format!(
+            "COLLECT counts a value {count} times: at most 2147483647 fit, so group by more, or count by GROUP BY value"
+        ),
+    })
 }
 
 /// The counts of all groups.

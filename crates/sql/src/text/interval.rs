@@ -215,10 +215,10 @@ fn parts(text: &str, first: Unit, last: Unit) -> Option<i64> {
 fn seconds(text: &str, limit: Option<i64>) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole = if whole.is_empty() { 0 } else { digits(whole)? };
-    if limit.is_some_and(|limit| whole >= limit) || fraction.len() > 9 {
+    let is_fraction = (1..=9).contains(&fraction.len()) && fraction.bytes().all(|byte| byte.is_ascii_digit());
+    if limit.is_some_and(|limit| whole >= limit) || !is_fraction {
         return None;
     }
-    digits(fraction)?;
     let millis = digits(&format!("{fraction:0<3}")[..3])?;
     whole.checked_mul(1_000)?.checked_add(millis)
 }
@@ -255,6 +255,11 @@ mod tests {
         ] {
             check(text, first, last, None);
         }
+        // White space behind the point is no digit, also if it has several bytes.
+        for text in ["1. 5", "1.\u{a0}\u{a0}5", "1."] {
+            check(text, Second, Second, None);
+        }
+        check("1:2.\u{a0}\u{a0}5", Minute, Second, None);
         check("99999999999999999999", Day, Day, None);
         check("9223372036854775807", Day, Day, None);
     }

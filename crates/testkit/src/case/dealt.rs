@@ -168,7 +168,8 @@ impl Dealt {
                     Work::Interval => {
                         let oracle::Interval { lower_us, upper_us } = self.sides.interval;
                         let [lower, upper] = [lower_us, upper_us].map(Span::from_micros);
-                        let interval = Interval::new(lower, upper).expect("its ends are in order");
+                        let interval =
+                            Interval::new(lower, upper).expect("an interval begins before it ends");
                         pair.within(interval).inner(met).name("window").sink("sink", sink);
                     }
                     _ => {

@@ -69,7 +69,7 @@ impl Case for JoinedTwice {
             .filter(goes_on)
             .key_by(key_of_met)
             .join(right.branch().key_by(key_of))
-            .within(Interval::new(lower, upper).expect("its ends are in order"))
+            .within(Interval::new(lower, upper).expect("an interval begins before it ends"))
             .left(|met, right| (*met, right.copied()))
             .sink("sink", sink);
         query.plan(layout).expect("the stream ends in a sink")

@@ -72,7 +72,7 @@ const TRAFFIC_RATE_PER_S: u64 = 1_000;
 
 /// What the cars of one generated expressway send in these seconds, in order.
 pub fn generated_traffic(seed: u64, seconds: Range<u64>) -> Vec<Record<LrbRecord>> {
-    let rate_per_s = NonZeroU64::new(TRAFFIC_RATE_PER_S).expect("above zero");
+    let rate_per_s = NonZeroU64::new(TRAFFIC_RATE_PER_S).expect("the rate of traffic is above zero");
     let generator = LrbGenerator::new(LrbOptions { seed, rate_per_s });
     let record = |index: u64| {
         let at = EventTime::from_micros((index * 1_000_000 / TRAFFIC_RATE_PER_S).cast_signed());

@@ -155,7 +155,7 @@ impl Case for Meeting {
             Way::Within(keeps) => {
                 let oracle::Interval { lower_us, upper_us } = self.sides.interval;
                 let [lower, upper] = [lower_us, upper_us].map(Span::from_micros);
-                let interval = Interval::new(lower, upper).expect("its ends are in order");
+                let interval = Interval::new(lower, upper).expect("an interval begins before it ends");
                 joined!(both.within(interval), keeps, sink);
             }
             Way::InGroups => {

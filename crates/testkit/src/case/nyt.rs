@@ -98,7 +98,9 @@ impl Nyt {
                 let places = Dealt::to(self.splits, Self::pace(*rate_per_s)).places(made);
                 nyt_rows(places.into_iter().flatten().map(input), self.window.as_micros())
             }
-            (NytSource::Recorded(_), whole) => whole.clone().expect("worked out when the case was made"),
+            (NytSource::Recorded(_), whole) => {
+                whole.clone().expect("the answer to a file is worked out when the case is made")
+            }
         }
     }
 }
@@ -146,7 +148,7 @@ impl Case for Nyt {
                     on_bad: OnBad::Fail,
                 };
                 let source = CsvSource::open(options, Arc::new(RealDisk), trip_of_row);
-                self.plan(name, vec![source.expect("the file was read once already")], layout)
+                self.plan(name, vec![source.expect("the file was there when the case was made")], layout)
             }
         }
     }

@@ -81,7 +81,7 @@ impl Parcels {
             })
             .map(move |parcel| {
                 in_map.visit(Place::Map);
-                let key = parcel.address.parse().expect("it was made of a number");
+                let key = parcel.address.parse().expect("an address is made of a number");
                 Parcel { address: address(key), ..parcel }
             })
             .key_by(move |parcel: &Parcel| {

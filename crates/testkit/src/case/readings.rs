@@ -84,7 +84,7 @@ impl Readings {
                 raised(reading)
             })
             .join_table(
-                Table::new(factors()).expect("keys are unique"),
+                Table::new(factors()).expect("each key has one factor"),
                 move |reading: &Reading| {
                     in_key();
                     reading.key

@@ -194,7 +194,7 @@ impl Case for Spread {
             }
             Shape::Joined => {
                 let joined = readings.flat_map(repeated).join_table(
-                    Table::new(factors()).expect("keys are unique"),
+                    Table::new(factors()).expect("each key has one factor"),
                     move |reading: &Reading| {
                         in_key();
                         reading.key

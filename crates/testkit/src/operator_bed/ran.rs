@@ -69,7 +69,7 @@ impl<In, Out> Ran<In, Out> {
     pub fn assert_results<R: Ord + Debug>(&self, expected: Vec<R>, look: impl Fn(&Row<Out>) -> R) {
         let found = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
         if let Some(difference) = first_difference(expected, found) {
-            panic!("{difference}");
+            panic!("the results are others: {difference}");
         }
     }
 
@@ -80,7 +80,7 @@ impl<In, Out> Ran<In, Out> {
     pub fn assert_sequence<R: PartialEq + Debug>(&self, expected: &[R], look: impl Fn(&Row<Out>) -> R) {
         let found: Vec<R> = self.emitted.iter().map(|emitted| look(&emitted.row)).collect();
         if let Some(difference) = in_order_difference(expected, &found) {
-            panic!("{difference}");
+            panic!("the results are others: {difference}");
         }
     }
 

@@ -71,7 +71,7 @@ impl Planner {
     /// Where one task writes: one of the lanes, if it is lanes.
     pub(super) fn one_of<T, X: ExitPlan<T>>(&mut self, exit: X) -> X {
         match exit.kind() {
-            EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes have as many writers as one likes"),
+            EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes take any number of writers"),
             EdgeKind::Ordered | EdgeKind::Containers => exit,
         }
     }
@@ -177,7 +177,7 @@ impl Planner {
     {
         let name = self.task_name(name);
         for (lane, number) in lanes.into_iter().zip(0..) {
-            let exit = exit.again(&mut self.graph).expect("lanes have as many writers as one likes");
+            let exit = exit.again(&mut self.graph).expect("lanes take any number of writers");
             self.operator(&format!("{name}#{}", number + 1), lane, operator.fork(), exit);
             self.graph.note_copy(number, matches!(P::SHARING, Sharing::Keyed));
         }

@@ -94,7 +94,8 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
             // What each split is put through before it goes into containers, or a lane, is put through where it comes from.
             let is_lane = exit.kind() == EdgeKind::Lanes;
             for (source, number) in self.splits.into_iter().zip(0..) {
-                let exit = exit.again(&mut planner.graph).expect("these have as many writers as one likes");
+                let exit =
+                    exit.again(&mut planner.graph).expect("containers and lanes take any number of writers");
                 source.fuse(planner, tail.fork(), tail_name, exit);
                 if is_lane {
                     // What tells keys apart may remember them; and edges are to know whether they cross.

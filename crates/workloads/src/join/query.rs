@@ -18,8 +18,8 @@ where
     R: Source<Item = Number> + 'static,
     K: Sink<Match> + 'static,
 {
-    let interval =
-        Interval::new(Span::from_micros(-WITHIN.as_micros()), WITHIN).expect("it begins before it ends");
+    let interval = Interval::new(Span::from_micros(-WITHIN.as_micros()), WITHIN)
+        .expect("an interval begins before it ends");
     let left = query.source(SOURCES[0], left, strategy).key_by(|left| left.key);
     let right = query.source(SOURCES[1], right, strategy).key_by(|right| right.key);
     left.join(right)

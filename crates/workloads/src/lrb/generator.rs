@@ -55,7 +55,10 @@ pub struct LrbOptions {
 impl Default for LrbOptions {
     /// A hundred expressways.
     fn default() -> Self {
-        LrbOptions { seed: 0, rate_per_s: NonZeroU64::new(100_000).expect("not zero") }
+        LrbOptions {
+            seed: 0,
+            rate_per_s: NonZeroU64::new(100_000).expect("the rate of 100,000 is above zero"),
+        }
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn hash(bytes: &[u8]) -> u64 {
     let mut hash = bytes.len() as u64;
     let mut chunks = bytes.chunks_exact(8);
     for chunk in &mut chunks {
-        let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        let word = u64::from_le_bytes(chunk.try_into().expect("a chunk of 8 bytes fills a word"));
         hash = (hash.rotate_left(23) ^ word).wrapping_mul(FACTOR);
     }
     let rest = chunks.remainder();

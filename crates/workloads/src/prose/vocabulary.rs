@@ -127,7 +127,8 @@ fn of_syllables(number: usize) -> String {
     let mut word = String::new();
     for digits in [number / 100, number % 100] {
         let (consonant, vowel) = (b"bcdfghjklmnprstvwxyz"[digits / 5 % 20], b"aeiou"[digits % 5]);
-        write!(word, "{}{}", char::from(consonant), char::from(vowel)).expect("a string takes all");
+        write!(word, "{}{}", char::from(consonant), char::from(vowel))
+            .expect("a string takes all that is written");
     }
     word + ["", "n", "ring", "st", "tion"][number % 5]
 }

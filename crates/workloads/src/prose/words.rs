@@ -84,7 +84,7 @@ fn word_bits(chunk: &[u8; CHUNK_BYTES]) -> u64 {
     });
     let mut bits = 0;
     for (place, eight) in is_word.chunks_exact(8).enumerate() {
-        let eight = u64::from_le_bytes(eight.try_into().expect("eight bytes"));
+        let eight = u64::from_le_bytes(eight.try_into().expect("a chunk of 8 bytes fills a word"));
         // Bit `8 n` moves to bit `56 + n`, by 2^(56 - 7 n); nothing else reaches so far.
         bits |= (eight.wrapping_mul(0x0102_0408_1020_4080) >> 56) << (8 * place);
     }

@@ -49,7 +49,10 @@ pub fn moods_and_words<S, K>(
         .tumbling(windows)
         .aggregate(of(
             |word: &Windowed<Text, u64>| (word.value, word.key.clone()),
-            TopN::new(NonZeroUsize::new(TOP_WORDS).expect("not zero"), |(count, _): &WordCount| *count),
+            TopN::new(
+                NonZeroUsize::new(TOP_WORDS).expect("a ranking has one place or more"),
+                |(count, _): &WordCount| *count,
+            ),
         ))
         .name("top words");
     changes

@@ -259,6 +259,28 @@ fn multisets_are_maps_of_counts() {
     check_distinct("COLLECT", int(&[Some(2), Some(1), Some(2)]), "{1: 1, 2: 1}");
 }
 
+/// A count that INT does not hold is an error, and no other number.
+#[test]
+fn multisets_count_as_far_as_an_int() {
+    let (of, column) = int(&[Some(7)]);
+    let bound = bind("COLLECT", &[column_of(&of)]).unwrap();
+    let of_one_row = || {
+        let mut accumulator = (bound.create)();
+        accumulator.resize(1);
+        accumulator.update(&[0], std::slice::from_ref(&column), None);
+        accumulator
+    };
+    // Each takes in the other, so that counts grow as Fibonacci's numbers do, to the 45th and 46th of them.
+    let (mut left, mut right) = (of_one_row(), of_one_row());
+    for _ in 0..22 {
+        left.merge(&*right, &[0]).unwrap();
+        right.merge(&*left, &[0]).unwrap();
+    }
+    assert_eq!(shown(&right.results(0..1).unwrap()), ["{7: 1836311903}"]);
+    left.merge(&*right, &[0]).unwrap();
+    assert_eq!(left.results(0..1).unwrap_err().code, "RESULT_TOO_LARGE");
+}
+
 #[test]
 fn json_arrays() {
     check("JSON_ARRAYAGG", int(&[Some(2), None, Some(-1)]), "STRING", "[2,-1]");

@@ -122,7 +122,9 @@ pub fn write_number(number: &str, out: &mut String) {
     out.push_str(sign);
     if scale >= 0 && adjusted >= -6 {
         let scale = scale as usize;
-        let padded = format!("{digits:0>width$}", width = scale + 1);
+        // The width of a format has 16 bits, and there may be more digits. At most six zeros are missing.
+        let zeros = (scale + 1).saturating_sub(digits.len());
+        let padded = "0".repeat(zeros) + digits;
         let (before, behind) = padded.split_at(padded.len() - scale);
         out.push_str(before);
         if scale > 0 {

@@ -46,7 +46,7 @@ impl Reach {
     pub(super) fn new(rate_per_s: NonZeroU64, block_records: NonZeroUsize) -> Self {
         // The streams are at most a block apart; one more for those that are being added.
         let reached = WITHIN.as_micros().unsigned_abs() as u128 * u128::from(rate_per_s.get()) / 1_000_000;
-        let reached = usize::try_from(reached).expect("half a second fits the memory") + 1;
+        let reached = usize::try_from(reached).expect("half a second of 64-bit records fits 64 bits") + 1;
         let length = (reached + 2 * block_records.get()).next_power_of_two().max(2);
         assert!(length <= 1 << 30, "{length} records do not fit the loop's numbers");
         // Twice as many: chains of half a record.

@@ -228,7 +228,7 @@ impl Compact<'_> {
             }
             field = match head >> 4 {
                 0 => self.signed()?,
-                step => field + i64::from(step),
+                step => field.checked_add(i64::from(step))?,
             };
             each(self, field, head & 0x0f)?;
         }

@@ -131,6 +131,9 @@ fn numbers_are_shown_as_java_shows_them() {
     check("-1.5e-10", "-1.5E-10");
     check("1e99999999999999999999", "1E+1099511627776");
     check("0e5", "0E+5");
+    // More digits than the width of a format can count.
+    let long = format!("1.{}", "7".repeat(70_000));
+    check(&long, &long);
 }
 
 /// Deep nesting must neither be accepted nor overflow the stack.

@@ -80,4 +80,7 @@ fn headers_are_whole_or_refused() {
     }
     assert_eq!(Compact { bytes: &[0xff; 64], at: 0 }.page_header(), None);
     assert_eq!(Compact { bytes: &[0x1c; 64], at: 0 }.page_header(), None);
+    // A field behind the one with the greatest number there is.
+    let bytes = [0x05, 0xfe, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01, 0x00, 0x15, 0x00, 0x00];
+    assert_eq!(Compact { bytes: &bytes, at: 0 }.page_header(), None);
 }
