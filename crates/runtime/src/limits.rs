@@ -261,10 +261,10 @@ pub const WINDOWS_PER_RECORD: Limit = Limit {
 pub const JOB_BYTES: Limit = Limit {
     name: "job_bytes",
     unit: "bytes",
-    default: 256 << 10,
-    min: 256 << 10,
-    max: 256 << 10,
-    reason: "a job that reads a table holds its plan, its tasks and a few batches on its edges before it holds any state, and is charged this; one that reads none is charged an eighth of it; the first job of a run is charged nothing",
+    default: 1 << 20,
+    min: 1 << 20,
+    max: 1 << 20,
+    reason: "a job that reads a table holds its plan, its tasks and two batches on each of its edges before it holds any state, about 1 MiB in all (300 of them took 0.8 to 1.0 MiB each), and is charged this; one that reads none is charged a thirty-second of it; the first job of a run is charged nothing",
 };
 
 /// The whole table.

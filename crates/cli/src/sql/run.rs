@@ -271,11 +271,14 @@ fn engine(wanted: &Wanted<'_>, jobs: &[Job], clock: &Arc<dyn Clock>) -> Result<E
     builder.build().map_err(|error| failure::of_plan(&error))
 }
 
+/// As many jobs that read no table cost as much as one that reads one.
+const JOBS_WITHOUT_TABLES: u64 = 32;
+
 /// Pays for what jobs hold beside their state, as long as they run.
 fn pay_for_jobs(engine: &Engine, jobs: &[Job]) -> Result<Reservation> {
     let reads = |job: &Job| {
         let reads = job.parts.iter().any(|part| for_each_table(&part.plan, &mut |_| Err(())).is_err());
-        if reads { limits::JOB_BYTES.default } else { limits::JOB_BYTES.default / 8 }
+        if reads { limits::JOB_BYTES.default } else { limits::JOB_BYTES.default / JOBS_WITHOUT_TABLES }
     };
     let bytes = usize::try_from(jobs.iter().skip(1).map(reads).sum::<u64>()).unwrap_or(usize::MAX);
     let paid = engine.budget().reserve(bytes);
