@@ -29,8 +29,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sink = Collect::new(100);
     let results = sink.records();
 
-    // Both streams begin with the same query. Each has watermarks of its own. Values without a match are kept until
-    // both watermarks have passed the end of the hour, and then freed.
+    // Both streams begin with the same query. Each has watermarks of its own. Values are kept until both watermarks
+    // have passed the end of the hour, and then freed.
     let query = Query::new("payments");
     let orders = query.source("orders", Given::new(orders.to_vec()), WatermarkStrategy::ascending());
     let payments = query.source("payments", Given::new(payments.to_vec()), WatermarkStrategy::ascending());

@@ -158,8 +158,8 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
 }
 
 proptest! {
-    /// Numbers, panes and lateness against the definition, computed with additions only: window `n` is `[offset + n *
-    /// slide, offset + n * slide + size)`.
+    /// Numbers, panes and lateness against the definition, computed with additions only: window `n` is
+    /// `[offset + n * slide, offset + n * slide + size)`.
     #[test]
     fn sliding_windows_equal_their_definition(
         size in 1..60i64, slide in 1..60i64, offset in -100..100i64, instant in -300..300i64, other in -300..300i64,

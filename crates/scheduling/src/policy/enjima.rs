@@ -49,8 +49,8 @@ const NOT_ELIGIBLE: u8 = 2;
 pub struct EnjimaSettings {
     /// How the output cost is summed: Eq. 2 differs from Aurora, which it extends, and from the program.
     pub output_cost: OutputCost,
-    /// Lower bound of selectivity, so that a window that did not fire does not cost infinitely much. Above 0, at most
-    /// 1. Ours; the program keeps the last selectivity that it saw.
+    /// Lower bound of selectivity, so that a window that did not fire does not cost infinitely much. Above 0 and not
+    /// above 1. Ours; the program keeps the last selectivity that it saw.
     pub min_selectivity: f64,
     /// ET, in records. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
     pub event_threshold_records: ThresholdRange,
