@@ -200,8 +200,8 @@ impl DelayStatistics {
     pub const EPOCHS: usize = 400;
 }
 
-/// Predicts when an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP). The
-/// line is stored as a point and a slope, because gamma counted from 1970 does not fit a double.
+/// Predicts when an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP). The line
+/// is stored as a point and a slope, because neither p nor t, counted from 1970, fits a double.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgressMap {
     /// Event time of a point on the line.
