@@ -1,7 +1,7 @@
-//! Question: what does the pace of a generator cost a record, beside the copy of its value?
-//! Workload: drained YSB-like records of 56 bytes from a cache of 2^12 into a buffer of 384, and the hand-written
-//! loop that copies the same records with a constant stamp: the ceiling; and the same records as they come under a load.
-//! Unit: ns per record. For regressions, not for claims.
+//! Question: what does the pace of a generator cost per record, beside the copy of its value? Workload: drained
+//! YSB-like records of 56 bytes from a cache of 2^12 into a buffer of 384; as a ceiling, the hand-written loop that
+//! copies the same records with a constant stamp; and the same records under a load. Unit: ns per record. The figures
+//! are for regressions, not for claims.
 //!
 //! `cargo bench -p thalweg-connectors --bench paced`; under `cargo test` it runs once, small.
 
@@ -62,7 +62,7 @@ impl Output<Value> for Block {
     }
 }
 
-/// ns per record, the median of `repeats` runs.
+/// Returns ns per record: the median of `repeats` runs.
 fn median_ns(repeats: usize, polls: usize, mut run: impl FnMut()) -> f64 {
     let mut runs: Vec<f64> = (0..repeats)
         .map(|_| {

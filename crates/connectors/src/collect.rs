@@ -1,7 +1,7 @@
-//! A sink into a vector that its maker can look at, for tests and for programs that embed the engine.
+//! A sink into a vector that its creator can read, for tests and for programs that embed the engine.
 //!
-//! The vector is bounded: one record more than `max_records` fails the query with `SINK_FULL`. Records can be
-//! seen as soon as they are written, also those of a query that fails later.
+//! The vector is bounded: one record more than `max_records` fails the query with `SINK_FULL`. Records are visible as
+//! soon as they are written, even if the query fails later.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -9,7 +9,7 @@ use thalweg_model::{Fault, Record, Sink};
 
 use crate::sink_error::SinkError;
 
-/// Keeps every record, up to a maximum.
+/// Sink that keeps every record, up to a maximum.
 #[derive(Debug)]
 pub struct Collect<T> {
     records: Arc<Mutex<Vec<Record<T>>>>,
@@ -17,12 +17,12 @@ pub struct Collect<T> {
 }
 
 impl<T> Collect<T> {
-    /// An empty sink that takes at most `max_records`.
+    /// Creates an empty sink that takes at most `max_records`.
     pub fn new(max_records: usize) -> Self {
         Collect { records: Arc::default(), max_records }
     }
 
-    /// What was and will be collected; stays when the sink has gone.
+    /// Returns a handle to the collected records, now and in future; it stays valid when the sink has been dropped.
     pub fn records(&self) -> Arc<Mutex<Vec<Record<T>>>> {
         Arc::clone(&self.records)
     }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
     use thalweg_model::EventTime;
 
-    /// The record that does not fit is refused by name, and those before it stay.
+    /// The record that does not fit is refused with a typed error, and the records before it stay.
     #[test]
     fn full_is_a_fault() {
         let mut sink = Collect::new(2);

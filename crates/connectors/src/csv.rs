@@ -7,11 +7,11 @@
 //!   record -> row_writer (quotes) -> in-progress file -> published
 //! ```
 //!
-//! The dialect, both ways: fields are parted by commas; a field that holds a comma or a quote stands in double
-//! quotes, and a quote in it is doubled (RFC 4180); text is UTF-8. One thing differs from RFC 4180: **a record is
-//! one line**. Lines are framed before quotes are looked at, so a stray quote spoils its own line and never the
-//! rest of the file; in return a quoted line break makes two bad lines. Read in the order [`source`], then
-//! [`sink`]; [`text`] reads lines that have no columns.
+//! The dialect, both ways: commas separate fields; a field that holds a comma or a quote stands in double quotes, and
+//! a quote in it is doubled (RFC 4180); text is UTF-8. One thing differs from RFC 4180: **a record is one line**.
+//! Lines are framed before quotes are parsed, so a stray quote spoils its own line and never the rest of the file.
+//! The price is that a quoted line break makes two bad lines. Read in the order [`source`], then [`sink`]; [`text`]
+//! reads lines that have no columns.
 
 mod bad;
 mod error;

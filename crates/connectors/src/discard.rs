@@ -1,20 +1,20 @@
-//! A sink that drops every record and counts them: for measuring what comes before it.
+//! A sink that drops every record and counts them, for measuring the operators before it.
 
 use thalweg_model::{Fault, Record, Sink};
 
-/// Drops and counts.
+/// Sink that drops and counts records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Discard {
     count: u64,
 }
 
 impl Discard {
-    /// A sink that has seen nothing.
+    /// Creates a sink with a count of zero.
     pub const fn new() -> Self {
         Discard { count: 0 }
     }
 
-    /// Records dropped so far.
+    /// Returns the number of records dropped so far.
     pub const fn count(&self) -> u64 {
         self.count
     }

@@ -1,7 +1,7 @@
-//! The real file system behind [`Disk`]: thin, and the only file of this room that touches it.
+//! The real file system behind [`Disk`]. It is the only file of this room that touches the file system.
 //!
-//! Durable means fsync(file), rename, fsync(directory): [`WriteFile::sync`] does the first, [`Disk::publish`]
-//! the other two. A caller that publishes without having synced may find an empty file after a power cut.
+//! Durable means fsync(file), rename, fsync(directory): [`WriteFile::sync`] does the first, [`Disk::publish`] the
+//! other two. If a caller publishes without a sync, the file may be empty after a power cut.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -10,12 +10,12 @@ use std::path::Path;
 
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 
-/// The operating system's files.
+/// File system of the operating system.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
 impl Disk for RealDisk {
-    /// Opens regular files only: a pipe could make its reader wait, and has no identity to compare.
+    /// Opens regular files only: a read from a pipe could block, and a pipe has no identity to compare.
     fn open(&self, path: &Path) -> io::Result<Box<dyn Read + Send>> {
         if !fs::metadata(path)?.is_file() {
             return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
@@ -23,7 +23,8 @@ impl Disk for RealDisk {
         Ok(Box::new(File::open(path)?))
     }
 
-    /// Creates a new file always: what stands at the path is neither followed nor written to. A regular file gives way.
+    /// Always creates a new file. A regular file at the path is removed first; a link or anything else there is
+    /// neither followed nor written to.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>> {
         if fs::symlink_metadata(path).is_ok_and(|there| there.is_file()) {
             fs::remove_file(path)?;

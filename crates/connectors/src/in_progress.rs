@@ -1,8 +1,8 @@
-//! A file that is not there until it is whole: written as `<path>.inprogress`, published under its own name,
-//! and removed if nobody publishes it. Shared by sinks and by diverted records.
+//! Files that appear under their name only when they are complete: written as `<path>.inprogress`, published under
+//! their own name, and removed if they are never published. Used by sinks and by diverted records.
 //!
-//! Writing and publishing are two steps: [`InProgressFile::seal`] brings the file onto the disk and closes it, so that many files
-//! can be published together later without any of them being open meanwhile.
+//! Writing and publishing are two steps. [`InProgressFile::seal`] syncs the file to the disk and closes it, so that
+//! many files can be published together later without being open meanwhile.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -10,14 +10,15 @@ use std::sync::Arc;
 
 use thalweg_model::disk::{Disk, WriteFile};
 
-/// A file on its way to its name, which is being written.
+/// A file that is being written and does not have its final name yet.
 pub struct InProgressFile {
-    /// Closed before it is renamed or removed: fields are dropped in this order.
+    /// Declared first, since fields are dropped in this order: the file is closed before it is renamed or removed.
     file: Box<dyn WriteFile>,
     unpublished: SealedFile,
 }
 
-/// A file that is whole and on the disk, and does not have its name yet. Dropped before it is published, it is removed.
+/// A file that is complete and on the disk, and does not have its final name yet. If it is dropped before it is
+/// published, it is removed.
 pub struct SealedFile {
     disk: Arc<dyn Disk>,
     path: PathBuf,
@@ -25,7 +26,7 @@ pub struct SealedFile {
     is_published: bool,
 }
 
-/// The name that a file bears while it is written.
+/// Returns the name that a file has while it is written.
 pub fn in_progress_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".inprogress");
@@ -33,7 +34,7 @@ pub fn in_progress_path(path: &Path) -> PathBuf {
 }
 
 impl InProgressFile {
-    /// Creates `<path>.inprogress`, in place of what an earlier run may have left there.
+    /// Creates `<path>.inprogress`, replacing a file that an earlier run may have left there.
     ///
     /// # Errors
     /// The operating system's.
@@ -41,7 +42,7 @@ impl InProgressFile {
         InProgressFile::create_as(disk, path, in_progress_path(path))
     }
 
-    /// The same under another name until it is published, in the same directory.
+    /// Creates a file that has the name `in_progress_path`, in the same directory, until it is published.
     ///
     /// # Errors
     /// The operating system's.
@@ -51,12 +52,13 @@ impl InProgressFile {
         Ok(InProgressFile { file, unpublished })
     }
 
-    /// The name that it is to have.
+    /// Returns the name that the file will have.
     pub fn path(&self) -> &Path {
         &self.unpublished.path
     }
 
-    /// Brings the file onto the disk and closes it. After an error the file is removed: a failed sync must not be tried again.
+    /// Syncs the file to the disk and closes it. After an error the file is removed: a failed sync must not be tried
+    /// again.
     ///
     /// # Errors
     /// The operating system's.
@@ -67,14 +69,14 @@ impl InProgressFile {
         synced.map(|()| unpublished)
     }
 
-    /// Brings the file onto the disk and gives it its name. After an error the file is removed.
+    /// Syncs the file to the disk and gives it its name. After an error the file is removed.
     ///
     /// # Errors
     /// The operating system's.
     pub fn publish(self) -> io::Result<()> {
         let InProgressFile { mut file, unpublished } = self;
         let synced = file.flush().and_then(|()| file.sync());
-        // Open until it has its name: who writes a file may hold a lock on it, and lets go of it by closing.
+        // The file stays open until it has its name: its writer may hold a lock on it, which closing would release.
         synced.and_then(|()| unpublished.publish())
     }
 }
@@ -90,7 +92,7 @@ impl SealedFile {
         Ok(())
     }
 
-    /// Bytes held for its names.
+    /// Returns the bytes held for its names.
     pub fn held_bytes(&self) -> usize {
         self.path.capacity() + self.in_progress_path.capacity()
     }
@@ -109,7 +111,7 @@ impl Write for InProgressFile {
 impl Drop for SealedFile {
     fn drop(&mut self) {
         if !self.is_published {
-            // Nobody is left to be told if it fails; the next run over the same path removes it.
+            // No caller is left to report an error to; the next run over the same path removes the file.
             let _ = self.disk.remove(&self.in_progress_path);
         }
     }

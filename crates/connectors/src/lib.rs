@@ -1,25 +1,26 @@
-//! Where records enter and leave a query: files, generators, and the simplest of sinks.
+//! Sources and sinks: files, generators, and simple sinks.
 //!
 //! Read the modules in this order:
 //!
 //! 1. [`disk`]: the real file system, behind the trait that simulations replace.
-//! 2. [`csv`]: a file of lines into records ([`CsvSource`], [`TextSource`]), and records into a file of lines ([`CsvSink`]).
-//! 3. [`paced`]: a generator's values at the pace of a rate, open loop, or as fast as they are taken.
-//! 4. [`stdout`], [`discard`], [`collect`]: records to a stream of text, to nowhere, and to a vector.
-//! 5. [`sink_error`]: how sinks fail. Sources keep their errors beside them.
+//! 2. [`csv`]: files of lines into records ([`CsvSource`], [`TextSource`]), and records into files of lines
+//!    ([`CsvSink`]).
+//! 3. [`paced`]: a generator's values at a given rate, open loop, or as fast as they are taken.
+//! 4. [`stdout`], [`discard`], [`collect`]: sinks that write lines, drop records, and fill a vector.
+//! 5. [`sink_error`]: errors of sinks. Errors of sources lie beside the sources.
 //!
-//! What all of them promise:
+//! All of them promise:
 //!
-//! * A source never waits: it reads a regular file, or says when to be called again.
-//! * A file that appears under its final name is whole and on the disk. While it is being written it bears the
-//!   name `<path>.inprogress`, and a query that fails or is cancelled takes that file away; bad lines that were
-//!   diverted are published all the same if the source itself fails, for then people want to see them.
-//! * Nothing vanishes: a line that is not understood is counted, and fails the query, is diverted or is skipped
-//!   by the user's choice; a file that changes under its reader fails the query by name and place.
-//! * Every buffer has a bound with a name, and is reported by `held_bytes`.
+//! * A source never waits: it reads a regular file, or returns when to be called again.
+//! * A file under its final name is complete and on the disk. While it is written it has the name
+//!   `<path>.inprogress`, and a query that fails or is cancelled removes that file. Diverted bad lines are published
+//!   even if the source itself fails, because they help to find the cause.
+//! * No line disappears silently: a malformed line is counted, and fails the query, is diverted or is skipped, as the
+//!   user chooses. A file that changes while it is read fails the query with code and place.
+//! * Every buffer has a named bound, and is reported by `held_bytes`.
 //!
-//! Absences: no thread is started here, no clock is read, nothing is known of the graph or of scheduling, and
-//! nothing but [`disk`] touches the file system.
+//! Absences: no thread is started here, no clock is read, nothing depends on the graph or on scheduling, and nothing
+//! but [`disk`] touches the file system.
 #![forbid(unsafe_code)]
 
 pub mod disk;

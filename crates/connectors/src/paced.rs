@@ -1,28 +1,30 @@
-//! The pace of a generator: its values as fast as they are taken, or as a rate demands.
+//! Paced generators: a generator's values as fast as they are taken, or at a given rate.
 //!
-//! * Drained, record `index` happened at `start + index / nominal rate`, so results have a closed form. There are
-//!   no latency markers: a record that nobody waits for is not late.
-//! * At a rate, record `index` is to be sent at `start + index / rate`, and that instant, cut to microseconds, is
-//!   its event time. The load is open: whoever falls behind finds every record waiting, stamped with the time at
-//!   which it should have come, so a stall is seen in full ("coordinated omission" is Tene's name for the mistake
-//!   of not doing so: "How NOT to Measure Latency", 2013). Latency markers stand behind every record up to 10,000
+//! * Drained, record `index` has the event time `start + index / nominal rate`, so results have a closed form. There
+//!   are no latency markers, because without a due time no record is late.
+//! * At a rate, record `index` is due at `start + index / rate`, and that instant, truncated to microseconds, is its
+//!   event time. The load is open: a reader that falls behind finds every record waiting, stamped with the time at
+//!   which it was due, so a stall is measured in full. (Not doing so is the mistake that Tene calls "coordinated
+//!   omission": "How NOT to Measure Latency", 2013.) Latency markers stand behind every record up to 10,000
 //!   records/s, and above that behind the first record of every 50 ms of intended time.
 //!
-//! Speed: a poll makes one stretch of records; each costs a multiplication for its event time and what the
-//! generator needs for its value. A cheap value is made where its reader looks at it; others are made once, a hundred or
-//! so at a time, fewer if they are large, and kept until they are taken. `paced/schedule.rs` holds the arithmetic.
+//! Speed: a poll makes one stretch of records. Each record costs a multiplication for its event time, and the
+//! generator's work for its value. A cheap value is made where its reader inspects it. Other values are made once, a
+//! hundred or so at a time, fewer if they are large, and kept until they are taken. `paced/schedule.rs` holds the
+//! arithmetic.
 //!
-//! With [`Disorder`] the same records come in another order, at a price: each is asked for by itself, and kept, cheap or
-//! not. Drained, they are those that come without it. At a rate their event times lie before the instants at which they
-//! are to be sent, by up to twice the disorder's bound: records that were held up, not records from the future. An
-//! [`EarlyShare`] of them comes an epoch before its like: then the others have been held up for an epoch.
+//! With [`Disorder`] the same records come in another order. This costs more: each record is made by itself, and
+//! kept, cheap or not. Drained, they are the same records as without disorder. At a rate their event times lie before
+//! the instants at which they are due, by up to twice the disorder's bound: they are delayed records, not records
+//! from the future. With [`EarlyShare`] a share of the records comes an epoch before the others, which count as
+//! delayed by an epoch.
 //!
-//! With a [`Load`] the rate changes meanwhile, or records come in bursts or messages, or are long on their way, in order: see
-//! `paced/load.rs`. Then, too, records are kept; a latency marker stands behind the last record of every message, or of the
-//! first of every 50 ms where there are more than 10,000 messages/s.
+//! With a [`Load`] the rate changes over time, or records come in bursts or messages, or are delayed in transit, in
+//! order: see `paced/load.rs`. Records are then kept too. A latency marker stands behind the last record of every
+//! message, or, above 10,000 messages/s, of the first message of every 50 ms.
 //!
-//! The generator's cache is shared by all queries of a run, which counts it once
-//! ([`Generate::cache_bytes`]); a paced source holds no more than those records.
+//! The generator's cache is shared by all queries of a run, which counts it once ([`Generate::cache_bytes`]). A paced
+//! source holds only the kept records.
 
 mod ahead;
 mod course;
@@ -62,24 +64,24 @@ use split::{Split, WrittenSplit};
 pub use stamps::Stamps;
 pub use zipf::zipf_parts;
 
-/// How fast records come, and what their time stamps are.
+/// Speed of a generator, and the stamps of its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Pace {
-    /// As fast as they are taken.
+    /// Records come as fast as they are taken.
     Drain {
         /// Records per second of event time, 1 to 1,000,000,000.
         nominal_rate_per_s: u64,
         /// The event time of record 0.
         start: EventTime,
     },
-    /// So many per second of processing time, whatever becomes of them.
+    /// Records come at a rate of processing time, whether or not they are taken in time.
     Rate {
         /// Records per second, 1 to 1,000,000,000.
         rate_per_s: u64,
-        /// When record 0 is to be sent.
+        /// When record 0 is due.
         start: ProcessingTime,
-        /// Seconds of event time in one second of the clock, at least 1, a divisor of the rate. With a scale above 1 event
-        /// time begins at `start` and runs ahead of the clock, so long windows fire soon.
+        /// Seconds of event time in one second of the clock, at least 1, a divisor of the rate. With a scale above 1
+        /// event time begins at `start` and runs ahead of the clock, so long windows fire soon.
         time_scale: u64,
     },
 }
@@ -100,7 +102,7 @@ impl Pace {
         }
     }
 
-    /// Mode, rate, start and time scale (0 if drained): equal if and only if the paces are.
+    /// Returns mode, rate, start and time scale (0 if drained): equal if and only if the paces are equal.
     fn written_down(self) -> WrittenPace {
         match self {
             Pace::Drain { nominal_rate_per_s, start } => {
@@ -111,14 +113,15 @@ impl Pace {
     }
 }
 
-/// A value that is looked at lets the one so many places behind it be fetched: what a filter looks at in its next pass is on
-/// its way while the chain behind works off what this one leaves.
+/// Distance of prefetching: when a value is inspected, the value this many places behind it is prefetched. So the
+/// values of a filter's next pass are loaded while the chain processes the records of this pass.
 const AHEAD_RECORDS: u64 = 192;
 
-/// How long a split that is too far ahead is left alone.
+/// How long a split that is too far ahead waits before it is polled again.
 const AHEAD_WAIT_NS: u64 = 50_000;
 
-/// A [`Pace`] that can be saved: whether it is a rate, records per second, the bits of its start, and the time scale.
+/// A [`Pace`] in a form that can be saved: whether it is a rate, records per second, the bits of its start, and the
+/// time scale.
 type WrittenPace = (bool, u64, u64, u64);
 
 /// A source of a generator's values at a pace.
@@ -149,14 +152,14 @@ pub struct Paced<G: Generate> {
     pace: Pace,
     event_times: EventTimes,
     disorder: Option<Disorder>,
-    /// Only at a steady rate.
+    /// Set only at a steady rate.
     send_times: Option<SendTimes>,
-    /// Only under a load, which has records in order.
+    /// Set only under a load, which has records in order.
     ahead: Option<Box<Ahead>>,
     next_index: u64,
-    /// The records from `next_index` on that are made already; none if values are cheap and come in order at a steady rate.
+    /// Records from `next_index` on that are made already; none if values are cheap and come in order at a steady rate.
     kept: Kept<G::Item>,
-    /// The next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
+    /// Index of the next record with a latency marker behind it; not below `next_index`. `u64::MAX` unless at a rate.
     marked_index: u64,
     end_index: u64,
     stop_at: ProcessingTime,
@@ -164,7 +167,7 @@ pub struct Paced<G: Generate> {
 }
 
 impl<G: Generate> Paced<G> {
-    /// An endless source.
+    /// Creates an endless source.
     ///
     /// # Errors
     /// [`PaceError::RateOutOfBounds`] if the rate is not within 1 and 1,000,000,000 records/s, [`PaceError::TimeScale`] if
@@ -182,14 +185,15 @@ impl<G: Generate> Paced<G> {
         Ok(Self::from(generator, pace, 0))
     }
 
-    /// The same source, whose records come in disorder: behind the latest before them by up to `bound`.
+    /// Returns the same source with records in disorder: each lies at most `bound` behind the latest record before it.
     pub fn with_disorder(self, bound: Span, seed: u64) -> Self {
         let disorder = Disorder::new(bound, self.pace.event_rate_per_s(), seed);
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
-    /// The same source, of whose records a share comes an epoch early, in its order or [disorder](Self::with_disorder),
-    /// which is to be said before. A watermark must lie an epoch further behind the latest record than without.
+    /// Returns the same source, in which a share of the records comes an epoch early, in its order or in the
+    /// [disorder](Self::with_disorder), which must be set before. A watermark must then lie an epoch further behind
+    /// the latest record.
     pub fn with_early(self, share: EarlyShare) -> Self {
         let rate_per_s = self.pace.event_rate_per_s();
         let disorder = self.disorder.unwrap_or_else(|| Disorder::new(Span::ZERO, rate_per_s, 0));
@@ -197,10 +201,10 @@ impl<G: Generate> Paced<G> {
         self.shuffled(disorder.is_any().then_some(disorder))
     }
 
-    /// The same source at its rate, under a load that changes.
+    /// Returns the same source at its rate, under a load that changes.
     ///
     /// # Errors
-    /// [`LoadError`] if there can be no such load, the source is drained, or its records come in disorder.
+    /// [`LoadError`] if the load is invalid, the source is drained, or its records come in disorder.
     pub fn with_load(self, load: &Load) -> Result<Self, LoadError> {
         let Pace::Rate { rate_per_s, start, time_scale } = self.pace else {
             return Err(LoadError::WithoutRate);
@@ -215,7 +219,7 @@ impl<G: Generate> Paced<G> {
         Ok(self.on(&Course::new(load, rate_per_s), start))
     }
 
-    /// The same source on a course that begins at `start`.
+    /// Returns the same source on a course that begins at `start`.
     fn on(self, course: &Arc<Course>, start: ProcessingTime) -> Self {
         let ahead = Some(Box::new(Ahead::new(course, start)));
         Paced { send_times: None, ahead, marked_index: u64::MAX, kept: Kept::none(), ..self }
@@ -238,32 +242,32 @@ impl<G: Generate> Paced<G> {
         Paced { event_times, disorder, kept: Kept::none(), ..self }
     }
 
-    /// The same source, of a generator that makes the same values out of memory of its own: so splits of one source need
-    /// not share what they would all write, such as the counts of shared buffers.
+    /// Returns the same source with a generator that makes the same values out of memory of its own. So splits of one
+    /// source need not share memory that all of them would write, such as the reference counts of shared buffers.
     pub fn with_generator(self, generator: Arc<G>) -> Self {
         Paced { generator, kept: Kept::none(), ..self }
     }
 
-    /// The same source, ended after `records`.
+    /// Returns the same source, which ends after `records`.
     pub fn with_limit(self, records: u64) -> Self {
         Paced { end_index: records, ..self }
     }
 
-    /// The same source, ended by the first poll at or after `instant`. What was due and had not been asked for by
-    /// then is not sent.
+    /// Returns the same source, which ends at the first poll at or after `instant`. Records that were due and had not
+    /// been taken by then are not sent.
     pub fn stopping_at(self, instant: ProcessingTime) -> Self {
         Paced { stop_at: instant, ..self }
     }
 
-    /// So many sources, one at least, that make the records of this one between them, each in the order of event time and
-    /// at the pace of all: so that several workers can make them. Which makes which is told by [`Dealt`].
+    /// Returns `count` sources, at least one, that together make the records of this one, each in the order of event
+    /// time and at the common pace. So several workers can make the records. [`Dealt`] describes the distribution.
     pub fn splits(self, count: usize) -> Vec<Self> {
         let dealt =
             self.course().map_or_else(|| Dealt::to(count, self.pace), |course| Dealt::on(count, course));
         self.dealt(&dealt)
     }
 
-    /// The same, dealt in a way that was worked out for this pace and load.
+    /// Returns the splits of the source by a distribution that was computed for this pace and load.
     pub fn dealt(self, dealt: &Dealt) -> Vec<Self> {
         if *dealt == Dealt::WHOLE {
             return vec![self];
@@ -275,7 +279,7 @@ impl<G: Generate> Paced<G> {
         Split::all(dealt).into_iter().map(of).collect()
     }
 
-    /// The same source from `next_index` on, at this pace, as if nothing had been taken; the only split of it.
+    /// Returns a fresh source from `next_index` on, at this pace, as its only split.
     fn again(&self, pace: Pace, next_index: u64) -> Self {
         let Paced { disorder, end_index, stop_at, .. } = *self;
         let source = Self::from(Arc::clone(&self.generator), pace, next_index).shuffled(disorder);
@@ -286,12 +290,12 @@ impl<G: Generate> Paced<G> {
         Paced { end_index, stop_at, ..source }
     }
 
-    /// The generator, whose cache the run counts.
+    /// Returns the generator, whose cache the run counts.
     pub fn generator(&self) -> &Arc<G> {
         &self.generator
     }
 
-    /// `pace` has been checked.
+    /// Creates a source; `pace` has been checked.
     fn from(generator: Arc<G>, pace: Pace, next_index: u64) -> Self {
         let send_times = match pace {
             Pace::Drain { .. } => None,
@@ -313,12 +317,12 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Inlined, as
-    /// `poll` is: then the loop of the chain behind it, down to the block that it fills, keeps all in registers. Answers
-    /// the place behind the last that it made.
+    /// Makes records from `next_index` up to, not including, `bound_index`, as far as there is room. Returns the
+    /// index behind the last record made. Inlined, as `poll` is: so the loop of the chain behind it, down to the
+    /// block that it fills, keeps all values in registers.
     #[inline(always)]
     fn make<O: Output<G::Item>>(&mut self, limit: usize, bound_index: u64, output: &mut O) -> u64 {
-        // A run at a time.
+        // One run of the split at a time.
         let due = bound_index.min(self.split.run_end()).saturating_sub(self.next_index);
         let count = limit.min(STRETCH_RECORDS_MAX).min(usize::try_from(due).unwrap_or(usize::MAX));
         if count == 0 {
@@ -353,7 +357,7 @@ impl<G: Generate> Paced<G> {
         made_to
     }
 
-    /// Goes on in the next run, when that at hand is made.
+    /// Moves to the next run of the split when the current one is made.
     #[inline]
     fn go_on(&mut self) {
         let next = self.split.go_on(self.next_index);
@@ -376,8 +380,8 @@ impl<G: Generate> Paced<G> {
         }
     }
 
-    /// Under a load: keeps records, whose times are known then, unless some are left. Answers how many of all records have
-    /// arrived, as far as that is known, and notes the next marked one of these.
+    /// Under a load: makes records to be kept and their times, unless some are left. Returns the number of all
+    /// records that have arrived, as far as it is known, and updates the next marked index.
     #[cold]
     #[inline(never)]
     fn look_ahead(&mut self, now: ProcessingTime) -> u64 {
@@ -392,13 +396,13 @@ impl<G: Generate> Paced<G> {
         ahead.due_count(now)
     }
 
-    /// Under a load: how it stands after a poll, in which the marked record was made or was not.
+    /// Under a load: returns the result of a poll; `is_marked` tells whether it made the marked record.
     #[cold]
     #[inline(never)]
     fn stand(&mut self, is_marked: bool) -> Polled {
         let Some(ahead) = &self.ahead else { return Polled::new(SourceStatus::Ready) };
         let now = ahead.looked_at();
-        // Before it looks ahead again, and forgets it.
+        // Read before the source looks ahead again, which forgets these times.
         let latency = is_marked.then(|| ahead.intended(self.marked_index));
         let status = if self.end_index <= self.next_index {
             SourceStatus::Ended
@@ -433,11 +437,11 @@ impl<G: Generate> Source for Paced<G> {
             None if self.ahead.is_some() => self.look_ahead(now),
             None => u64::MAX,
         };
-        // The poll is cut behind a marked record, so that its marker stands right behind it.
+        // The poll ends behind a marked record, so that its marker stands right behind it.
         let (marked_index, from_index) = (self.marked_index, self.next_index);
         let behind_marked = marked_index.saturating_add(1);
         let made_to = self.make(limit, due_index.min(self.end_index).min(behind_marked), output);
-        // Of the records just made the last may be a marked one; what was marked in another split's run was passed.
+        // The last record just made may be the marked one. A marked record in another split's run is not made here.
         let is_marked = (from_index..made_to).contains(&marked_index);
         let Some(send_times) = self.send_times else {
             if self.ahead.is_some() {
@@ -464,7 +468,7 @@ impl<G: Generate> Source for Paced<G> {
         self.kept.bytes() + self.ahead.as_ref().map_or(0, |ahead| ahead.bytes())
     }
 
-    /// At a rate: a second by the rate, cut to whole nanoseconds.
+    /// Returns, at a rate, one second divided by the rate, truncated to whole nanoseconds.
     fn spacing_ns(&self) -> Option<u64> {
         let of_all = match (&self.ahead, self.pace) {
             (Some(ahead), _) => ahead.spacing_ns(),
@@ -474,19 +478,19 @@ impl<G: Generate> Source for Paced<G> {
         Some(of_all.saturating_mul(self.split.records_per_own()).max(1))
     }
 
-    /// The pace, the disorder, the load and the next index.
+    /// Saves the pace, the disorder, the load, the split and the next index.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError> {
         let disorder: Option<WrittenDisorder> = self.disorder.map(|disorder| disorder.written_down());
         let load = self.course().map(|course| written_down(course));
         state.put(&(self.pace.written_down(), disorder, load, self.split.written_down(), self.next_index))
     }
 
-    /// Goes on behind the last record made. At a rate the saved start is kept, so the time that passed in between
-    /// is caught up with and seen as latency.
+    /// Goes on behind the last record made. At a rate the saved start is kept, so records that were due in the
+    /// meantime come at once and show as latency.
     ///
     /// # Errors
-    /// If the bytes are no position, the pace, the disorder, the load or the split is another, or the position lies behind the
-    /// limit.
+    /// If the bytes are no position, if the pace, the disorder, the load or the split differs, or if the position
+    /// lies behind the limit.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let (saved, saved_disorder, saved_load, split, next_index): (
             WrittenPace,
@@ -528,7 +532,7 @@ impl<G: Generate> Source for Paced<G> {
     }
 }
 
-/// The load of a course, as it is saved: in words, of which any number is written in as many digits as tell it from others.
+/// Returns the load of a course as text to be saved; each number has as many digits as identify it.
 fn written_down(course: &Course) -> String {
     format!("{:?}", course.load())
 }
@@ -542,11 +546,11 @@ struct PacedInput<'a, G: Generate> {
     is_ascending: bool,
 }
 
-/// Where records are made.
+/// How the records of an input are made.
 enum Made<'a, G: Generate> {
-    /// Here, as they are looked at: the first has the first of these times.
+    /// Records are made when they are inspected or taken; the first has the first of these times.
     Anew(&'a G, StretchTimes),
-    /// They lie there already.
+    /// Records are made already.
     Before(&'a [Record<G::Item>]),
 }
 
@@ -559,7 +563,7 @@ impl<G: Generate> Clone for Made<'_, G> {
 impl<G: Generate> Copy for Made<'_, G> {}
 
 impl<G: Generate> PacedInput<'_, G> {
-    /// The record `place` places behind the first, taken or not.
+    /// Returns the record `place` places behind the first, taken or not.
     #[inline(always)]
     fn record(&self, place: usize) -> Record<G::Item> {
         match self.made {
@@ -585,7 +589,8 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
 
     #[inline(always)]
     fn inspect<Q>(&self, offset: usize, look: impl FnOnce(&Record<G::Item>) -> Q) -> Q {
-        // Per record, so not in release builds, where the loop of a filter would reload the generator for it.
+        // A check per record, so only in debug builds: in release builds a filter's loop would reload the generator
+        // for it.
         debug_assert!(offset < self.remaining(), "only records that remain are looked at");
         match self.made {
             Made::Anew(generator, _) => {
@@ -622,13 +627,13 @@ impl<G: Generate> Input<G::Item> for PacedInput<'_, G> {
     }
 }
 
-/// Why a pace cannot be kept.
+/// Invalid pace.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum PaceError {
     /// `RATE_OUT_OF_BOUNDS`: the rate is not within 1 and 1,000,000,000 records/s.
     RateOutOfBounds {
-        /// What was asked for.
+        /// The given rate.
         rate_per_s: u64,
     },
     /// `TIME_SCALE`: the time scale is 0 or does not divide the rate.

@@ -1,10 +1,10 @@
-//! How sinks fail.
+//! Errors of sinks.
 
 use std::io;
 
 use thalweg_model::Coded;
 
-/// Why a sink cannot take or publish records.
+/// Failure of a sink to take or publish records.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SinkError {
@@ -12,15 +12,15 @@ pub enum SinkError {
     Failed {
         /// The file's path, or the stream's name.
         target: String,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// `SINK_CLOSED`: whoever read the stream has gone.
+    /// `SINK_CLOSED`: the reader of the stream has closed it.
     Closed {
         /// The stream's name.
         target: String,
     },
-    /// `SINK_FULL`: more records than the sink was made for.
+    /// `SINK_FULL`: the sink got more records than its maximum.
     Full {
         /// The bound.
         max_records: usize,

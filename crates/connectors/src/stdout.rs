@@ -1,7 +1,7 @@
-//! Records as comma-separated lines to any writer; the command line gives it its standard output.
+//! A sink that writes records as comma-separated lines to any writer; the command line uses it for standard output.
 //!
-//! Guarantee: none across a crash. Rows go out at every watermark, at the end, and whenever
-//! [`SINK_BUFFER_BYTES`] are gathered; what went out cannot be taken back when the query fails later.
+//! Guarantee: none across a crash. Rows are written out at every watermark, at the end, and whenever
+//! [`SINK_BUFFER_BYTES`] are gathered. Rows that were written out cannot be taken back when the query fails later.
 
 use std::io::{self, Write};
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use crate::csv::RowWriter;
 use crate::csv::sink::SINK_BUFFER_BYTES;
 use crate::sink_error::SinkError;
 
-/// Writes what `row` makes of each record to `writer`.
+/// Writes the row that `row` makes of each record to `writer`.
 ///
 /// # Example
 /// ```
@@ -37,7 +37,7 @@ pub struct LinesSink<T, F, W> {
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> LinesSink<T, F, W> {
-    /// A sink into `writer`, which errors call by `name`.
+    /// Creates a sink into `writer`; errors name it `name`.
     pub fn new(name: &'static str, writer: W, row: F) -> Self {
         LinesSink { name, writer, rows: RowWriter::default(), row, takes: PhantomData }
     }
@@ -66,7 +66,7 @@ impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send, W: Write + Send> Sink<T> for L
 
     fn on_mark(&mut self, mark: Mark) -> Result<(), Fault> {
         match mark {
-            // Watermarks may come by the thousand without a record between them.
+            // Thousands of watermarks may come without a record between them.
             Mark::Watermark(_) if !self.rows.as_bytes().is_empty() => self.flush(),
             _ => Ok(()),
         }

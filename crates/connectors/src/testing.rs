@@ -1,4 +1,4 @@
-//! What the tests of this room share: a disk in memory that misbehaves on request, and an output of given room.
+//! Shared test helpers: a disk in memory with injected faults, and an output with given room.
 
 use std::collections::HashMap;
 use std::io::{self, Read, Write};
@@ -8,8 +8,7 @@ use std::sync::{Arc, Mutex};
 use thalweg_model::disk::{Disk, FileIdentity, WriteFile};
 use thalweg_model::{Output, Record};
 
-/// Files in memory. As on a real disk, an open reader keeps a file that is replaced, and sees one that is
-/// truncated.
+/// Files in memory. As on a real disk, an open reader keeps reading a file that is replaced, and sees a truncation.
 #[derive(Default)]
 pub(crate) struct MemDisk {
     files: Mutex<HashMap<PathBuf, Arc<Mutex<Node>>>>,
@@ -26,10 +25,10 @@ struct Node {
     hidden_behind: Option<usize>,
 }
 
-/// What goes wrong, until it is set back.
+/// Faults, which stay until they are reset.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Faults {
-    /// The most bytes that one read brings; 0 for all.
+    /// Most bytes per read; 0 for no limit.
     pub read_bytes_max: usize,
     /// Every other read is interrupted, as by a signal.
     pub interrupts_reads: bool,
@@ -42,24 +41,24 @@ pub(crate) struct Faults {
 }
 
 impl MemDisk {
-    /// A disk with one file.
+    /// Creates a disk with one file.
     pub(crate) fn with(path: &str, bytes: &[u8]) -> Arc<Self> {
         let disk = Arc::new(MemDisk::default());
         disk.put(path, bytes);
         disk
     }
 
-    /// Puts a new file at `path`, in place of what was there.
+    /// Puts a new file at `path`, replacing any file there.
     pub(crate) fn put(&self, path: &str, bytes: &[u8]) {
         self.insert(Path::new(path), bytes.to_vec());
     }
 
-    /// Cuts the file at `path` short; open readers see it.
+    /// Truncates the file at `path`; open readers see it.
     pub(crate) fn truncate(&self, path: &str, len_bytes: usize) {
         self.change(path, |bytes| bytes.truncate(len_bytes));
     }
 
-    /// Lets open readers see only the first `len_bytes` of the file at `path`, of which nobody else is told.
+    /// Limits open readers to the first `len_bytes` of the file at `path`, without changing its metadata.
     pub(crate) fn hide(&self, path: &str, len_bytes: usize) {
         self.node(Path::new(path)).unwrap().lock().unwrap().hidden_behind = Some(len_bytes);
     }
@@ -76,7 +75,7 @@ impl MemDisk {
         *self.faults.lock().unwrap() = faults;
     }
 
-    /// The text of the file at `path`, if there is one.
+    /// Returns the text of the file at `path`, if there is one.
     pub(crate) fn text(&self, path: &str) -> Option<String> {
         let node = self.node(Path::new(path)).ok()?;
         let node = node.lock().unwrap();
@@ -196,7 +195,7 @@ impl WriteFile for MemWriter {
     }
 }
 
-/// Takes `room` records and no more.
+/// Output that takes at most `room` records.
 pub(crate) struct VecOutput<T> {
     pub records: Vec<Record<T>>,
     pub room: usize,

@@ -1,20 +1,20 @@
-//! A value on its way to one of several readers, chosen by its key.
+//! Values addressed by key hash: each goes to one of several readers.
 
-/// A value with a hash of its key. It exists between an operator and the edges that it writes, where the hash says which: only
-/// the value is kept there.
+/// A value with a hash of its key. It exists between an operator and its output edges: the hash selects the edge, and
+/// only the value is stored there.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Addressed<T> {
-    /// Values of one key have the same; its upper bits are the good ones.
+    /// Hash of the key: equal for values of one key. The upper bits are the well-mixed ones.
     pub key_hash: u64,
-    /// What is sent.
+    /// The value to send.
     pub value: T,
 }
 
 impl<T> Addressed<T> {
-    /// Which of so many readers it goes to; there must be one.
+    /// Returns the index of the reader that the value goes to, out of `readers`; there must be at least one.
     #[inline(always)]
     pub fn place(&self, readers: usize) -> usize {
-        // The upper half of the product: as many hashes for each, but for one, and no division.
+        // The upper half of the product: the readers get equally many hashes, up to one, without a division.
         ((u128::from(self.key_hash) * readers as u128) >> u64::BITS) as usize
     }
 }

@@ -1,46 +1,47 @@
-//! Memory for state: operators ask before their state grows, and go without if they are refused.
+//! Memory grants for state: operators ask before their state grows, and do without if they are refused.
 //!
-//! State never waits for memory: it gets it, or the query fails with `STATE_LIMIT`. An operator that is refused drops
-//! what it had no room for and goes on; whoever runs it sees the refusal as soon as the call returns, and ends the
-//! query, so nothing that was computed without it is ever published.
+//! State never waits for memory: either it gets the memory, or the query fails with `STATE_LIMIT`. An operator that
+//! is refused drops the data that it had no room for and goes on. Its runner sees the refusal as soon as the call
+//! returns and ends the query, so no result computed without that data is ever published.
 
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-/// Whoever lends memory for state.
+/// Grants memory for state.
 pub trait Lender: Send + Sync {
-    /// Whether state may grow by `bytes` now. What was refused once is not forgotten by the lender.
+    /// Returns true if state may grow by `bytes` now. A refusal is remembered and fails the query.
     fn lend(&self, bytes: usize) -> bool;
 
-    /// The same for what can be gone without: who remembers refusals forgets this one.
+    /// Returns true if state may grow by `bytes` now, for memory that the operator can do without. A refusal is not
+    /// remembered.
     fn offer(&self, bytes: usize) -> bool {
         self.lend(bytes)
     }
 
-    /// Takes back `bytes` that were lent or offered, before the step is over.
+    /// Takes back `bytes` that were granted by `lend` or `offer`, before the step is over.
     fn take_back(&self, bytes: usize) {
         let _ = bytes;
     }
 
-    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is forgotten.
+    /// Reserves `bytes` for values that leave the operator; none if they do not fit. A refusal is not remembered.
     fn pay(&self, bytes: usize) -> Option<Payment> {
         self.offer(bytes).then(Payment::default)
     }
 
-    /// The bytes that all borrowers may hold together.
+    /// Returns the bytes that all users of the budget may hold together.
     fn limit_bytes(&self) -> usize {
         usize::MAX
     }
 }
 
-/// Memory that is reserved for values which travel from one operator to the next. Clones stand for the same memory; dropping
-/// the last one gives it back.
+/// A reservation for values that travel from one operator to the next. Clones share the reservation; dropping the
+/// last one releases it.
 #[derive(Clone, Default)]
 pub struct Payment(Option<Arc<dyn Any + Send + Sync>>);
 
 impl Payment {
-    /// Holds `reservation` until the last clone is dropped.
+    /// Creates a payment that holds `reservation` until its last clone is dropped.
     pub fn holding(reservation: impl Any + Send + Sync) -> Self {
         Payment(Some(Arc::new(reservation)))
     }
@@ -52,35 +53,36 @@ impl fmt::Debug for Payment {
     }
 }
 
-/// What an operator's state is paid from; without a lender it is without bound, as in tests.
+/// Memory grant of an operator's state. Without a lender it is unlimited, as in tests.
 #[derive(Clone, Default)]
 pub struct Allowance(Option<Arc<dyn Lender>>);
 
 impl Allowance {
-    /// Pays from what `lender` has.
+    /// Creates an allowance that asks `lender`.
     pub fn new(lender: Arc<dyn Lender>) -> Self {
         Allowance(Some(lender))
     }
 
-    /// Asks for `bytes` more; what is granted must show in `state_bytes` when the call into the operator returns.
+    /// Asks for `bytes` more, and returns true if they are granted. Granted bytes must show in `state_bytes` when the
+    /// call into the operator returns. A refusal fails the query.
     pub fn ask(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|lender| lender.lend(bytes))
     }
 
-    /// The same for what the operator can go without: it is no failure if there is none.
+    /// Asks for `bytes` that the operator can do without: a refusal is no failure.
     pub fn ask_for_spare(&self, bytes: usize) -> bool {
         self.0.as_ref().is_none_or(|lender| lender.offer(bytes))
     }
 
-    /// Gives back `bytes` of what was granted by [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) in this step.
+    /// Gives back `bytes` that [`ask`](Self::ask) or [`ask_for_spare`](Self::ask_for_spare) granted in this step.
     pub fn give_back(&self, bytes: usize) {
         if let Some(lender) = &self.0 {
             lender.take_back(bytes);
         }
     }
 
-    /// Reserves `bytes` for values that leave the operator, until the payment is dropped; none if they do not fit, which is
-    /// no failure.
+    /// Reserves `bytes` for values that leave the operator, until the payment is dropped. None if they do not fit,
+    /// which is no failure.
     pub fn pay(&self, bytes: usize) -> Option<Payment> {
         match &self.0 {
             Some(lender) => lender.pay(bytes),
@@ -88,12 +90,12 @@ impl Allowance {
         }
     }
 
-    /// The bytes that all who share the memory may hold together.
+    /// Returns the bytes that all users of the budget may hold together.
     pub fn limit_bytes(&self) -> usize {
         self.0.as_ref().map_or(usize::MAX, |lender| lender.limit_bytes())
     }
 
-    /// Makes room for one more item in `items`, doubling what it holds; `false` if that was refused.
+    /// Makes room for one more item in `items` by doubling its capacity; returns `false` if the memory was refused.
     #[inline]
     pub fn room_in<T>(&self, items: &mut Vec<T>) -> bool {
         items.len() < items.capacity() || self.grow(items)
@@ -133,7 +135,7 @@ mod tests {
         }
     }
 
-    /// A vector grows while it is paid for, and stays as it is when it is not.
+    /// A vector grows while memory is granted, and keeps its size when it is refused.
     #[test]
     fn what_is_not_granted_is_not_taken() {
         let purse = Arc::new(Purse(Mutex::new(64)));
@@ -146,7 +148,7 @@ mod tests {
             }
             has_room
         });
-        // Four, then eight: the next doubling would take 64 bytes more, and none are left.
+        // Room for 4, then 8: the next doubling would take 64 bytes more, and none are left.
         assert_eq!(taken.count(), 8);
         assert_eq!((items.capacity(), *purse.0.lock().unwrap()), (8, 0));
         assert!(Allowance::default().ask(usize::MAX));

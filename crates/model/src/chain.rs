@@ -1,11 +1,11 @@
 //! Chains: operators that follow each other inside one task and compile to one loop.
 //!
-//! [`Then`] is an operator made of two; [`Piped`] is the output that stands between them. Since each knows the
-//! types of its neighbours, the compiler sees one loop from the input of the first to the output of the last.
+//! [`Then`] is an operator made of two; [`Piped`] is the output between them. Each knows the types of its neighbours,
+//! so the compiler sees one loop from the input of the first to the output of the last.
 //!
-//! Any operator of a chain may emit more than one record per record taken (rule O3), and several may: what stands
-//! before such an operator hands it records one at a time, and none while it has a rest of an emission. So each
-//! keeps at most the rest of one emission, whatever is chained, and no buffer stands between two of them.
+//! Any operator of a chain may emit more than one record per record taken (rule O3), and so may several. Such an
+//! operator is handed one record at a time, and none while the rest of an emission waits. So each operator keeps at
+//! most the rest of one emission, whatever is chained, and no buffer is needed between two of them.
 
 use crate::allowance::Allowance;
 use crate::entropy::Entropy;
@@ -23,7 +23,7 @@ use crate::weighed::Weighed;
 pub struct Then<A, B> {
     first: A,
     second: B,
-    /// A mark that did not get through yet, and who holds it up.
+    /// A mark that has not passed the chain yet, and the operator at which it waits.
     held_up: Option<(Place, Mark)>,
 }
 
@@ -40,7 +40,7 @@ impl<A, B> Then<A, B> {
     }
 }
 
-/// The output of an operator whose neighbour in the chain is `operator`, which writes to `output`.
+/// Output that hands records to `operator`, the next of the chain, which writes to `output`.
 pub struct Piped<'a, P, In, O>
 where
     P: Operator<In>,
@@ -48,7 +48,7 @@ where
 {
     operator: &'a mut P,
     output: &'a mut O,
-    /// Records handed on one by one; reported when this is dropped, so that the loop counts in a register.
+    /// Number of records handed on one by one. Reported when this is dropped, so that the loop counts in a register.
     handed_on: u64,
     input: std::marker::PhantomData<fn(In)>,
 }
@@ -58,7 +58,7 @@ where
     P: Operator<In>,
     O: Output<P::Out>,
 {
-    /// What is pushed here goes through `operator` to `output`.
+    /// Creates an output whose records go through `operator` to `output`.
     #[inline(always)]
     pub fn new(operator: &'a mut P, output: &'a mut O) -> Self {
         Piped { operator, output, handed_on: 0, input: std::marker::PhantomData }
@@ -74,7 +74,7 @@ where
     fn room(&self) -> usize {
         match (P::EXPANDS, self.output.room()) {
             (false, room) => room,
-            // One record at a time, so that the rest of an emission is never more than that record's.
+            // One record at a time, so that the rest of an emission never stems from more than one record.
             (true, room) => usize::from(room > 0 && !self.operator.is_stalled()),
         }
     }
@@ -105,7 +105,7 @@ where
 }
 
 impl<A, B> Then<A, B> {
-    /// Gives the second what it sees of a mark that the first is done with.
+    /// Hands a mark that the first operator has processed on to the second one.
     fn mark_second<In, O>(&mut self, mark: Mark, output: &mut O) -> Flow
     where
         A: Operator<In>,
@@ -117,7 +117,7 @@ impl<A, B> Then<A, B> {
             return Flow::Done;
         };
         if self.second.is_stalled() {
-            // What the first emitted for this mark is not through yet.
+            // The records that the first emitted for this mark have not all passed the second yet.
             self.held_up = Some((Place::First, mark));
             return Flow::More;
         }
@@ -161,8 +161,8 @@ where
     fn process<I: Input<In>, O: Output<Self::Out>>(&mut self, input: &mut I, output: &mut O) {
         let mut piped = Piped::new(&mut self.second, output);
         if B::EXPANDS {
-            // What the second makes of one record may fill the output, so the first gets one at a time; and if it
-            // expands itself, none before all that it made of the last is through.
+            // The output may be filled by what the second makes of one record, so the first gets one record at a
+            // time. If the first expands too, it gets none before all that it made of the last record has passed.
             while input.remaining() > 0 && piped.room() > 0 && !self.first.is_stalled() {
                 if let Some(record) = input.take() {
                     self.first.process_one(record, &mut piped);
@@ -174,7 +174,8 @@ where
         }
     }
 
-    /// Only of a chain that does not expand: what found no room behind it would have to wait in between.
+    /// Measures the stages only of a chain that does not expand: records that found no room would have to wait
+    /// between the stages.
     fn process_staged<I: Input<In>, O: Output<Self::Out>>(
         &mut self,
         input: &mut I,
@@ -260,7 +261,8 @@ where
     }
 
     fn faulted(&self) -> Option<&str> {
-        // The second runs inside the first, so a panic of its code unwinds through both: it is the culprit.
+        // The second operator runs inside the first, so a panic of its code unwinds through both: the second is to
+        // blame.
         self.second.faulted().or_else(|| self.first.faulted())
     }
 

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 
 use crate::time::ProcessingTime;
 
-/// Where processing time comes from. Never goes back. Only runtime's and connectors' callers hold one:
-/// operators and policies are given instants instead.
+/// Source of processing time. Never goes back. Only callers in runtime and connectors hold a clock: operators and
+/// policies are given instants instead.
 pub trait Clock: Send + Sync {
-    /// The present instant.
+    /// Returns the present instant.
     fn now(&self) -> ProcessingTime;
 }
 
@@ -16,19 +16,19 @@ pub trait Clock: Send + Sync {
 pub struct VirtualClock(Mutex<ProcessingTime>);
 
 impl VirtualClock {
-    /// A clock that shows `start`.
+    /// Creates a clock that shows `start`.
     pub fn starting_at(start: ProcessingTime) -> Self {
         VirtualClock(Mutex::new(start))
     }
 
-    /// Moves on to `instant`; an instant in the past changes nothing, since a clock never goes back.
+    /// Moves the clock to `instant`. An instant in the past changes nothing, since a clock never goes back.
     pub fn advance_to(&self, instant: ProcessingTime) {
         let mut now = self.lock();
         *now = instant.max(*now);
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, ProcessingTime> {
-        // The guarded value is one word, always whole, so a panic elsewhere cannot have left it half written.
+        // The guarded value is one word, so a panic elsewhere cannot have left it half written.
         self.0.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 }

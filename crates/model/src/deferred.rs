@@ -1,9 +1,9 @@
-//! The contract of operators whose results come in their own time, such as answers from elsewhere.
+//! The contract of operators whose results come later, such as answers from another system.
 //!
-//! An [`Operator`](crate::Operator) is done with a mark when its call returns, and nothing behind the mark reaches it
-//! before: one that waits for answers at each watermark would have few questions on their way. So a deferred operator
-//! stands at the head of a task, takes records and marks as long as it has room, and gives out records and marks when it
-//! has some.
+//! An [`Operator`](crate::Operator) has processed a mark when its call returns, and nothing behind the mark reaches
+//! it earlier. An operator that waited for its answers at each watermark would have few requests in flight. So a
+//! deferred operator stands at the head of a task, takes records and marks as long as it has room, and emits records
+//! and marks when it has some.
 //!
 //! ```text
 //!                take, mark                      emit
@@ -12,16 +12,16 @@
 //!                                   +------ waker: "there is something to emit", from any thread
 //! ```
 //!
-//! Whoever runs it
+//! The runner of a deferred operator
 //!
-//! 1. takes note that the waker has not been called since, and only then calls [`emit`](Deferred::emit), until that has
-//!    nothing more; hands each mark on before it goes on;
-//! 2. gives it what there is to read while it has [`room`](Deferred::room), and emits again;
-//! 3. leaves it alone when it has no room, or there is nothing to read, and nothing to emit: until the waker is called or,
-//!    if it has room, until there is something to read.
+//! 1. clears its note that the waker was called, and only then calls [`emit`](Deferred::emit) until there is nothing
+//!    more; it hands each mark on before it goes on;
+//! 2. gives the operator input while it has [`room`](Deferred::room), and calls `emit` again;
+//! 3. leaves the operator alone when nothing can be emitted, and it has no room or there is no input. It comes back
+//!    when the waker is called or, if the operator has room, when there is input.
 //!
-//! No call is lost: whoever has something new makes it known to `emit` first and calls the waker then. If he calls before
-//! step 1, `emit` finds it; if after, the note is there when the task is put to rest.
+//! No call is lost: a thread with a new result first makes it visible to `emit` and then calls the waker. If it calls
+//! before step 1, `emit` finds the result; if after, the note is there when the task is put to rest.
 
 use std::task::Waker;
 
@@ -31,52 +31,53 @@ use crate::mark::Mark;
 use crate::operator::{Counts, Output};
 use crate::record::Record;
 
-/// How far an emission has come.
+/// Result of an emission.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Emitted {
-    /// All that could be: the rest waits, or there is none.
+    /// Everything that was ready is emitted; the rest waits for results, or there is none.
     All,
-    /// This mark is next: call again when it is handed on.
+    /// This mark is next: hand it on, then call again.
     Mark(Mark),
-    /// There is no room for more.
+    /// The output has no room for more.
     NoRoom,
 }
 
-/// An operator whose results come in their own time.
+/// An operator whose results come later.
 pub trait Deferred<In>: Send {
-    /// What it emits.
+    /// Type of the values that it emits.
     type Out;
 
-    /// Before the first record: whom to wake when there is something to emit. Any thread may, at any time and as often as
-    /// it likes, but not while it holds a lock that a call into this operator, or its end, would wait for.
+    /// Called before the first record: gives the waker to call when there is something to emit. Any thread may call
+    /// it, at any time and as often as it likes, but not while it holds a lock that a call into this operator, or its
+    /// end, would wait for.
     fn wakes_by(&mut self, waker: &Waker);
 
-    /// Before the first record: takes the allowance that its state is paid from.
+    /// Called before the first record: gives the allowance that grants memory for its state.
     fn fund(&mut self, allowance: &Allowance);
 
-    /// How many records it takes now; if none, no mark either.
+    /// Returns how many records it takes now; if zero, it takes no mark either.
     fn room(&self) -> usize;
 
-    /// Takes a record; only while it has room.
+    /// Takes a record. Called only while it has room.
     fn take(&mut self, record: Record<In>);
 
-    /// Takes a mark, behind all records taken; while it has room, and one more behind a watermark or the like that it took
-    /// in the last of it.
+    /// Takes a mark, which follows all records taken. Called while it has room; one more mark may follow a watermark
+    /// or similar mark that used up the last room.
     fn mark(&mut self, mark: Mark);
 
-    /// Hands on what may go: results, up to the next mark, as far as there is room.
+    /// Emits ready results, up to the next mark, as far as `output` has room.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn emit<O: Output<Self::Out>>(&mut self, output: &mut O) -> Result<Emitted, Fault>;
 
-    /// Calls `each` with its name and counts.
+    /// Calls `each` with the operator's name and counts.
     fn visit_counts(&self, each: &mut dyn FnMut(&str, Counts));
 
-    /// Bytes of state held beyond the operator itself, counted against the engine's budget.
+    /// Returns the bytes of state held beyond the operator itself, counted against the engine's budget.
     fn state_bytes(&self) -> usize;
 
-    /// After a panic: its name, if it was its code.
+    /// Returns the operator's name after a panic, if its code caused the panic.
     fn faulted(&self) -> Option<&str>;
 }

@@ -3,11 +3,11 @@
 use std::io::{self, Read, Write};
 use std::path::Path;
 
-/// What tells one version of a file from another: if it changes while a file is being read, the file was
-/// replaced, truncated or appended to.
+/// Identity of one version of a file. If it changes while a file is being read, the file was replaced, truncated or
+/// appended to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileIdentity {
-    /// Device and inode, or whatever stays with the file and goes with it.
+    /// Device and inode, or another identity that moves with the file.
     pub file: (u64, u64),
     /// Length in bytes.
     pub len_bytes: u64,
@@ -15,9 +15,9 @@ pub struct FileIdentity {
     pub modified_ns: i128,
 }
 
-/// A file being written. Nothing is promised to survive before [`WriteFile::sync`] has returned.
+/// A file being written. Its content is durable only after [`WriteFile::sync`] has returned.
 pub trait WriteFile: Write + Send {
-    /// Brings all that was written onto the disk.
+    /// Writes everything to the disk durably.
     ///
     /// # Errors
     /// The operating system's; after one the file must not be trusted, and `sync` must not be tried again.
@@ -38,13 +38,13 @@ pub trait Disk: Send + Sync {
     /// The operating system's.
     fn create(&self, path: &Path) -> io::Result<Box<dyn WriteFile>>;
 
-    /// Which version of the file stands at `path` now.
+    /// Returns the identity of the file at `path` now.
     ///
     /// # Errors
     /// The operating system's, if it is missing.
     fn identity(&self, path: &Path) -> io::Result<FileIdentity>;
 
-    /// Gives a file its final name, atomically, replacing what was there, and makes the new name durable.
+    /// Renames a file to its final name, atomically, replacing any file of that name, and makes the new name durable.
     ///
     /// # Errors
     /// The operating system's.

@@ -1,26 +1,26 @@
-//! Randomness as a trait: hash seeds, generators and simulated interleavings all draw from one injected source,
-//! so that a seed repeats a run.
+//! Randomness as a trait: hash seeds, generators and simulated interleavings all draw from one injected source, so
+//! that the same seed repeats a run.
 
 /// A source of random bits.
 pub trait Entropy: Send {
-    /// The next 64 bits, uniform.
+    /// Returns the next 64 bits, uniformly distributed.
     fn next_u64(&mut self) -> u64;
 
-    /// A number uniform in `0..bound`; zero if `bound` is zero.
+    /// Returns a number uniform in `0..bound`; zero if `bound` is zero.
     fn below(&mut self, bound: u64) -> u64 {
-        // Multiply-shift instead of a remainder: no division, and a bias below `bound / 2^64` that no test or
-        // workload of ours can see. Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3.
+        // Multiply-shift instead of a remainder: no division, and a bias below `bound / 2^64`, which no test or
+        // workload of ours can detect. Lemire, "Fast Random Integer Generation in an Interval", 2019, section 3.
         let product = u128::from(self.next_u64()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the upper half of a 128-bit product fits 64 bits")
     }
 
-    /// A number uniform in `[0, 1)`, with 53 random bits.
+    /// Returns a number uniform in `[0, 1)`, with 53 random bits.
     fn unit(&mut self) -> f64 {
         (self.next_u64() >> 11) as f64 / (1u64 << 53) as f64
     }
 }
 
-/// Random bits that follow from a seed, equal on every machine: SplitMix64.
+/// Random bits derived from a seed, equal on every machine: SplitMix64.
 /// Source: Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014, section 5.
 #[derive(Clone, Debug)]
 pub struct SeededEntropy {
@@ -28,7 +28,7 @@ pub struct SeededEntropy {
 }
 
 impl SeededEntropy {
-    /// Bits that follow from `seed`.
+    /// Creates a source whose bits follow from `seed`.
     pub const fn new(seed: u64) -> Self {
         SeededEntropy { state: seed }
     }

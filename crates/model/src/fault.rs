@@ -1,4 +1,4 @@
-//! How the world misbehaves: errors of connectors, with a stable code.
+//! Errors of connectors, with a stable code.
 
 use std::error::Error;
 
@@ -10,7 +10,7 @@ pub trait Coded: Error + Send + Sync + 'static {
     fn code(&self) -> &'static str;
 }
 
-/// Any error of a source or a sink; it fails the query and nothing else.
+/// Any error of a source or a sink. It fails its query and nothing else.
 pub type Fault = Box<dyn Coded>;
 
 impl<E: Coded> From<E> for Fault {

@@ -1,53 +1,55 @@
-//! The contract of an aggregate: how values become an accumulator, and an accumulator a result.
+//! The contract of an aggregate: values are folded into an accumulator, which becomes a result.
 
 use crate::state::State;
 
 /// An aggregate over values of type `V`.
 ///
-/// The master law, which tests hold every implementation to: folding values one by one into one accumulator and
-/// merging accumulators of any split of them finish in the same result. (Floating-point sums are compared with
-/// a relative tolerance of 1e-9.) So partial state of several workers can be merged.
+/// Tests hold every implementation to one law: folding values one by one into one accumulator, and merging the
+/// accumulators of any split of them, give the same result. (Floating-point sums are compared with a relative
+/// tolerance of 1e-9.) So partial states of several workers can be merged.
 pub trait Fold<V>: Send + Sync + 'static {
-    /// What is kept per key and window.
+    /// State kept per key and window.
     type Accumulator: State + Clone;
-    /// What comes out.
+    /// Type of the result.
     type Result: Send + 'static;
 
-    /// The accumulator of no values.
+    /// Returns the accumulator of no values.
     fn create(&self) -> Self::Accumulator;
 
-    /// Takes in one value.
+    /// Adds one value.
     fn fold(&self, accumulator: &mut Self::Accumulator, value: &V);
 
-    /// Takes in all that `other` has taken in.
+    /// Adds everything that `other` has accumulated.
     fn merge(&self, accumulator: &mut Self::Accumulator, other: Self::Accumulator);
 
-    /// Whether [`unmerge`](Fold::unmerge) takes away what was merged, leaving no trace: sliding windows then take away
-    /// what leaves them instead of merging all that stays.
+    /// True if [`unmerge`](Fold::unmerge) removes merged values exactly. Sliding windows then remove the values that
+    /// leave them instead of merging all that stay.
     const INVERTS: bool = false;
 
-    /// Takes away all that `other` has taken in, which was merged into `accumulator` before. Called only if
-    /// [`INVERTS`](Fold::INVERTS) says so.
+    /// Removes everything that `other` has accumulated, which was merged into `accumulator` before. Called only if
+    /// [`INVERTS`](Fold::INVERTS) is true.
     fn unmerge(&self, accumulator: &mut Self::Accumulator, other: &Self::Accumulator) {
         let _ = (accumulator, other);
         unreachable!("only an aggregate that says that it inverts is asked to");
     }
 
-    /// Whether accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) tells.
+    /// True if accumulators hold memory of their own, which [`held_bytes`](Fold::held_bytes) returns.
     const HOLDS: bool = false;
 
-    /// Bytes that an accumulator holds beyond itself, counted as state. Asked before and after each change, so it must be
-    /// cheap, and answer the same of what has not changed; only if [`HOLDS`](Fold::HOLDS) says so.
+    /// Returns the bytes that an accumulator holds beyond itself, counted as state. Called before and after each
+    /// change, and only if [`HOLDS`](Fold::HOLDS) is true. It must be cheap, and return the same for an unchanged
+    /// accumulator.
     fn held_bytes(&self, accumulator: &Self::Accumulator) -> usize {
         let _ = accumulator;
         0
     }
 
-    /// The result of all that was taken in.
+    /// Returns the result of everything accumulated.
     fn finish(&self, accumulator: Self::Accumulator) -> Self::Result;
 }
 
-/// Several aggregates at once, such as a mean and all values behind it: each on its own, results side by side.
+/// Implements [`Fold`] for a tuple of aggregates, such as a mean and all its values: each works on its own, and the
+/// results form a tuple.
 macro_rules! side_by_side {
     ($(($fold:ident, $place:tt)),+) => {
         impl<V, $($fold: Fold<V>),+> Fold<V> for ($($fold,)+) {

@@ -1,33 +1,33 @@
-//! At which watermarks something happens: most make no difference to anybody, and need not be processed (StreamBox, "Modern
+//! Watermarks that have an effect. Most watermarks change nothing and need not be processed (StreamBox, "Modern
 //! Stream Processing on a Multicore Machine", ATC 2017, section 5.2, where a window cancels the watermarks that close
 //! nothing).
 
 use crate::time::{EventTime, Span};
 use crate::window::SlidingWindows;
 
-/// The instants that a watermark must reach to make a difference. Follows from how operators were set up, not from what
-/// they hold.
+/// The instants at which a watermark has an effect. They follow from the setup of operators, not from their state.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Horizon {
-    /// Whether every instant is one.
+    /// True if every instant is one.
     is_everywhere: bool,
-    /// Each end of these windows is one, and each so long behind it.
+    /// Windows, each with its allowed lateness: every window end is such an instant, and so is every window end plus
+    /// the lateness.
     ends: Vec<(SlidingWindows, Span)>,
 }
 
 impl Horizon {
-    /// No watermark makes a difference but the last.
+    /// No watermark has an effect except the last.
     pub const NONE: Horizon = Horizon { is_everywhere: false, ends: Vec::new() };
 
-    /// Every watermark may make a difference.
+    /// Every watermark may have an effect.
     pub const EVERYWHERE: Horizon = Horizon { is_everywhere: true, ends: Vec::new() };
 
-    /// Something happens when a window ends, and so long after.
+    /// Creates a horizon of the ends of `windows`, and of the instants `lateness` after them.
     pub fn of_windows(windows: SlidingWindows, lateness: Span) -> Self {
         Horizon { is_everywhere: false, ends: vec![(windows, lateness)] }
     }
 
-    /// The instants of either.
+    /// Returns the instants of both.
     pub fn and(mut self, mut other: Horizon) -> Self {
         self.is_everywhere |= other.is_everywhere;
         other.ends.retain(|ends| !self.ends.contains(ends));
@@ -35,7 +35,7 @@ impl Horizon {
         self
     }
 
-    /// The first such instant above `after`; `EventTime::MAX` if there is none.
+    /// Returns the first such instant after `after`; `EventTime::MAX` if there is none.
     pub fn next_after(&self, after: EventTime) -> EventTime {
         if self.is_everywhere {
             return after.plus(Span::from_micros(1));
@@ -72,7 +72,7 @@ mod tests {
     }
 
     proptest! {
-        /// Between an instant and the next one no window ends, and none takes its last update.
+        /// No window ends and no window takes its last update between an instant and its next instant.
         #[test]
         fn the_next_instant_is_an_end(
             shapes in proptest::collection::vec(((1..40i64, 1..40i64, -50..50i64), 0..60i64), 1..4),

@@ -1,4 +1,4 @@
-//! By which key an operator works, for those who stand before it and send each record to one of its copies.
+//! Keys of an operator, for writers that must send each record to the right parallel instance of the operator.
 
 use crate::allowance::Allowance;
 use crate::horizon::Horizon;
@@ -7,45 +7,48 @@ use crate::operator::Counts;
 use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::EventTime;
 
-/// What tells keys apart, of an operator that is [`Sharing::Keyed`](crate::Sharing::Keyed).
+/// Key extractor of an operator that is [`Sharing::Keyed`](crate::Sharing::Keyed).
 ///
-/// Some operators make nothing of a record that is like one before it. Their keys may remember what went by, and keep
-/// repeated records from crossing to another core: then they see marks and hold state, as operators do.
+/// Some operators ignore a record that equals an earlier one. Their keys may act as a local distinct filter, which
+/// remembers records and keeps repeated ones from crossing to another core. Such keys see marks and hold state, as
+/// operators do.
 pub trait Keys<T>: Send {
-    /// A hash of the key that a value has, or none if the record need not come to the operator. The hash is the same whoever
-    /// is asked, says nothing of where the operator keeps the key, and its upper bits are the good ones.
+    /// Returns a hash of the value's key, or none if the operator does not need the record. The hash is the same in
+    /// every instance of these keys. It is independent of the place where the operator keeps the key, and its upper
+    /// bits are the well-mixed ones.
     fn address(&mut self, event_time: EventTime, value: &T) -> Option<u64>;
 
-    /// The same for another worker, which has seen nothing.
+    /// Returns a copy for another worker, without remembered records.
     fn fork(&self) -> Self
     where
         Self: Sized;
 
-    /// After a panic inside [`address`](Self::address): the name of the operator, whose function it was.
+    /// Returns the name of the operator after a panic inside [`address`](Self::address), if its function caused the
+    /// panic.
     fn faulted(&self) -> Option<&str>;
 
-    /// Sees a mark, after every record before it.
+    /// Takes a mark, after every record before it.
     fn on_mark(&mut self, mark: Mark) {
         let _ = mark;
     }
 
-    /// Which marks that are watermarks make a difference here.
+    /// Returns the watermarks that have an effect on these keys.
     fn horizon(&self) -> Horizon {
         Horizon::NONE
     }
 
-    /// Before the first record: takes the allowance that what is remembered is paid from.
+    /// Called before the first record: gives the allowance that grants memory for remembered records.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// The operator's name, and what it would have counted of the records that did not come to it; none of keys that let all
-    /// pass.
+    /// Returns the operator's name, and the counts that it would have for the records kept back; none if these keys
+    /// keep back no records.
     fn kept_back(&self) -> Option<(&str, Counts)> {
         None
     }
 
-    /// Writes down what records are judged by; not what is remembered, without which more of them pass.
+    /// Writes the state by which records are judged. Remembered records are not saved: without them more records pass.
     ///
     /// # Errors
     /// [`StateError`] if a value cannot be written.
@@ -54,7 +57,7 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Replaces that by what [`save`](Self::save) wrote.
+    /// Replaces that state by the state that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// [`StateError`] if the bytes are not such state.
@@ -63,13 +66,13 @@ pub trait Keys<T>: Send {
         Ok(())
     }
 
-    /// Bytes of what is remembered.
+    /// Returns the bytes of remembered records.
     fn state_bytes(&self) -> usize {
         0
     }
 }
 
-/// Those of an operator that has none.
+/// Keys of an operator that has none.
 #[derive(Clone, Copy, Debug)]
 pub struct NoKeys;
 

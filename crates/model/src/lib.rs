@@ -1,22 +1,22 @@
-//! What the engine talks about: event time, records, marks and windows; and what it asks of others: the
-//! contracts of operators, aggregates, sources and sinks, and of the world outside (clock, entropy, disk, net).
+//! Vocabulary and contracts of the engine: event time, records, marks and windows; the traits of operators,
+//! aggregates, sources and sinks; and the traits of the outside world (clock, entropy, disk, net).
 //!
 //! Read the modules in this order:
 //!
 //! 1. [`time`]: instants and spans of event time and of processing time, which never mix.
-//! 2. [`record`] and [`mark`]: what travels on an edge, and what travels beside it.
+//! 2. [`record`] and [`mark`]: the data on an edge, and the signals beside it.
 //! 3. [`watermark`]: when a source may promise that event time has passed.
-//! 4. [`window`]: which span of event time a record falls into.
-//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams come
-//!    together or part; [`deferred`], for results that come in their own time; [`total`], floats that can be keys;
-//!    [`staged`], to measure them; [`weighed`], records that count for several; [`text`], values of any length.
+//! 4. [`window`]: the spans of event time that a record falls into.
+//! 5. [`operator`], [`chain`] and [`fold`]: records and marks in, records and marks out; [`either`], where streams
+//!    meet or separate; [`deferred`], for results that come later; [`total`], floats that can be keys; [`staged`], to
+//!    measure operators one by one; [`weighed`], records that count as several; [`text`], values of any length.
 //! 6. [`source`] and [`sink`]: the two ends of a query.
-//! 7. [`state`] and [`allowance`]: how operators write down what they hold, and what they may hold.
-//! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the world outside, as traits, so that a simulation can stand in.
-//! 9. [`fault`]: how the world misbehaves, with a code that the command line and the dashboard share.
+//! 7. [`state`] and [`allowance`]: how operators save their state, and how much memory they may use for it.
+//! 8. [`clock`], [`entropy`], [`disk`], [`net`]: the outside world as traits, so that a simulation can take its place.
+//! 9. [`fault`]: errors of connectors, with a code that the command line and the dashboard share.
 //!
-//! Invariants of this room: nothing here starts a thread, reads a real clock, opens a file or knows how memory
-//! is laid out. Times carry their unit in their type; a bare `i64` is never a time.
+//! Invariants of this room: nothing here starts a thread, reads a real clock, opens a file or knows how memory is
+//! laid out. The type of a time carries its unit; a bare `i64` is never a time.
 #![forbid(unsafe_code)]
 
 mod addressed;

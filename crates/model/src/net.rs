@@ -1,5 +1,4 @@
-//! Connections as a trait, so that a simulated network can delay, cut and reorder. Socket connectors are its
-//! first users; until they arrive only the shape is fixed here.
+//! Network connections as a trait, so that a simulated network can delay, cut and reorder. Socket connectors use it.
 
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
@@ -7,15 +6,15 @@ use std::time::Duration;
 
 /// One open byte stream to a peer.
 pub trait Connection: Read + Write + Send {
-    /// How long a read may wait before it fails with [`io::ErrorKind::WouldBlock`] or `TimedOut`. There is no
-    /// way to wait for ever.
+    /// Sets how long a read may wait before it fails with [`io::ErrorKind::WouldBlock`] or `TimedOut`. An unlimited
+    /// wait is not possible.
     ///
     /// # Errors
     /// The operating system's.
     fn set_read_timeout(&mut self, timeout: Duration) -> io::Result<()>;
 }
 
-/// A port that takes connections.
+/// A port that accepts connections.
 pub trait Listener: Send {
     /// Waits for the next peer.
     ///
@@ -29,7 +28,7 @@ pub trait Net: Send + Sync {
     /// Connects to a peer.
     ///
     /// # Errors
-    /// The operating system's, if nobody listens there.
+    /// The operating system's, if no process listens there.
     fn connect(&self, peer: SocketAddr) -> io::Result<Box<dyn Connection>>;
 
     /// Listens at an address.

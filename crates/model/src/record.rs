@@ -2,18 +2,18 @@
 
 use crate::time::EventTime;
 
-/// One value with its event time. Plain data: no tag, no header; what is not a record travels as a
-/// [`crate::Mark`] beside the data.
+/// One value with its event time. Plain data without tag or header: everything else travels as a [`crate::Mark`]
+/// beside the data.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Record<T> {
-    /// When it happened, by its own stamp.
+    /// When the record happened, by its own stamp.
     pub event_time: EventTime,
-    /// What happened.
+    /// The value.
     pub value: T,
 }
 
 impl<T> Record<T> {
-    /// A record of `value` at `event_time`.
+    /// Creates a record of `value` at `event_time`.
     #[inline]
     pub const fn new(event_time: EventTime, value: T) -> Self {
         Record { event_time, value }

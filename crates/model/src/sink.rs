@@ -5,16 +5,16 @@ use crate::mark::Mark;
 use crate::record::Record;
 use crate::weighed::Weighed;
 
-/// Where records leave a query. A sink that is dropped without [`finish`](Sink::finish) belongs to a query that
-/// failed or was cancelled: it publishes nothing.
+/// End of a query, which takes its records out of the engine. A sink that is dropped without [`finish`](Sink::finish)
+/// belongs to a query that failed or was cancelled: it publishes nothing.
 pub trait Sink<T>: Send {
-    /// Takes one record; buffering is the sink's own business.
+    /// Takes one record. Whether the sink buffers it is up to the sink.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
     fn write(&mut self, record: Record<T>) -> Result<(), Fault>;
 
-    /// Sees a mark, after every record before it.
+    /// Takes a mark, after every record before it.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -23,7 +23,7 @@ pub trait Sink<T>: Send {
         Ok(())
     }
 
-    /// Publishes everything: the stream has ended.
+    /// Publishes everything. Called when the stream has ended.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -31,13 +31,13 @@ pub trait Sink<T>: Send {
         Ok(())
     }
 
-    /// What it has taken and written so far, if its records count for several.
+    /// Returns the rows taken and written so far, if its records count as several rows.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Bytes held for buffers, counted against the engine's budget.
+    /// Returns the bytes held for buffers, counted against the engine's budget.
     fn held_bytes(&self) -> usize {
         0
     }

@@ -8,42 +8,43 @@ use crate::state::{StateError, StateReader, StateWriter};
 use crate::time::{EventTime, ProcessingTime};
 use crate::weighed::Weighed;
 
-/// How a source stands after a poll.
+/// State of a source after a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SourceStatus {
-    /// More can be had at once, as much as one likes.
+    /// More records can be had at once, without limit.
     Ready,
-    /// More is due, and has been since this instant: schedulers see how much waits, and for how long.
+    /// More records are due, since this instant: schedulers see how much waits, and for how long.
     DueSince(ProcessingTime),
-    /// Nothing before this instant.
+    /// No record comes before this instant.
     IdleUntil(ProcessingTime),
-    /// Nothing more, ever.
+    /// No record comes any more.
     Ended,
 }
 
-/// What a poll did.
+/// Result of a poll.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Polled {
-    /// How the source stands.
+    /// State of the source.
     pub status: SourceStatus,
-    /// A latency marker to be set behind the records of this poll: when the last of them should have been sent.
+    /// A latency marker to set behind the records of this poll: the time at which the last of them should have been
+    /// sent.
     pub latency: Option<ProcessingTime>,
 }
 
 impl Polled {
-    /// A poll without a latency marker.
+    /// Creates the result of a poll without a latency marker.
     pub const fn new(status: SourceStatus) -> Self {
         Polled { status, latency: None }
     }
 }
 
-/// Where records enter a query. The engine calls; a source never pushes of its own accord and never waits:
-/// it says when to call again.
+/// Start of a query, which brings records into the engine. The engine calls it; a source never pushes of its own
+/// accord and never waits: it tells when to call again.
 pub trait Source: Send {
     /// The type of its values.
     type Item: Send + 'static;
 
-    /// Makes at most `limit` records, as far as `output` has room, and says how it stands at `now`.
+    /// Makes at most `limit` records, as far as `output` has room, and returns the state of the source at `now`.
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -54,8 +55,8 @@ pub trait Source: Send {
         output: &mut O,
     ) -> Result<Polled, Fault>;
 
-    /// Publishes what it has put aside: it was asked to end before its input has, and is not polled again. A source
-    /// that ends by itself does so before it answers [`SourceStatus::Ended`].
+    /// Publishes buffered data. Called when the source is asked to end before its input has ended; it is not polled
+    /// again. A source that ends by itself publishes before it returns [`SourceStatus::Ended`].
     ///
     /// # Errors
     /// A [`Fault`] that fails the query.
@@ -63,43 +64,43 @@ pub trait Source: Send {
         Ok(())
     }
 
-    /// Before the first poll: takes the allowance that temporary memory of a poll is paid from.
+    /// Called before the first poll: gives the allowance that grants temporary memory of a poll.
     fn fund(&mut self, allowance: &Allowance) {
         let _ = allowance;
     }
 
-    /// How far apart in time its records are due, if it sends them at a pace: so schedulers can tell how many wait
-    /// for it to be polled.
+    /// Returns the time between two due records, if the source sends them at a pace. Schedulers use it to estimate
+    /// how many records wait for a poll.
     fn spacing_ns(&self) -> Option<u64> {
         None
     }
 
-    /// What it has made so far, if its records count for several; then the limits that it is polled with are in rows.
+    /// Returns the rows made so far, if its records count as several rows; the limits given to `poll` are then in rows.
     #[inline(always)]
     fn weighed(&self) -> Option<Weighed> {
         None
     }
 
-    /// Input that was not understood and, by the source's setting, not let through.
+    /// Returns the number of malformed inputs that were skipped or diverted, by the source's setting.
     fn bad_count(&self) -> u64 {
         0
     }
 
-    /// Bytes held for buffers and caches, counted against the engine's budget.
+    /// Returns the bytes held for buffers and caches, counted against the engine's budget.
     fn held_bytes(&self) -> usize {
         0
     }
 
-    /// Writes down the position, so that [`load`](Source::load) goes on behind the last record made.
+    /// Writes the position, so that [`load`](Source::load) goes on behind the last record made.
     ///
     /// # Errors
     /// [`StateError`] if it cannot be written.
     fn save(&self, state: &mut StateWriter) -> Result<(), StateError>;
 
-    /// Goes to a position that was saved.
+    /// Goes to a saved position.
     ///
     /// # Errors
-    /// [`StateError`] if the bytes are no such position, or it can no longer be reached.
+    /// [`StateError`] if the bytes are no such position, or if the position can no longer be reached.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError>;
 }
 
@@ -108,15 +109,18 @@ pub trait Generate: Send + Sync + 'static {
     /// The type of its values.
     type Item: Clone + Send + 'static;
 
-    /// Whether making a value twice costs less than keeping it, as when it is read from a cache: then it is made where a
-    /// reader looks at it, and again where one takes it. Else each is made once, kept, and cloned when it is taken.
+    /// True if making a value twice costs less than keeping it, as when it is read from a cache. It is then made when
+    /// a reader inspects it, and again when a reader takes it. Otherwise each value is made once, kept, and cloned
+    /// when it is taken.
     const IS_CHEAP: bool = false;
 
-    /// The value at `index`, the same at every call. There is one for every index, wanted or not: some are made ahead.
+    /// Returns the value at `index`, the same at every call. Every index has a value, wanted or not: some are made
+    /// ahead.
     fn value(&self, index: u64, event_time: EventTime) -> Self::Item;
 
-    /// Hands the records from `first` on to `each`, one for each event time, with that and the value that
-    /// [`value`](Generate::value) gives: for a generator that finds the next value more easily than any.
+    /// Calls `each` with the records from index `first` on, one for each event time, with the values that
+    /// [`value`](Generate::value) returns. For a generator that finds the next value at less cost than an arbitrary
+    /// one.
     #[inline(always)]
     fn each_value(
         &self,
@@ -129,18 +133,18 @@ pub trait Generate: Send + Sync + 'static {
         }
     }
 
-    /// Where the value at `index` lies in memory, if it lies there, so that it can be fetched before it is wanted.
+    /// Returns a reference to the value at `index` if it lies in memory, so that it can be prefetched.
     #[inline(always)]
     fn place(&self, index: u64) -> Option<&Self::Item> {
         let _ = index;
         None
     }
 
-    /// Bytes of its cache, counted in the engine's budget.
+    /// Returns the bytes of its cache, counted in the engine's budget.
     fn cache_bytes(&self) -> usize;
 }
 
-/// A source of given records, for tests and examples: they come as fast as they are taken.
+/// A source of given records, for tests and examples. It delivers them as fast as they are taken.
 ///
 /// # Example
 /// ```
@@ -155,7 +159,7 @@ pub struct Given<T> {
 }
 
 impl<T> Given<T> {
-    /// A source of `records`, in this order.
+    /// Creates a source of `records`, in this order.
     pub fn new(records: Vec<Record<T>>) -> Self {
         Given { records, next: 0 }
     }

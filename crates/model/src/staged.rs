@@ -1,37 +1,37 @@
-//! Running a chain stage by stage: what its operators hand on is held in between, so that a clock can tell what each of
-//! them takes. One loop over all of them, as they otherwise run, cannot be taken apart by a clock.
+//! Execution of a chain stage by stage: the records between two operators are held, so that a clock can time each
+//! operator. The usual single loop over all operators cannot be timed in parts.
 //!
-//! For measuring a step in many: what is held is allocated, and goes over memory once more.
+//! Meant for measuring one step in many: held records are allocated, and cross memory once more.
 
 use crate::clock::Clock;
 use crate::operator::{Input, Output};
 use crate::record::Record;
 
-/// Operators of a chain that are told apart; of a longer one the others are not measured.
+/// Most operators of a chain that are measured; those after them are not.
 pub const STAGES_MAX: usize = 16;
 
-/// What one operator of a chain took.
+/// Measurement of one operator of a chain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Stage {
-    /// Nanoseconds.
+    /// Nanoseconds spent.
     pub nanos: u64,
-    /// Records that it took in.
+    /// Records taken in.
     pub records: u64,
 }
 
-/// What each operator of a chain took, in order.
+/// Measurements of the operators of a chain, in order.
 pub struct Stages<'a> {
     clock: &'a dyn Clock,
     spent: [Stage; STAGES_MAX],
 }
 
 impl<'a> Stages<'a> {
-    /// Nothing measured yet.
+    /// Creates empty measurements.
     pub fn new(clock: &'a dyn Clock) -> Self {
         Stages { clock, spent: [Stage::default(); STAGES_MAX] }
     }
 
-    /// What was measured, by place in the chain.
+    /// Returns the measurements, by place in the chain.
     pub fn spent(&self) -> &[Stage] {
         &self.spent
     }
@@ -47,7 +47,7 @@ impl<'a> Stages<'a> {
     }
 }
 
-/// Records held between two stages: an output for the one, then an input for the other.
+/// Records held between two stages: the output of one, then the input of the next.
 #[derive(Debug)]
 pub struct Held<T> {
     records: Vec<Record<T>>,
@@ -55,12 +55,12 @@ pub struct Held<T> {
 }
 
 impl<T> Held<T> {
-    /// Room for so many.
+    /// Creates a holder with room for `room` records.
     pub fn new(room: usize) -> Self {
         Held { records: Vec::with_capacity(room), room }
     }
 
-    /// What was pushed, to be taken.
+    /// Returns the pushed records as an input.
     pub fn into_input(self) -> HeldInput<T> {
         HeldInput(self.records.into_iter())
     }
@@ -76,7 +76,7 @@ impl<T> Output<T> for Held<T> {
     }
 }
 
-/// Records that were held, as an input.
+/// Held records, as an input.
 #[derive(Debug)]
 pub struct HeldInput<T>(std::vec::IntoIter<Record<T>>);
 

@@ -1,33 +1,33 @@
-//! How operators write down what they hold, and read it back: the section of one operator in a checkpoint.
+//! Saving and loading of operator state: the section of one operator in a checkpoint.
 //!
-//! Values are encoded by postcard, in the order in which they are put; the reader must take them in the same
-//! order. Checksums and manifests are the checkpoint's business.
+//! Values are encoded by postcard, in the order in which they are put; the reader must take them in the same order.
+//! Checksums and manifests are left to the checkpoint.
 
 use std::fmt;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-/// What may stand in an operator's state: anything that serde can write and read back.
+/// Values allowed in an operator's state: anything that serde can write and read back.
 pub trait State: Serialize + DeserializeOwned + Send + 'static {}
 
 impl<T: Serialize + DeserializeOwned + Send + 'static> State for T {}
 
-/// Why state cannot be written or read back.
+/// Failure to write or read state.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum StateError {
-    /// A value refused to be written.
+    /// A value cannot be written.
     Write(String),
-    /// The bytes at `offset`, or just before it, are not what the operator expects there.
+    /// The bytes at `offset`, or just before it, are not those that the operator expects there.
     Read {
         /// Bytes from the start of the section.
         offset: usize,
-        /// What the decoder or the operator said.
+        /// The reason given by the decoder or the operator.
         reason: String,
     },
     /// `count` bytes are left over behind the last value.
     Trailing {
-        /// How many.
+        /// Number of bytes left over.
         count: usize,
     },
 }
@@ -66,13 +66,13 @@ impl StateWriter {
         Ok(())
     }
 
-    /// All that was put.
+    /// Returns all bytes written.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 }
 
-/// Reads back what a [`StateWriter`] collected.
+/// Reads back the bytes of a [`StateWriter`].
 #[derive(Debug)]
 pub struct StateReader<'a> {
     whole: &'a [u8],
@@ -85,10 +85,10 @@ impl<'a> StateReader<'a> {
         StateReader { whole: bytes, rest: bytes }
     }
 
-    /// The next value.
+    /// Returns the next value.
     ///
     /// # Errors
-    /// [`StateError::Read`] if the bytes end too soon or say something else.
+    /// [`StateError::Read`] if the bytes end too soon or do not decode.
     pub fn take<T: DeserializeOwned>(&mut self) -> Result<T, StateError> {
         let (value, rest) =
             postcard::take_from_bytes(self.rest).map_err(|error| self.wrong(error.to_string()))?;
@@ -96,7 +96,7 @@ impl<'a> StateReader<'a> {
         Ok(value)
     }
 
-    /// What is wrong with the value that was taken last: it can be read, but not be so.
+    /// Creates the error for the value that was taken last: it decodes, but is not valid.
     pub fn wrong(&self, reason: impl Into<String>) -> StateError {
         StateError::Read { offset: self.whole.len() - self.rest.len(), reason: reason.into() }
     }

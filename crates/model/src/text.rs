@@ -1,24 +1,25 @@
-//! Text of any length as a record's value: where it lies in a buffer that many share, or, if it is short, itself.
+//! Text of any length as a record's value: a short text lies in the value itself, a long one in a shared buffer.
 //!
 //! ```text
-//!   Text, 24 bytes     | length, up to 22 bytes of text                    |    a word: copied, compared and dropped in place
-//!   Text, 24 bytes     | length | buffer | offset |                             a line, or a part of one
+//!   Text, 24 bytes | length, up to 22 bytes of text | a word: copied, compared and dropped in place Text, 24 bytes |
+//!   length | buffer | offset | a line, or a part of one
 //!                                   |
 //!                                   v
-//!   TextBuffer         | count | whole lines, one behind the other ...     |    read, checked to be UTF-8 and kept once
+//!   TextBuffer | count | whole lines, one behind the other ... | read, checked to be UTF-8 and kept once
 //! ```
 //!
-//! A line is read once, into a buffer; from there on nothing copies it but its parts of up to [`INLINE_BYTES_MAX`] bytes.
-//! Those lie in the [`Text`] itself: words, and other keys, are cut out of a line without a word to the count of those who
-//! share its buffer, which would be written by every core that has one of its lines; and a short key that is kept for
-//! long does not hold a buffer of long lines back.
+//! A line is read once, into a buffer. After that only its parts of up to [`INLINE_BYTES_MAX`] bytes are copied: they
+//! lie in the [`Text`] itself. So a word or another key is cut out of a line without touching the reference count of
+//! the buffer, which every core with one of its lines would write. And a short key that is kept for long does not
+//! keep a buffer of long lines alive.
 //!
-//! A buffer is used again when the last text of it is gone: whoever fills buffers has a [`TextPool`], keeps a handle of
-//! each, and takes back those that nobody else has. Bytes of all of them are counted ([`TextPool::held_bytes`]), also of
-//! those that texts downstream hold back: against the budget they are the source's, as long as it lives.
+//! A buffer is reused when its last text is dropped. A reader that fills buffers has a [`TextPool`], which keeps a
+//! handle of each buffer and takes back those without other handles. The bytes of all its buffers are counted
+//! ([`TextPool::held_bytes`]), also of those that texts downstream keep alive: they count against the source's budget
+//! as long as it lives.
 //!
-//! Source: short texts in place are Neumann and Freitag, "Umbra: A Disk-Based System with In-Memory Performance", CIDR
-//! 2020, section 3.1; theirs have 16 bytes, which safe code cannot have. Buffers that are counted are ours.
+//! Source: short texts in place are Neumann and Freitag, "Umbra: A Disk-Based System with In-Memory Performance",
+//! CIDR 2020, section 3.1; theirs have 16 bytes, which safe code cannot have. Counted buffers are ours.
 
 mod pool;
 
@@ -34,11 +35,11 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 pub use pool::{TextDraft, TextPool};
 
-/// The longest text that lies in its [`Text`], in bytes.
+/// Greatest length of a text that lies in its [`Text`] itself, in bytes.
 pub const INLINE_BYTES_MAX: usize = 22;
 
-/// Text that is never changed. Equal, ordered, hashed and shown as the `str` that it is; cloning it costs nothing if it is
-/// short, and a reference count if not.
+/// Immutable text. It compares, orders, hashes and prints as its `str`. A clone of a short text is a plain copy; a
+/// clone of a long one increments a reference count.
 ///
 /// ```
 /// use thalweg_model::{Text, TextBuffer};
@@ -52,25 +53,25 @@ pub struct Text(Form);
 
 #[derive(Clone)]
 enum Form {
-    /// The first `length` bytes.
+    /// The text is the first `length` bytes.
     Inline { length: u8, bytes: [u8; INLINE_BYTES_MAX] },
-    /// `length` bytes of the buffer, from `offset` on.
+    /// The text is `length` bytes of the buffer, from `offset` on.
     Shared { length: u32, buffer: TextBuffer, offset: u32 },
 }
 
-/// Three words, as much as a `String` takes.
+/// Three words, the size of a `String`.
 const _: () = assert!(size_of::<Text>() == 24 && size_of::<Option<(Text, u64)>>() == 32);
 
 impl Text {
     /// Empty text.
     pub const EMPTY: Text = Text(Form::Inline { length: 0, bytes: [0; INLINE_BYTES_MAX] });
 
-    /// The text.
+    /// Returns the text as a `str`.
     #[inline]
     pub fn as_str(&self) -> &str {
         match &self.0 {
-            // Checked again each time, since code without `unsafe` cannot say that it was; texts this short cost a few
-            // nanoseconds. What compares or hashes looks at the bytes and does not come here.
+            // UTF-8 is checked again at each call, since safe code cannot skip it; for texts this short it costs a
+            // few nanoseconds. Comparing and hashing use the bytes and do not come here.
             Form::Inline { .. } => {
                 str::from_utf8(self.as_bytes()).expect("an inline text holds whole characters")
             }
@@ -78,7 +79,7 @@ impl Text {
         }
     }
 
-    /// The bytes of the text.
+    /// Returns the bytes of the text.
     #[inline(always)]
     pub fn as_bytes(&self) -> &[u8] {
         match &self.0 {
@@ -87,7 +88,7 @@ impl Text {
         }
     }
 
-    /// Bytes of text.
+    /// Returns the length of the text in bytes.
     #[inline]
     #[expect(clippy::len_without_is_empty, reason = "str has it, to which it dereferences")]
     pub fn len(&self) -> usize {
@@ -97,7 +98,7 @@ impl Text {
         }
     }
 
-    /// A part of it, in bytes, which shares its buffer unless it is short.
+    /// Returns a part of the text, given in bytes. A long part shares the buffer.
     ///
     /// # Panics
     /// If the range does not lie in the text, or begins or ends within a character.
@@ -122,7 +123,8 @@ impl Text {
         }
     }
 
-    /// The same text, which holds no buffer back but one of its own: for what is kept for long.
+    /// Returns the same text without a shared buffer: a long text gets a buffer of its own. For texts that are kept
+    /// for long.
     pub fn detached(&self) -> Text {
         match &self.0 {
             Form::Inline { .. } => self.clone(),
@@ -130,7 +132,7 @@ impl Text {
         }
     }
 
-    /// The buffer that it lies in; none if it lies in itself.
+    /// Returns the buffer that the text lies in; none if it lies in itself.
     pub fn buffer(&self) -> Option<&TextBuffer> {
         match &self.0 {
             Form::Inline { .. } => None,
@@ -144,14 +146,14 @@ impl Text {
         Text(Form::Inline { length: text.len() as u8, bytes })
     }
 
-    /// The first `length` of these bytes. They are copied whole and cleared behind their end: a copy of a length that is
-    /// not known beforehand is a call and a branch that is predicted wrong.
+    /// Returns the first `length` of these bytes as a text. All bytes are copied and those behind the end are
+    /// cleared: a copy of a length unknown at compile time is a call and a mispredicted branch.
     #[inline(always)]
     fn beginning(bytes: &[u8; INLINE_BYTES_MAX], length: usize) -> Text {
         let word = |at: usize| {
             u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a slice of 8 bytes fills a word"))
         };
-        // All bits below `8 * count`, of which there may be more or less than a word has.
+        // All bits below `8 * count`; the count may be less or more than the bytes of a word.
         let below = |count: usize| if count < 8 { (1u64 << (8 * count)) - 1 } else { u64::MAX };
         let words = [
             word(0) & below(length),
@@ -204,7 +206,7 @@ impl PartialEq for Text {
     #[inline(always)]
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
-            // Behind its end a short text is all zeros.
+            // Behind its end a short text is all zeros, so whole arrays compare.
             (Form::Inline { length, bytes }, Form::Inline { length: other_length, bytes: other }) => {
                 length == other_length && bytes == other
             }
@@ -230,7 +232,7 @@ impl PartialEq<&str> for Text {
 }
 
 impl Ord for Text {
-    /// By bytes, as `str` is.
+    /// Compares by bytes, as `str` does.
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         self.as_bytes().cmp(other.as_bytes())
@@ -245,7 +247,7 @@ impl PartialOrd for Text {
 }
 
 impl Hash for Text {
-    /// As `str` does, which is what [`Borrow`] asks for: the bytes, and one that no text has. A test holds it to that.
+    /// Hashes as `str` does, which [`Borrow`] requires: the bytes, then 0xff, which no text contains. A test checks it.
     #[inline(always)]
     fn hash<H: Hasher>(&self, hasher: &mut H) {
         hasher.write(self.as_bytes());
@@ -266,7 +268,7 @@ impl fmt::Display for Text {
 }
 
 impl From<&str> for Text {
-    /// In itself, or in a buffer of its own.
+    /// Puts a short text into the value itself, a long one into a buffer of its own.
     fn from(text: &str) -> Self {
         if text.len() <= INLINE_BYTES_MAX {
             Text::inline(text)
@@ -289,7 +291,7 @@ impl Serialize for Text {
 }
 
 impl<'de> Deserialize<'de> for Text {
-    /// Each text that is not short into a buffer of its own.
+    /// Puts each long text into a buffer of its own.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         struct AnyText;
         impl Visitor<'_> for AnyText {
@@ -307,7 +309,7 @@ impl<'de> Deserialize<'de> for Text {
     }
 }
 
-/// Lines one behind the other, which texts are parts of. It lives as long as one of them, or a handle like this.
+/// Buffer of consecutive lines, of which texts are parts. It lives as long as one of its texts or handles.
 #[derive(Clone)]
 pub struct TextBuffer(Arc<Lines>);
 
@@ -316,10 +318,10 @@ struct Lines {
 }
 
 impl TextBuffer {
-    /// The most that a buffer holds, in bytes: places in it are numbers of 32 bits.
+    /// Greatest size of a buffer in bytes: offsets have 32 bits.
     pub const BYTES_MAX: usize = u32::MAX as usize;
 
-    /// A buffer of this text, with no more memory than it takes.
+    /// Creates a buffer of this text, without spare capacity.
     ///
     /// # Panics
     /// If the text is longer than [`BYTES_MAX`](Self::BYTES_MAX).
@@ -337,7 +339,7 @@ impl TextBuffer {
         TextBuffer(Arc::new(Lines { text }))
     }
 
-    /// A part of it, in bytes.
+    /// Returns a part of the buffer, given in bytes.
     ///
     /// # Panics
     /// If the range does not lie in the buffer, or begins or ends within a character.
@@ -351,17 +353,17 @@ impl TextBuffer {
         Text(Form::Shared { length: part.len() as u32, buffer: self.clone(), offset: range.start as u32 })
     }
 
-    /// All of it.
+    /// Returns the whole buffer as a text.
     pub fn all(&self) -> Text {
         self.text(0..self.0.text.len())
     }
 
-    /// All of it, to look at.
+    /// Returns the whole buffer as a `str`.
     pub fn as_str(&self) -> &str {
         &self.0.text
     }
 
-    /// Bytes that it takes, whatever they are used for.
+    /// Returns the bytes that the buffer takes, used or not.
     pub fn held_bytes(&self) -> usize {
         size_of::<Lines>() + self.0.text.capacity()
     }

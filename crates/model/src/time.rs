@@ -20,36 +20,36 @@ impl EventTime {
     /// The Unix epoch.
     pub const EPOCH: EventTime = EventTime(0);
 
-    /// The instant `micros` microseconds after the Unix epoch.
+    /// Returns the instant `micros` microseconds after the Unix epoch.
     #[inline]
     pub const fn from_micros(micros: i64) -> Self {
         EventTime(micros)
     }
 
-    /// The instant `seconds` seconds after the Unix epoch, saturating.
+    /// Returns the instant `seconds` seconds after the Unix epoch, saturating.
     pub const fn from_secs(seconds: i64) -> Self {
         EventTime(seconds.saturating_mul(1_000_000))
     }
 
-    /// Microseconds since the Unix epoch.
+    /// Returns the microseconds since the Unix epoch.
     #[inline]
     pub const fn as_micros(self) -> i64 {
         self.0
     }
 
-    /// This instant and `span` more, saturating at [`EventTime::MAX`].
+    /// Returns this instant plus `span`, saturating at [`EventTime::MAX`].
     #[inline]
     pub const fn plus(self, span: Span) -> Self {
         EventTime(self.0.saturating_add(span.0))
     }
 
-    /// This instant less `span`, saturating at [`EventTime::MIN`].
+    /// Returns this instant minus `span`, saturating at [`EventTime::MIN`].
     #[inline]
     pub const fn minus(self, span: Span) -> Self {
         EventTime(self.0.saturating_sub(span.0))
     }
 
-    /// The span from `earlier` to this instant, saturating; negative if `earlier` is later.
+    /// Returns the span from `earlier` to this instant, saturating; negative if `earlier` is later.
     #[inline]
     pub const fn since(self, earlier: EventTime) -> Span {
         Span(self.0.saturating_sub(earlier.0))
@@ -61,28 +61,28 @@ impl EventTime {
 pub struct Span(i64);
 
 impl Span {
-    /// No time at all.
+    /// The empty span.
     pub const ZERO: Span = Span(0);
     /// The longest span.
     pub const MAX: Span = Span(i64::MAX);
 
-    /// A span of `micros` microseconds.
+    /// Returns a span of `micros` microseconds.
     #[inline]
     pub const fn from_micros(micros: i64) -> Self {
         Span(micros)
     }
 
-    /// A span of `millis` milliseconds, saturating.
+    /// Returns a span of `millis` milliseconds, saturating.
     pub const fn from_millis(millis: i64) -> Self {
         Span(millis.saturating_mul(1_000))
     }
 
-    /// A span of `seconds` seconds, saturating.
+    /// Returns a span of `seconds` seconds, saturating.
     pub const fn from_secs(seconds: i64) -> Self {
         Span(seconds.saturating_mul(1_000_000))
     }
 
-    /// The span in microseconds.
+    /// Returns the span in microseconds.
     #[inline]
     pub const fn as_micros(self) -> i64 {
         self.0
@@ -110,22 +110,22 @@ impl ProcessingTime {
     /// Later than any reading of a clock: "never".
     pub const NEVER: ProcessingTime = ProcessingTime(u64::MAX);
 
-    /// The instant `nanos` nanoseconds after the Unix epoch.
+    /// Returns the instant `nanos` nanoseconds after the Unix epoch.
     pub const fn from_nanos(nanos: u64) -> Self {
         ProcessingTime(nanos)
     }
 
-    /// Nanoseconds since the Unix epoch.
+    /// Returns the nanoseconds since the Unix epoch.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }
 
-    /// This instant and `nanos` nanoseconds more, saturating.
+    /// Returns this instant plus `nanos` nanoseconds, saturating.
     pub const fn plus_nanos(self, nanos: u64) -> Self {
         ProcessingTime(self.0.saturating_add(nanos))
     }
 
-    /// Nanoseconds from `earlier` to this instant; zero if `earlier` is later.
+    /// Returns the nanoseconds from `earlier` to this instant; zero if `earlier` is later.
     pub const fn nanos_since(self, earlier: ProcessingTime) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

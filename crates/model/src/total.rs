@@ -1,4 +1,4 @@
-//! A floating-point number in total order: so floats can be keys, have a least and a greatest, and be told apart.
+//! Floating-point numbers in total order, so that floats can be keys and have a least and a greatest.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -6,8 +6,8 @@ use std::hash::{Hash, Hasher};
 
 use serde::{Deserialize, Serialize};
 
-/// A number that is ordered, equal and hashed as [`f64::total_cmp`] has it: -0.0 lies below 0.0, and NaN, which equals
-/// itself, above all numbers or, if it is negative, below.
+/// A number that is ordered, equal and hashed by [`f64::total_cmp`]: -0.0 lies below 0.0. NaN equals itself and lies
+/// above all numbers, or below all if its sign is negative.
 ///
 /// ```
 /// use thalweg_model::TotalF64;

@@ -1,30 +1,30 @@
-//! When a source may promise that event time has passed.
+//! Watermark strategies: when a source may promise that event time has passed.
 //!
-//! Promises depend on the sequence of records only, never on blocks or the clock: a mark stands behind the
-//! record that moved the bound on by at least `step` since the last mark. So the same input gives the same
-//! marks at the same positions, whatever the block size, the workers and the policy.
+//! Promises depend on the sequence of records only, never on blocks or the clock. A mark stands behind a record that
+//! advanced the bound by at least `step` since the last mark. So the same input gives the same marks at the same
+//! positions, whatever the block size, the workers and the policy.
 //!
-//! Two settings ask the clock, and both are off unless they are set: a source that is silent for
-//! [`idle_after`](WatermarkStrategy::idle_after) is left out by whoever waits for several, and a stamp more than
-//! [`ahead_max`](WatermarkStrategy::ahead_max) ahead of the clock moves no watermark. What they do is counted, and a query
-//! that uses them may give other results when its input is replayed.
+//! Two settings use the clock, and both are off by default. A source that is silent for
+//! [`idle_after`](WatermarkStrategy::idle_after) is ignored by operators that wait for several inputs. A stamp more
+//! than [`ahead_max`](WatermarkStrategy::ahead_max) ahead of the clock moves no watermark. Their effects are counted,
+//! and a query that uses them may give other results when its input is replayed.
 
 use std::time::Duration;
 
 use crate::record::Record;
 use crate::time::{EventTime, ProcessingTime, Span};
 
-/// How a source derives watermarks from its records.
+/// Rule by which a source derives watermarks from its records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WatermarkStrategy {
     /// How far a record may lie behind the latest one seen, as a span of event time; zero for ascending input.
     pub out_of_order: Span,
     /// The least advance between two watermarks, as a span of event time; zero marks every advance.
     pub step: Span,
-    /// How long a source may be silent before those who wait for several inputs leave it out; never if not set.
+    /// How long a source may be silent before operators with several inputs ignore it; never if not set.
     pub idle_after: Option<Duration>,
-    /// How far a stamp may lie ahead of the clock. Beyond it the record goes its way, but moves no watermark: one absurd
-    /// stamp must not make all that follows late. Such records are counted. No bound if not set.
+    /// How far a stamp may lie ahead of the clock. Beyond it the record is processed but moves no watermark, because
+    /// one absurd stamp must not make all later records late. Such records are counted. No bound if not set.
     pub ahead_max: Option<Span>,
 }
 
@@ -32,36 +32,37 @@ impl WatermarkStrategy {
     /// The default [`step`](WatermarkStrategy::step): 1 ms of event time.
     pub const DEFAULT_STEP: Span = Span::from_millis(1);
 
-    /// Records arrive in event-time order; equal stamps are fine.
+    /// Creates a strategy for records in event-time order; equal stamps are allowed.
     pub const fn ascending() -> Self {
         Self::bounded_out_of_order(Span::ZERO)
     }
 
-    /// Records arrive at most `bound` behind the latest one before them.
+    /// Creates a strategy for records at most `bound` behind the latest one before them.
     pub const fn bounded_out_of_order(bound: Span) -> Self {
         WatermarkStrategy { out_of_order: bound, step: Self::DEFAULT_STEP, idle_after: None, ahead_max: None }
     }
 
-    /// The same strategy with another step.
+    /// Returns the same strategy with another step.
     pub const fn with_step(self, step: Span) -> Self {
         WatermarkStrategy { step, ..self }
     }
 
-    /// The same strategy for a source that may fall silent: after `silence` it is left out. A source that was not asked
-    /// for so long, because its query was paused or had no room, counts as silent, too, if it has nothing when it is
-    /// asked again, until it has something.
+    /// Returns the same strategy for a source that may fall silent: after `silence` it is ignored. A source that was
+    /// not polled for so long, because its query was paused or had no room, also counts as silent if it has no record
+    /// at the next poll, until it has one.
     pub const fn with_idle_after(self, silence: Duration) -> Self {
         WatermarkStrategy { idle_after: Some(silence), ..self }
     }
 
-    /// The same strategy with a guard against stamps in the far future: none that lies more than `ahead` ahead of the
-    /// clock moves a watermark.
+    /// Returns the same strategy with a guard against stamps in the far future: a stamp more than `ahead` ahead of
+    /// the clock moves no watermark.
     pub const fn with_ahead_max(self, ahead: Span) -> Self {
         WatermarkStrategy { ahead_max: Some(ahead), ..self }
     }
 
-    /// Watermarks that the records themselves carry: behind a record for which `mark_of` gives an instant stands a
-    /// watermark of that instant, unless a greater one stands before it. `out_of_order` and `step` have no meaning then.
+    /// Returns a strategy for watermarks that the records carry. If `mark_of` returns an instant for a record, a
+    /// watermark of that instant stands behind it, unless a greater one stands before it. `out_of_order` and `step`
+    /// are not used then.
     pub const fn punctuated<F>(self, mark_of: F) -> Punctuated<F> {
         Punctuated { strategy: self, mark_of }
     }
@@ -74,36 +75,37 @@ pub struct Punctuated<F> {
     mark_of: F,
 }
 
-/// Where the watermarks of a source of `T` come from: a [`WatermarkStrategy`], or one that is [`Punctuated`].
+/// Source of watermarks for records of `T`: a [`WatermarkStrategy`], or one that is [`Punctuated`].
 pub trait Watermarks<T>: Send + 'static {
-    /// What follows it on one split.
+    /// State of the strategy on one split.
     type Tracker: Track<T>;
 
-    /// Its settings.
+    /// Returns its settings.
     fn strategy(&self) -> WatermarkStrategy;
 
-    /// Starts with no promise made.
+    /// Creates the state of a split, without any promise made.
     fn tracker(self) -> Self::Tracker;
 }
 
 /// The state of [`Watermarks`] on one split of a source.
 pub trait Track<T>: Send {
-    /// Tells the time: stamps are held against it from now on.
+    /// Sets the time: stamps are compared with it from now on.
     fn tell_time(&mut self, now: ProcessingTime);
 
-    /// Whether a watermark is due behind a record exactly if its stamp reaches some instant, which moves only with
-    /// [`advance`](Track::advance): so the first of ascending records can be found by halving.
+    /// Returns true if a watermark is due behind a record exactly when its stamp reaches some instant, which moves
+    /// only with [`advance`](Track::advance). The first such record among ascending ones can then be found by binary
+    /// search.
     fn goes_by_stamp(&self) -> bool;
 
-    /// Whether a record makes a watermark due behind it. Asked once for each record, in order, unless
-    /// [`goes_by_stamp`](Track::goes_by_stamp).
+    /// Returns true if a watermark is due behind the record. Called once for each record, in order, unless
+    /// [`goes_by_stamp`](Track::goes_by_stamp) is true.
     fn is_due(&mut self, record: &Record<T>) -> bool;
 
-    /// Takes note of the record for which [`is_due`](Track::is_due) has just held, and returns the watermark to be set
-    /// behind it.
+    /// Updates the state with the record for which [`is_due`](Track::is_due) has just returned true, and returns the
+    /// watermark to set behind it.
     fn advance(&mut self, record: &Record<T>) -> EventTime;
 
-    /// Records so far whose stamps lay too far ahead to move a watermark.
+    /// Returns the number of records so far whose stamps lay too far ahead to move a watermark.
     fn ahead_count(&self) -> u64;
 }
 
@@ -135,11 +137,11 @@ where
     }
 }
 
-/// Keeps stamps in the far future from moving watermarks.
+/// Guard that keeps stamps in the far future from moving watermarks.
 #[derive(Clone, Debug)]
 struct Guard {
     ahead_max: Option<Span>,
-    /// The latest stamp that is believed.
+    /// The latest stamp that may move a watermark.
     limit: EventTime,
     ahead: u64,
 }
@@ -156,7 +158,7 @@ impl Guard {
         }
     }
 
-    /// Whether a stamp is believed; one that is not is counted.
+    /// Returns true if the stamp may move a watermark; counts it otherwise.
     #[inline]
     fn admits(&mut self, event_time: EventTime) -> bool {
         let is_believed = event_time <= self.limit;
@@ -205,7 +207,7 @@ impl<T> Track<T> for WatermarkTracker {
         record.event_time >= self.due_at && self.guard.admits(record.event_time)
     }
 
-    /// Its stamp less the bound.
+    /// Returns the record's stamp less the bound.
     fn advance(&mut self, record: &Record<T>) -> EventTime {
         let watermark = record.event_time.minus(self.out_of_order).max(self.last);
         self.last = watermark;
@@ -226,7 +228,7 @@ pub struct PunctuatedTracker<F> {
     guard: Guard,
     /// The last watermark given out; `MIN` before the first.
     last: EventTime,
-    /// What the record at hand carries.
+    /// The watermark that the current record carries.
     due: EventTime,
 }
 
@@ -263,8 +265,8 @@ where
 mod tests {
     use super::*;
 
-    /// Feeds stamps in microseconds and prints `stamp` or `stamp>watermark` for each; says at the end how many were too
-    /// far ahead, if any. `@7` tells that it is 7 us.
+    /// Feeds stamps in microseconds and prints `stamp` or `stamp>watermark` for each; appends the number of stamps
+    /// too far ahead, if any. `@7` sets the time to 7 us.
     fn shown(mut tracker: impl Track<()>, words: &str) -> String {
         let mut shown = Vec::new();
         for word in words.split_whitespace() {
@@ -297,7 +299,7 @@ mod tests {
         check(0, 10, &[5, 6, 14, 15, 16, 40], "5>5 6 14 15>15 16 40>40");
     }
 
-    /// A step of zero marks every advance, and never the same promise twice.
+    /// A step of zero marks every advance, and no instant twice.
     #[test]
     fn step_zero_marks_every_advance_only() {
         check(0, 0, &[5, 5, 6, 6, 3, 7], "5>5 5 6>6 6 3 7>7");
@@ -308,7 +310,7 @@ mod tests {
         check(10, 5, &[100, 95, 104, 105, 91, 120], "100>90 95 104 105>95 91 120>110");
     }
 
-    /// Times below zero and at the end of the range neither wrap nor go back.
+    /// Stamps below zero and at the end of the range neither wrap nor go back.
     #[test]
     fn hostile_stamps() {
         check(0, 1, &[-7, -8, i64::MAX, 3], &format!("-7>-7 -8 {0}>{0} 3", i64::MAX));
@@ -320,7 +322,7 @@ mod tests {
         );
     }
 
-    /// A stamp too far ahead of the clock moves nothing, and what follows is not late by it.
+    /// A stamp too far ahead of the clock moves no watermark, so later records are not late because of it.
     #[test]
     fn the_guard_holds_stamps_against_the_clock() {
         let strategy = WatermarkStrategy::ascending().with_ahead_max(Span::from_micros(10));
@@ -331,7 +333,7 @@ mod tests {
         );
     }
 
-    /// A watermark behind each record that carries a greater one than before; here, those divisible by ten.
+    /// A watermark stands behind each record that carries a greater one than before; here, stamps divisible by ten.
     #[test]
     fn punctuated_watermarks_are_what_records_carry() {
         let carried = |record: &Record<()>| Some(record.event_time).filter(|at| at.as_micros() % 10 == 0);

@@ -1,43 +1,43 @@
-//! What records count for that are more than one: batches of rows.
+//! Row counts of records that count as more than one: batches of rows.
 //!
-//! Policies reason in records: how many wait, what one costs, how many come of one. A record of a typed stream is one; a batch is as
-//! many as it has rows. Whoever takes or makes batches says so, as totals: an operator by [`Operator::weighed`], a source
-//! by [`Source::weighed`], a sink by [`Sink::weighed`]. Nobody else pays for it.
+//! Policies count records: how many wait, what one costs, how many are made of one. A record of a typed stream counts
+//! as one; a batch counts as its rows. Operators, sources and sinks of batches report totals: by
+//! [`Operator::weighed`], [`Source::weighed`] and [`Sink::weighed`]. Typed streams have no cost from this.
 //!
 //! [`Operator::weighed`]: crate::Operator::weighed
 //! [`Source::weighed`]: crate::Source::weighed
 //! [`Sink::weighed`]: crate::Sink::weighed
 
-/// What was taken and put out so far, in rows.
+/// Rows taken and put out so far.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Weighed {
-    /// Rows taken; none of a source.
+    /// Rows taken; zero for a source.
     pub taken: u64,
     /// Rows put out, or written by a sink.
     pub put: u64,
-    /// The most that one record has.
+    /// Greatest number of rows in one record.
     pub most: u32,
 }
 
 impl Weighed {
-    /// What two that follow each other have taken and put out as one; one of them may be of records that count as one, and
-    /// passes on what it takes.
+    /// Returns the totals of two consecutive operators as one. If one of them has single-row records, it is assumed
+    /// to put out as many rows as it takes.
     pub fn chained(first: Option<Weighed>, second: Option<Weighed>) -> Option<Weighed> {
         let (begin, end) = (first.or(second)?, second.or(first)?);
         Some(Weighed { taken: begin.taken, put: end.put, most: begin.most })
     }
 
-    /// Rows taken since then.
+    /// Returns the rows taken since `before`.
     pub fn taken_since(self, before: Option<Weighed>) -> u64 {
         self.taken - before.map_or(0, |before| before.taken)
     }
 
-    /// Rows put out since then.
+    /// Returns the rows put out since `before`.
     pub fn put_since(self, before: Option<Weighed>) -> u64 {
         self.put - before.map_or(0, |before| before.put)
     }
 
-    /// How many records surely have no more than so many rows; one at least.
+    /// Returns a number of records that together surely have at most `rows` rows; at least one.
     pub fn records_of(self, rows: usize) -> usize {
         (rows / (self.most as usize).max(1)).max(1)
     }

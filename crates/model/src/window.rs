@@ -1,10 +1,10 @@
-//! Window arithmetic: which half-open spans `[start, end)` of event time an instant falls into.
+//! Window arithmetic: the half-open spans `[start, end)` of event time that an instant falls into.
 //!
-//! [`TumblingWindows`] lie back to back; [`SlidingWindows`] begin every so often, and are cut into panes, so that what
-//! they share is folded once; [`SessionGap`] and [`CountWindows`] say what closes the windows that depend on the
-//! records themselves.
+//! [`TumblingWindows`] lie back to back. [`SlidingWindows`] begin once every slide; they are cut into panes, so that
+//! records in shared panes are folded once. [`SessionGap`] and [`CountWindows`] describe windows whose ends depend on
+//! the records themselves.
 //!
-//! Pure functions of stamps; what a window holds and when it fires is the operators' business.
+//! Pure functions of stamps; the content of a window and its firing are left to operators.
 //! Source: Akidau et al., "The Dataflow Model", VLDB 2015, section 1.2.
 
 use std::fmt;
@@ -20,24 +20,24 @@ use crate::time::{EventTime, Span};
 pub struct Window {
     /// The first instant inside.
     pub start: EventTime,
-    /// The first instant behind it.
+    /// The first instant after the window.
     pub end: EventTime,
 }
 
 impl Window {
-    /// Whether `instant` lies inside.
+    /// Returns true if `instant` lies in the window.
     #[inline]
     pub fn contains(&self, instant: EventTime) -> bool {
         self.start <= instant && instant < self.end
     }
 
-    /// The last instant inside: results of the window are stamped with it.
+    /// Returns the last instant in the window: its results carry this stamp.
     pub fn last_instant(&self) -> EventTime {
         self.end.minus(Span::from_micros(1))
     }
 }
 
-/// Whether a result is the one that its window fired on time, or takes the place of that.
+/// Kind of a window's result: fired on time, or replacing an earlier result.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
 pub enum Firing {
     /// The watermark has reached the end of the window.
@@ -56,18 +56,18 @@ pub struct Windowed<K, V> {
     pub key: K,
     /// The aggregate of the key's records in the window.
     pub value: V,
-    /// Whether it is the first or replaces one.
+    /// First result of its window, or replacement of an earlier one.
     pub firing: Firing,
 }
 
 impl<K, V> Windowed<K, V> {
-    /// The result that a window fires on time.
+    /// Creates the result that a window fires on time.
     pub const fn on_time(window: Window, key: K, value: V) -> Self {
         Windowed { window, key, value, firing: Firing::OnTime }
     }
 }
 
-/// A result of one key, of as many records as a count window takes.
+/// A result of one key over the records of a count window.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct Counted<K, V> {
     /// The key.
@@ -76,7 +76,7 @@ pub struct Counted<K, V> {
     pub value: V,
 }
 
-/// Why windows cannot be cut as asked.
+/// Error of window sizes, slides and gaps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum WindowError {
@@ -90,16 +90,18 @@ pub enum WindowError {
     TooMany {
         /// The size of a window.
         size: Span,
-        /// From the start of one window to that of the next.
+        /// Distance between the starts of two consecutive windows.
         slide: Span,
     },
 }
 
-/// The most windows that a record belongs to. Each of them costs a firing with a result per key, so a record that belonged to
-/// millions of windows would keep a worker busy without end. 10,000 are a day by 10 seconds.
+/// Most windows that a record may belong to. Each of them fires with a result per key, so a record in millions of
+/// windows would keep a worker busy without end. Windows of a day with a slide of 10 seconds, 8,640 per record, are
+/// allowed.
 pub const WINDOWS_PER_RECORD_MAX: u64 = 10_000;
 
-/// How many windows of `size` a record belongs to, one of which begins every `slide`; both are above zero.
+/// Returns the number of windows that a record belongs to, if windows of `size` begin every `slide`; both are above
+/// zero.
 pub fn windows_per_record(size: Span, slide: Span) -> u64 {
     size.as_micros().unsigned_abs().div_ceil(slide.as_micros().unsigned_abs().max(1))
 }
@@ -147,7 +149,7 @@ pub struct TumblingWindows {
 }
 
 impl TumblingWindows {
-    /// Windows of `size`, one of which starts at the Unix epoch.
+    /// Creates windows of `size`, one of which starts at the Unix epoch.
     ///
     /// # Errors
     /// [`WindowError::Size`] if `size` is not above zero.
@@ -159,20 +161,20 @@ impl TumblingWindows {
         }
     }
 
-    /// The same windows, one of which starts `offset` after the Unix epoch. Any offset is fine; it counts
-    /// modulo the size.
+    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is allowed; it
+    /// counts modulo the size.
     pub fn with_offset(self, offset: Span) -> Self {
         let offset = Span::from_micros(offset.as_micros().rem_euclid(self.size.as_micros()));
         TumblingWindows { offset, ..self }
     }
 
-    /// The span of each window.
+    /// Returns the span of each window.
     pub fn size(&self) -> Span {
         self.size
     }
 
-    /// The window that `instant` falls into. Windows that reach past the ends of the range are cut off there,
-    /// and the window at the very end contains [`EventTime::MAX`] by its start alone.
+    /// Returns the window that `instant` falls into. Windows that reach past the ends of the range are cut off there.
+    /// The window at the very end contains [`EventTime::MAX`] although its end is not above it.
     pub fn window_of(&self, instant: EventTime) -> Window {
         let (size, offset) = (wide(self.size), wide(self.offset));
         let start = (i128::from(instant.as_micros()) - offset).div_euclid(size) * size + offset;
@@ -180,9 +182,9 @@ impl TumblingWindows {
     }
 }
 
-/// Windows of one size, one of which begins every `slide`: `[offset + n * slide, offset + n * slide + size)` for every
-/// integer `n`. With a slide below the size they overlap; with a slide equal to it they are [`TumblingWindows`]; with
-/// one above it they are samples, and what lies between two of them is in none.
+/// Windows of one size, one of which begins every `slide`: `[offset + n * slide, offset + n * slide + size)` for
+/// every integer `n`. With a slide below the size they overlap; with a slide equal to it they are
+/// [`TumblingWindows`]. With a slide above it they are samples, and an instant between two of them is in none.
 ///
 /// ```
 /// use thalweg_model::{EventTime, SlidingWindows, Span};
@@ -198,16 +200,16 @@ pub struct SlidingWindows {
     slide: Span,
     /// In `0..slide`.
     offset: Span,
-    /// What [`SlidingWindows::pane`] says.
+    /// The span that [`SlidingWindows::pane`] returns.
     pane: Span,
 }
 
-/// The size of sliding windows: half of what there is to say of them.
+/// Size of sliding windows, to which [`every`](SlidingSize::every) adds the slide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SlidingSize(Span);
 
 impl SlidingSize {
-    /// Windows of this size, one every `slide`, one of which starts at the Unix epoch.
+    /// Creates windows of this size, one every `slide`, one of which starts at the Unix epoch.
     ///
     /// # Errors
     /// [`WindowError::Size`] if the size is not above zero, [`WindowError::Slide`] if `slide` is not,
@@ -225,19 +227,19 @@ impl SlidingSize {
     }
 }
 
-/// Which of a query's sliding windows: window `n` begins at `offset + n * slide`. They rise with the windows' ends, and
-/// unlike those they are not cut off at the ends of the range.
+/// Number of one of a query's sliding windows: window `n` begins at `offset + n * slide`. Numbers rise with the
+/// windows' ends. Unlike the ends they are not cut off at the ends of the range.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct WindowNumber(i128);
 
 impl WindowNumber {
-    /// That of the window that ends next.
+    /// Returns the number of the window that ends next after this one.
     #[must_use]
     pub fn next(self) -> Self {
         WindowNumber(self.0 + 1)
     }
 
-    /// That of the window that ended last.
+    /// Returns the number of the window that ended last before this one.
     #[must_use]
     pub fn previous(self) -> Self {
         WindowNumber(self.0 - 1)
@@ -245,41 +247,41 @@ impl WindowNumber {
 }
 
 impl SlidingWindows {
-    /// Windows of `size`; [`every`](SlidingSize::every) says how often one begins.
+    /// Starts the construction of windows of `size`; [`every`](SlidingSize::every) sets how often one begins.
     pub fn of_size(size: Span) -> SlidingSize {
         SlidingSize(size)
     }
 
-    /// The same windows, one of which starts `offset` after the Unix epoch. Any offset is fine; it counts modulo the
-    /// slide.
+    /// Returns the same windows, shifted so that one starts `offset` after the Unix epoch. Any offset is allowed; it
+    /// counts modulo the slide.
     pub fn with_offset(self, offset: Span) -> Self {
         let offset = Span::from_micros(offset.as_micros().rem_euclid(self.slide.as_micros()));
         SlidingWindows { offset, ..self }
     }
 
-    /// The span of each window.
+    /// Returns the span of each window.
     pub fn size(&self) -> Span {
         self.size
     }
 
-    /// From the start of one window to that of the next.
+    /// Returns the distance between the starts of two consecutive windows.
     pub fn slide(&self) -> Span {
         self.slide
     }
 
-    /// Where one of them starts, from the Unix epoch on; at least zero and below the slide.
+    /// Returns the start of one of the windows, counted from the Unix epoch; at least zero and below the slide.
     pub fn offset(&self) -> Span {
         self.offset
     }
 
-    /// Whether an instant may lie in more than one window.
+    /// Returns true if an instant may lie in more than one window.
     #[inline]
     pub fn overlap(&self) -> bool {
         self.slide < self.size
     }
 
-    /// The span of each pane. Windows that overlap are cut at every start and end of a window into panes of one size,
-    /// so that each window is made of whole panes; a window that overlaps with no other is one pane.
+    /// Returns the span of each pane. Overlapping windows are cut at every start and end of a window into panes of
+    /// one size, so that each window consists of whole panes. A window that overlaps with no other is one pane.
     ///
     /// Source: Li et al., "No Pane, No Gain: Efficient Evaluation of Sliding-Window Aggregates over Data Streams",
     /// SIGMOD Record 34(1), 2005, section 3.1: the greatest common divisor of size (their range) and slide.
@@ -287,50 +289,51 @@ impl SlidingWindows {
         self.pane
     }
 
-    /// The windows that `instant` falls into, in the order of their ends. Those that reach past the ends of the range
-    /// are cut off there, as [`TumblingWindows::window_of`] says.
+    /// Returns the windows that `instant` falls into, in the order of their ends. Windows that reach past the ends of
+    /// the range are cut off there, as described at [`TumblingWindows::window_of`].
     pub fn windows_of(&self, instant: EventTime) -> impl Iterator<Item = Window> {
         let (windows, numbers) = (*self, self.numbers_of(instant));
         (numbers.start.0..numbers.end.0).map(move |number| windows.window(WindowNumber(number)))
     }
 
-    /// The first and the last instant of the pane of `instant`; none if that is in no window. Instants of one pane are
-    /// in the same windows.
+    /// Returns the first and the last instant of the pane of `instant`; none if it is in no window. Instants of one
+    /// pane are in the same windows.
     pub fn pane_of(&self, instant: EventTime) -> Option<RangeInclusive<EventTime>> {
         let step = if self.overlap() { self.pane } else { self.slide }.as_micros();
-        // Asked for whenever a record is not in the pane of the one before it, so it is worth the shorter division.
+        // Called whenever a record is not in the pane of the one before it, so the cheaper 64-bit division pays.
         let into = match instant.as_micros().checked_sub(self.offset.as_micros()) {
             Some(since_offset) => i128::from(since_offset.rem_euclid(step)),
             None => self.since_offset(instant).rem_euclid(i128::from(step)),
         };
         let start = i128::from(instant.as_micros()) - into;
         let pane = clamp(start)..=clamp(start + wide(self.pane) - 1);
-        // Not whether the pane contains it: one that lies before the range is cut off to its first instant.
+        // The test is not whether the pane contains the instant: a pane before the range is cut off to its first
+        // instant.
         (into < wide(self.pane)).then_some(pane)
     }
 
-    /// The numbers of the windows that `instant` falls into.
+    /// Returns the numbers of the windows that `instant` falls into.
     pub fn numbers_of(&self, instant: EventTime) -> Range<WindowNumber> {
         let since_offset = self.since_offset(instant);
         let first = div_floor(since_offset - wide(self.size), self.slide) + 1;
         WindowNumber(first)..WindowNumber(div_floor(since_offset, self.slide) + 1)
     }
 
-    /// The number of the first window whose end lies behind `instant`. At [`EventTime::MAX`], behind which no end lies,
-    /// it is the number behind all windows into which an instant can fall.
+    /// Returns the number of the first window whose end lies after `instant`. No end lies after [`EventTime::MAX`];
+    /// there the result is the number after all windows into which an instant can fall.
     pub fn first_ending_after(&self, instant: EventTime) -> WindowNumber {
         let numbers = self.numbers_of(instant);
-        // The first that contains it, or, if none does, the one that begins next.
+        // The first window that contains the instant, or, if none does, the window that begins next.
         if instant == EventTime::MAX { numbers.end } else { numbers.start }
     }
 
-    /// The window of a number, cut off at the ends of the range.
+    /// Returns the window of a number, cut off at the ends of the range.
     pub fn window(&self, number: WindowNumber) -> Window {
         let start = self.start_of(number);
         Window { start: clamp(start), end: clamp(start + wide(self.size)) }
     }
 
-    /// The first and the last instant that fall into the window of a number.
+    /// Returns the first and the last instant that fall into the window of a number.
     pub fn instants_of(&self, number: WindowNumber) -> RangeInclusive<EventTime> {
         let start = self.start_of(number);
         clamp(start)..=clamp(start + wide(self.size) - 1)
@@ -345,19 +348,19 @@ impl SlidingWindows {
     }
 }
 
-/// Tumbling windows are sliding ones that begin where the one before ends.
+/// Tumbling windows are sliding windows whose slide equals their size.
 impl From<TumblingWindows> for SlidingWindows {
     fn from(TumblingWindows { size, offset }: TumblingWindows) -> Self {
         SlidingWindows { size, slide: size, offset, pane: size }
     }
 }
 
-/// How long nothing must happen until a session is over: records less than this apart belong together.
+/// Gap that closes a session window: records less than this apart belong to one session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionGap(Span);
 
 impl SessionGap {
-    /// Sessions that are at least `gap` apart.
+    /// Creates a gap: sessions are at least `gap` apart.
     ///
     /// # Errors
     /// [`WindowError::Gap`] if `gap` is not above zero.
@@ -365,18 +368,18 @@ impl SessionGap {
         if gap <= Span::ZERO { Err(WindowError::Gap(gap)) } else { Ok(SessionGap(gap)) }
     }
 
-    /// The gap.
+    /// Returns the gap.
     pub fn span(&self) -> Span {
         self.0
     }
 
-    /// The session of a record at `instant` that is alone: it ends a gap later, or with the range.
+    /// Returns the session of a single record at `instant`: it ends one gap later, or at the end of the range.
     pub fn window_of(&self, instant: EventTime) -> Window {
         Window { start: instant, end: instant.plus(self.0) }
     }
 }
 
-/// Windows of so many records: of each key, records `[n * slide, n * slide + size)` for every `n` from zero on.
+/// Windows of a number of records: for each key, records `[n * slide, n * slide + size)` for every `n` from zero on.
 ///
 /// ```
 /// use std::num::NonZeroU64;
@@ -392,30 +395,31 @@ pub struct CountWindows {
 }
 
 impl CountWindows {
-    /// Windows of `size` records, back to back.
+    /// Creates windows of `size` records, back to back.
     pub fn of_size(size: NonZeroU64) -> Self {
         CountWindows { size, slide: size }
     }
 
-    /// The same windows, one of which begins every `slide` records. If that is more than the size, the records in
-    /// between are in none.
+    /// Returns the same windows, one of which begins every `slide` records. If that is more than the size, the
+    /// records in between are in no window.
     #[must_use]
     pub fn every(self, slide: NonZeroU64) -> Self {
         CountWindows { slide, ..self }
     }
 
-    /// Records of each window.
+    /// Returns the number of records of each window.
     pub fn size(&self) -> NonZeroU64 {
         self.size
     }
 
-    /// Records from the start of one window to that of the next.
+    /// Returns the number of records from the start of one window to that of the next.
     pub fn slide(&self) -> NonZeroU64 {
         self.slide
     }
 }
 
-/// So many whole spans, rounded down; in 64 bits if they suffice, since a division in 128 takes three times as long.
+/// Returns `micros` divided by `span`, rounded down. It uses 64 bits if they suffice, since a division of 128 bits
+/// takes three times as long.
 fn div_floor(micros: i128, span: Span) -> i128 {
     match i64::try_from(micros) {
         Ok(micros) => i128::from(micros.div_euclid(span.as_micros())),
@@ -423,7 +427,7 @@ fn div_floor(micros: i128, span: Span) -> i128 {
     }
 }
 
-/// The greatest common divisor of size and slide; of windows that do not overlap, the size.
+/// Returns the greatest common divisor of size and slide; for windows that do not overlap, the size.
 fn pane_of(size: Span, slide: Span) -> Span {
     let (mut pane, mut rest) = (size.as_micros(), if slide < size { slide.as_micros() } else { 0 });
     while rest > 0 {
@@ -432,7 +436,7 @@ fn pane_of(size: Span, slide: Span) -> Span {
     Span::from_micros(pane)
 }
 
-/// Microseconds in 128 bits, in which nothing here can overflow: so the ends of the range need no case of their own.
+/// Returns microseconds as 128 bits, in which nothing here can overflow, so the ends of the range need no special case.
 fn wide(span: Span) -> i128 {
     i128::from(span.as_micros())
 }

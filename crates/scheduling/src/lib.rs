@@ -1,9 +1,9 @@
-//! Who runs next: the [`Policy`] trait, the [`Snapshot`] that policies see, and one file per policy.
+//! Scheduling policies: the [`Policy`] trait, the [`Snapshot`] that policies read, and one file per policy.
 //!
 //! A policy is a small pure struct. It ranks operators from a snapshot and sees nothing else: no clock but
-//! [`Snapshot::now`], no threads, no atomics, no configuration. So a table of snapshots is its test, and the
-//! same struct can be driven by the worker pool, by a simulator, by thread-per-operator execution and by a
-//! steerer of another engine's threads.
+//! [`Snapshot::now`], no threads, no atomics, no configuration. So a table of snapshots is its test. The same struct
+//! can be driven by the worker pool, by a simulator, by thread-per-operator execution, and by a program that steers
+//! the threads of another engine.
 //!
 //! ```text
 //!   executor --- Snapshot ---> Policy --- Rank, Quantum ---> executor --- Completion ---> Policy
@@ -11,23 +11,26 @@
 //!
 //! Read the modules in this order:
 //!
-//! 1. [`snapshot`]: what a policy sees of operators, queries and time, and what it is told after a run.
-//! 2. [`rank`]: what it answers, and the 64-bit word by which executors compare.
-//! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose.
-//! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: who came first, and one turn each.
-//! 5. [`policy::output_cost`]: what a result costs from where an operator stands; [`policy::min_latency`] ranks by it.
-//! 6. [`policy::enjima`], the default: output cost and latency decide who is first, thresholds who is worth a run.
-//! 7. [`policy::streambox`]: what the next result in event time waits for runs first.
-//! 8. [`policy::klink`]: the least slack to the watermark that closes a window; what frees memory first when it is short.
-//! 9. [`policy::cameo`]: deadlines of messages, by what is known of where they stand; [`policy::cameo::token`]: shares by tokens.
+//! 1. [`snapshot`]: the state of operators, queries and time that a policy reads, and the report that it gets after a
+//!    run.
+//! 2. [`rank`]: a policy's answer, and the 64-bit word by which executors compare answers.
+//! 3. [`policy`]: the contract, when each of its methods is called, and the names by which users choose a policy.
+//! 4. [`policy::fcfs`] and [`policy::round_robin`], a page each: first come first served, and one turn each.
+//! 5. [`policy::output_cost`]: the cost of getting one result out of a query, counted from an operator on;
+//!    [`policy::min_latency`] ranks by it.
+//! 6. [`policy::enjima`], the default: output cost and latency decide the order, thresholds decide eligibility.
+//! 7. [`policy::streambox`]: work that the next result in event time waits for runs first.
+//! 8. [`policy::klink`]: least slack to the watermark that closes a window; when memory is short, most memory freed.
+//! 9. [`policy::cameo`]: deadlines of messages, computed from their scheduling contexts; [`policy::cameo::token`]:
+//!    proportional shares by tokens.
 //! 10. Baselines of the papers: [`policy::min_cost`] (Aurora's MC), [`policy::highest_rate`] (HR), [`policy::chain`],
-//!     [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis), [`policy::orleans`] and `fifo` (in Cameo). Some
-//!     starve operators by definition; [`policy::ageing`] bounds it.
-//! 11. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: what ran, where and when; [`observed`]: what both
-//!     are told by.
+//!     [`policy::sbox`] (in Klink), [`policy::congestion`] (EdgeWise, Lachesis), [`policy::orleans`] and `fifo` (in
+//!     Cameo). Some of them starve operators by definition; [`policy::ageing`] bounds the wait.
+//! 11. [`trace`]: the calls to a policy, recorded and replayed; [`run_log`]: which operator ran, where and when;
+//!     [`observed`]: the wrapper that feeds both.
 //!
-//! Invariants of this room: what a rank is made of was in a snapshot or in a completion; a score does not depend on the
-//! instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
+//! Invariants of this room: a rank is computed from a snapshot and from completions only; a score does not depend on
+//! the instant at which it is computed; smaller words run first; `rank` and `quantum` neither loop nor allocate.
 #![forbid(unsafe_code)]
 
 pub mod observed;

@@ -1,26 +1,26 @@
-//! A policy that somebody looks on at: the one wrapper behind [`Traced`](crate::Traced) and [`Logged`](crate::Logged). Whoever looks
-//! on sees calls and answers, and changes neither.
+//! Policies with an observer: the one wrapper behind [`Traced`](crate::Traced) and [`Logged`](crate::Logged). An
+//! observer sees calls and answers, and changes neither.
 
 use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// Who sees calls to a policy; of those that it does not name it sees nothing.
+/// Observer of calls to a policy. By default a call is ignored.
 pub trait Observe: Send {
-    /// A round begins.
+    /// Called before a round is prepared.
     fn prepared(&self, _snapshot: &Snapshot) {}
 
-    /// An operator was ranked.
+    /// Called after an operator was ranked.
     fn ranked(&self, _snapshot: &Snapshot, _operator: OperatorId, _rank: Option<Rank>) {}
 
-    /// An operator was given a quantum.
+    /// Called after an operator was given a quantum.
     fn given(&self, _snapshot: &Snapshot, _operator: OperatorId, _quantum: Quantum) {}
 
-    /// A run has ended.
+    /// Called after a run has ended.
     fn ended(&self, _done: &Completion) {}
 }
 
-/// A policy, and who looks on.
+/// A policy with its observer.
 pub struct Observed<O> {
     pub(crate) policy: Box<dyn Policy>,
     pub(crate) observer: O,

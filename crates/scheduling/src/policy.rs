@@ -25,19 +25,19 @@ use self::enjima::EnjimaSettings;
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// When ranks must be renewed, beside the first input of an operator that had none. A set, joined with `|`.
+/// Events after which ranks must be renewed, besides the first input of an empty operator. A set, joined with `|`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refresh(u8);
 
 impl Refresh {
-    /// In every round, of all operators that wait, after [`Policy::prepare`].
+    /// Every round: all operators that wait are ranked, after [`Policy::prepare`].
     pub const EVERY_ROUND: Refresh = Refresh(1);
-    /// When an operator returns from a run.
+    /// Return from a run: the operator that ran is ranked.
     pub const ON_RETURN: Refresh = Refresh(2);
-    /// When more input arrives at an operator that waits already.
+    /// Arrival of more input at an operator that waits already: that operator is ranked.
     pub const ON_ARRIVAL: Refresh = Refresh(4);
 
-    /// Whether all of `other` are in here.
+    /// Returns true if this set contains all of `other`.
     pub const fn contain(self, other: Refresh) -> bool {
         self.0 & other.0 == other.0
     }
@@ -50,98 +50,101 @@ impl std::ops::BitOr for Refresh {
     }
 }
 
-/// How far a score may be translated, say to priorities of the operating system.
+/// Meaning of a score's amount, for translation into something else, such as priorities of the operating system.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scale {
-    /// Ratios mean something: twice the score, twice the weight.
+    /// Ratios are meaningful: twice the score, twice the weight.
     Ratio,
-    /// Differences mean something.
+    /// Differences are meaningful.
     Interval,
-    /// Only the order means something.
+    /// Only the order is meaningful.
     Ordinal,
 }
 
 /// A rule that picks the next operator from a snapshot.
 ///
-/// State changes in [`prepare`](Policy::prepare) and [`feedback`](Policy::feedback) only, which are serial, so
-/// that every executor replays the same calls; `rank` and `quantum` are pure. An executor drives it like this:
+/// State changes only in [`prepare`](Policy::prepare) and [`feedback`](Policy::feedback), which are called serially, so
+/// that every executor replays the same calls. `rank` and `quantum` are pure. An executor drives a policy like this:
 ///
 /// ```text
 ///   round is due:   snapshot: all          -> prepare -> rank each that waits, if EVERY_ROUND -> publish
 ///   run has ended:  feedback               -> snapshot: that operator -> rank it, if ON_RETURN -> publish
-///   input arrives:  had it none before, or ON_ARRIVAL -> snapshot: that operator -> rank it -> publish
+///   input arrives:  first input, or ON_ARRIVAL -> snapshot: that operator -> rank it -> publish
 ///   worker free:    takes the least word, or a near one whose records are in its cache -> quantum -> run
 /// ```
 ///
-/// A rank is published as one [word](Rank::word) and compared with others long after it was made: until its operator
-/// is ranked anew, nobody asks again. So **a score must not depend on the instant at which it is computed**: an age
-/// would grow while its word stands still, and ranks made at different instants would not compare. Use instants,
-/// counted from a base that `prepare` renews, or what `prepare` found. Whether an operator is eligible, and in which
-/// class, may depend on `now`: it is looked at again in the next round.
+/// A rank is published as one [word](Rank::word) and compared with others long after it was made: the policy is not
+/// asked again before the operator is ranked anew. So **a score must not depend on the instant at which it is
+/// computed**: an age would grow while its word stands still, and ranks made at different instants would not compare.
+/// Use instants, counted from a base that `prepare` renews, or values that `prepare` computed. Eligibility and class
+/// may depend on `now`: both are checked again in the next round.
 ///
-/// A round is due 1 ms after the last one by default, while there is work, and at once when a query is submitted. An
-/// operator may be ranked before the first `prepare` that sees it; some rank then serves, until that round.
+/// By default a round is due 1 ms after the last one while there is work, and at once when a query is submitted. An
+/// operator may be ranked before the first `prepare` that sees it; any rank will do until that round.
 pub trait Policy: Send {
-    /// The name by which users choose it.
+    /// Returns the name by which users choose the policy.
     fn name(&self) -> &'static str;
 
-    /// The snapshot fields it reads. Asked once.
+    /// Returns the snapshot fields that the policy reads. Called once.
     fn reads(&self) -> Fields;
 
-    /// When its ranks must be renewed, at least; the worker pool renews them in every round and on every return in any
-    /// case, so no more is asked for unless a policy says so. Asked once.
+    /// Returns when ranks must be renewed, at least. The worker pool renews them in every round and on every return
+    /// in any case, so the default asks for no more. Called once.
     fn refresh(&self) -> Refresh {
         Refresh::EVERY_ROUND | Refresh::ON_RETURN
     }
 
-    /// What its scores mean. Asked once.
+    /// Returns the meaning of the policy's scores. Called once.
     fn scale(&self) -> Scale;
 
-    /// Whether operators that can run may run although `rank` finds them not eligible, when nothing else is left: the
-    /// executor publishes them as [unranked](Rank::unranked_word). If not, they wait until a round ranks them.
-    /// Asked once.
+    /// Returns true if operators that can run but are not eligible may run when nothing else is left: the executor
+    /// publishes them as [unranked](Rank::unranked_word). If false, they wait until a round ranks them. Called once.
     fn conserves_work(&self) -> bool {
         true
     }
 
-    /// Whether, of one class, a worker may take what is hot on its core before what ranks higher, if others will come for
-    /// that: where scores mean amounts, so that near ones are about equal. Asked once.
+    /// Returns true if cache locality may override rank within a class: a worker may take an operator whose data is
+    /// in its cache before a higher-ranked one, if other workers will take the latter. The default allows it where
+    /// scores are amounts, so that near scores are about equal. Called once.
     fn keeps_home(&self) -> bool {
         self.scale() == Scale::Ratio && self.conserves_work()
     }
 
-    /// Whether it chooses by memory now, for lack of it (Klink, section 3.4), as of the last round: to be shown, and nothing
-    /// follows from it.
+    /// Returns true if, as of the last round, the policy chooses by memory because memory is short (Klink, section
+    /// 3.4). Used for display only.
     fn is_relieving_memory(&self) -> bool {
         false
     }
 
-    /// Takes note of the state of things, once per round, serially: the only place for heavy work, in time
-    /// proportional to the operators and without allocation once it has seen as many before. All of `snapshot` that
-    /// it [`reads`](Policy::reads) is fresh.
+    /// Updates the policy's state once per round, serially. This is the only place for heavy work: time proportional to
+    /// the number of operators, and no allocation once it has seen as many before. All fields of `snapshot` that the
+    /// policy [`reads`](Policy::reads) are fresh.
     fn prepare(&mut self, snapshot: &Snapshot) {
         let _ = snapshot;
     }
 
-    /// How urgent `operator` is; `None` if it is not eligible. Of `snapshot`, `now` and the entry of `operator` are
-    /// fresh, the rest may be as old as the round. Called up to three times per decision: no loops, no allocation.
+    /// Returns the urgency of `operator`; `None` if it is not eligible. Only `now` and the entry of `operator` are
+    /// fresh in `snapshot`; the rest may be as old as the round. Called up to three times per decision: no loops, no
+    /// allocation.
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank>;
 
-    /// How long `operator` may run: for one block, unless a policy says otherwise. Called when a worker has chosen it; `now`
-    /// is fresh, its entry as old as its rank. If another worker has the policy just then, the operator gets what it got last.
+    /// Returns how long `operator` may run; by default for one block. Called when a worker has chosen it: `now` is
+    /// fresh, the operator's entry is as old as its rank. If another worker holds the policy at that moment, the
+    /// operator gets its last quantum again.
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let _ = operator;
         Quantum { records: snapshot.block_records }
     }
 
-    /// Takes note of a run. Called serially, once for every run but the last of an operator; late, if another worker
-    /// had the policy when the run ended: then its operator may have been ranked in between, and others have run.
+    /// Records the report of a run. Called serially, once for every run but the last of an operator. The call comes
+    /// late if another worker held the policy when the run ended: until then the operator may be ranked, and others
+    /// may run.
     fn feedback(&mut self, done: &Completion) {
         let _ = done;
     }
 }
 
-/// A name that no policy has.
+/// Error for a name that no policy has.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct UnknownPolicy(pub String);
 
@@ -153,10 +156,10 @@ impl fmt::Display for UnknownPolicy {
 
 impl std::error::Error for UnknownPolicy {}
 
-/// Makes a policy.
+/// Constructor of a policy.
 type Make = fn() -> Box<dyn Policy>;
 
-/// Every policy with the name by which users choose it, the default first.
+/// Every policy, with the name by which users choose it; the default comes first.
 const POLICIES: &[(&str, Make)] = &[
     (enjima::NAME, || Box::new(enjima::Enjima::default())),
     (enjima::STRICT_NAME, || Box::new(enjima::Enjima::strict(EnjimaSettings::default()))),
@@ -198,15 +201,15 @@ fn aged<P: Policy + 'static>(name: &'static str, policy: P) -> Box<dyn Policy> {
     Box::new(ageing::Ageing::new(name, policy))
 }
 
-/// The names of all policies, the default first.
+/// Returns the names of all policies, the default first.
 pub fn names() -> Vec<&'static str> {
     POLICIES.iter().map(|(name, _)| *name).collect()
 }
 
-/// The policy called `name`.
+/// Returns the policy called `name`.
 ///
 /// # Errors
-/// [`UnknownPolicy`], whose message lists those there are.
+/// [`UnknownPolicy`], whose message lists the known names.
 pub fn by_name(name: &str) -> Result<Box<dyn Policy>, UnknownPolicy> {
     let known = POLICIES.iter().find(|(known, _)| *known == name);
     known.map(|(_, make)| make()).ok_or_else(|| UnknownPolicy(name.to_owned()))

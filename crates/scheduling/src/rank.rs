@@ -1,76 +1,76 @@
-//! What a policy answers: how urgent an operator is, and how long it may run.
+//! Ranks and quanta: how urgent an operator is, and how long it may run.
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::ProcessingTime;
 
-/// How urgent an operator is. Smaller ranks run first: class ascending, then score descending, then tie
-/// ascending.
+/// Urgency of an operator. Smaller ranks run first: class ascending, then score descending, then tie ascending.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Rank {
-    /// Classes never mix: all of class 0 runs before any of class 1.
+    /// Classes never mix: every operator of class 0 runs before any of class 1.
     pub class: u8,
-    /// Within a class, the higher runs first. Not NaN.
+    /// Within a class, the higher score runs first. Not NaN.
     pub score: f64,
-    /// Between equal scores, the lower runs first.
+    /// Between equal scores, the lower tie runs first.
     pub tie: u32,
 }
 
 impl Rank {
-    /// The rank as one word, the smaller the more urgent: class in 4 bits, score in 44, tie in 16. Executors
-    /// compare words, so that pool, simulator and replay agree to the bit. A score keeps its sign, its exponent and 32
-    /// bits of its mantissa, so that whole numbers up to 2^33 are told apart; a class above 14 counts as 14, a tie
-    /// modulo 2^16.
+    /// Returns the rank as one word: class in 4 bits, score in 44, tie in 16. The smaller word is the more urgent.
+    /// Executors compare words, so that worker pool, simulator and replay agree to the bit. A score keeps its sign, its
+    /// exponent and 32 bits of its mantissa, so that whole numbers up to 2^33 stay distinct. A class above 14 counts as
+    /// 14; a tie is taken modulo 2^16.
     #[inline]
     pub fn word(self) -> u64 {
-        // Adding zero makes one of the two zeros, which are equal and differ in their bits.
+        // Adding zero turns -0.0 into +0.0: the two are equal but differ in their bits.
         let bits = (self.score + 0.0).to_bits();
-        // Order-preserving: the bits of doubles rise with their value above zero, and fall below.
+        // Order-preserving map: the bits of positive doubles rise with the value, those of negative doubles fall.
         let rising = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
         let class = u64::from(self.class.min(14));
         class << 60 | (!rising >> 20) << 16 | u64::from(self.tie & 0xffff)
     }
 
-    /// The word of an operator that can run and has no rank: class 15, behind all that have one. Executors publish it
-    /// if the policy [conserves work](crate::Policy::conserves_work).
+    /// Returns the word of an operator that can run but has no rank: class 15, after all ranked operators. Executors
+    /// publish it if the policy [conserves work](crate::Policy::conserves_work).
     #[inline]
     pub fn unranked_word(tie: u32) -> u64 {
         15 << 60 | u64::from(tie & 0xffff)
     }
 }
 
-/// Turns instants into scores that may be compared later: they are counted from an origin instead of from now, so
-/// that a published score stays what it was while time goes by.
+/// Origin for scores made of instants. A published score is compared later, so an instant is counted from this origin
+/// and not from `now`: the score stays the same while time passes.
 ///
 /// Nanoseconds since 1970 do not fit the 33 significant bits of a word. Counted from an origin that is at most 4.3 s
-/// old they do: instants up to 8.6 s away are told apart to the nanosecond, those of an hour ago to the microsecond.
+/// old they do: instants up to 8.6 s away are exact to the nanosecond, instants of an hour ago to the microsecond.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Origin(ProcessingTime);
 
 impl Origin {
-    /// How old an origin may get, in ns: half of the whole numbers that a word holds.
+    /// Greatest age of an origin, in ns: half of the whole numbers that a word holds exactly.
     const REACH_NS: u64 = 1 << 32;
 
-    /// Moves the origin, if it is old. Scores from before and after do not compare, so all must be renewed with it:
-    /// that is what [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises for calls from `prepare`. It seldom moves,
-    /// because words of both kinds stand side by side until the round has renewed the last one.
+    /// Moves the origin if it is too old. Scores from before and after a move do not compare, so all must be renewed
+    /// with it. [`EVERY_ROUND`](crate::Refresh::EVERY_ROUND) promises this for calls from `prepare`. The origin moves
+    /// seldom, because words of both origins are compared until the round has renewed the last one.
     pub(crate) fn renew(&mut self, now: ProcessingTime) {
         if now.nanos_since(self.0) >= Self::REACH_NS {
             self.0 = now;
         }
     }
 
-    /// The earlier `instant`, the higher.
+    /// Returns the score of `instant`: the earlier the instant, the higher the score.
     #[inline]
     pub(crate) fn score(self, instant: ProcessingTime) -> f64 {
-        // One of the two is zero.
+        // One of the two differences is zero.
         self.0.nanos_since(instant) as f64 - instant.nanos_since(self.0) as f64
     }
 }
 
-/// How long an operator may run before the policy is asked again.
+/// Limit on one run of an operator, after which the policy is asked again.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Quantum {
-    /// Records taken, at most; at least 1 is given. A source counts what it puts out instead, by its executor's rule.
+    /// Records to take, at most; every run gets at least 1. A source counts the records that it puts out, as its
+    /// executor defines.
     pub records: u32,
 }
 
@@ -100,7 +100,7 @@ mod tests {
         assert_eq!(rank(1, -0.0, 3).word(), rank(1, 0.0, 3).word());
     }
 
-    /// What has no rank runs behind what has one, and "nothing", which executors write as all ones, behind both.
+    /// An unranked word sorts after every ranked word and before all ones, which executors write for "nothing to do".
     #[test]
     fn the_unranked_come_last() {
         let last = Rank { class: 14, score: f64::NEG_INFINITY, tie: u32::MAX };
@@ -109,7 +109,7 @@ mod tests {
         assert!(Rank::unranked_word(u32::MAX) < u64::MAX);
     }
 
-    /// Ages in nanoseconds up to a day keep a resolution that no clock of ours has.
+    /// Ages in nanoseconds up to a day keep a relative resolution of 1e-9, finer than any clock used here.
     #[test]
     fn words_tell_ages_apart() {
         for age_ns in [1.0f64, 1e3, 1e6, 1e9, 8.64e13] {
@@ -118,8 +118,8 @@ mod tests {
         }
     }
 
-    /// Instants of today, 8 seconds apart at most, keep their order to the nanosecond, on both sides of the origin;
-    /// and the origin stays where it is for 4 seconds.
+    /// Instants of the present, at most 8 s apart, keep their order to the nanosecond on both sides of the origin. The
+    /// origin does not move for 4 s.
     #[test]
     fn scores_of_instants_are_exact_and_keep() {
         const TODAY_NS: u64 = 1_800_000_000_000_000_000;

@@ -1,12 +1,12 @@
-//! A log of what ran, where and when: the timeline of a run.
+//! Log of runs: which operator ran, where and when.
 //!
 //! ```text
 //!   executor --calls--> Logged --calls--> policy
-//!                          \__ RunLog: completions from an instant on, so many
+//!                          \__ RunLog: completions from an instant on, up to its capacity
 //! ```
 //!
-//! Unlike a [`Trace`](crate::Trace) it keeps no question and no answer, and costs a lock and a copy of some words for each run
-//! while it is open, and a lock alone when it is not.
+//! Unlike a [`Trace`](crate::Trace) it keeps neither ranks nor quanta. Each run costs a lock and a copy of some words
+//! while the log is open, and a lock while it is closed.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -16,34 +16,34 @@ use crate::observed::{Observe, Observed};
 use crate::policy::Policy;
 use crate::snapshot::Completion;
 
-/// What ran. Clones are handles of one log.
+/// Log of completions. Clones are handles of one log.
 #[derive(Clone, Debug)]
 pub struct RunLog(Arc<Mutex<Runs>>);
 
 #[derive(Debug)]
 struct Runs {
     kept: Vec<Completion>,
-    /// Not before this; never, if it is not open.
+    /// Runs that begin earlier are not kept; `NEVER` while the log is closed.
     from: ProcessingTime,
     runs_max: usize,
     left_out: u64,
 }
 
 impl RunLog {
-    /// A log with room for so many runs, closed.
+    /// Creates a closed log with room for `runs_max` runs.
     pub fn new(runs_max: usize) -> Self {
         let from = ProcessingTime::NEVER;
         RunLog(Arc::new(Mutex::new(Runs { kept: Vec::with_capacity(runs_max), from, runs_max, left_out: 0 })))
     }
 
-    /// Keeps, of the runs that begin at `from` or later, as many as there is room for.
+    /// Opens the log: keeps the runs that begin at `from` or later, until the log is full.
     pub fn open(&self, from: ProcessingTime) {
         let mut runs = self.runs();
         (runs.from, runs.left_out) = (from, 0);
     }
 
-    /// What was kept, in the order in which it was told, which is about that in which it ended; the log is empty and closed
-    /// then.
+    /// Returns the kept runs, empties the log and closes it. The runs stand in the order of their reports, which is
+    /// about the order in which they ended.
     pub fn take(&self) -> Vec<Completion> {
         let mut runs = self.runs();
         runs.from = ProcessingTime::NEVER;
@@ -51,7 +51,7 @@ impl RunLog {
         std::mem::replace(&mut runs.kept, room)
     }
 
-    /// Runs that found no room since it was opened last.
+    /// Returns the number of runs that found no room since the log was last opened.
     pub fn left_out(&self) -> u64 {
         self.runs().left_out
     }
@@ -68,17 +68,17 @@ impl RunLog {
         }
     }
 
-    /// A policy that has panicked with the lock has left whole completions.
+    /// A policy that panics while it holds the lock leaves whole completions behind.
     fn runs(&self) -> MutexGuard<'_, Runs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// A policy whose runs are logged.
+/// A policy with a log of its runs.
 pub type Logged = Observed<RunLog>;
 
 impl Logged {
-    /// Logs the runs under `policy` in `log`.
+    /// Wraps `policy` so that its runs are logged in `log`.
     pub fn new(policy: Box<dyn Policy>, log: &RunLog) -> Self {
         Observed { policy, observer: log.clone() }
     }

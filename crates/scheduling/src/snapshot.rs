@@ -1,22 +1,22 @@
-//! What a policy sees of the engine, and what it is told after a run.
+//! The engine's state as a policy sees it, and the report that a policy gets after a run.
 //!
-//! A unit of rank is a task: one operator, or a chain of them that runs as one loop; it is called operator here,
-//! as in the papers. The fields grow with the policies that read them, and an executor need gather only the groups of
-//! [`Fields`] that its policy [reads](crate::Policy::reads); the rest may hold anything.
+//! A unit of rank is a task: one operator, or a chain of operators that runs as one loop. It is called operator here,
+//! as in the papers. The snapshot has every field that some policy reads. An executor need gather only the groups of
+//! [`Fields`] that its policy [reads](crate::Policy::reads); the other fields may hold anything.
 //!
 //! ```text
-//!   operators[OperatorId]    what one task has to do, what it costs     refreshed before each of its ranks
-//!   queries[QueryId]         how its latency moves, what comes next     refreshed in each round
-//!   streams                  how the sources of queries come on         refreshed in each round
-//!   downstream, order        who reads whom                             refreshed in each round
-//!   memory                   how much of it is taken                    refreshed in each round
-//!   now, round_end           when                                       refreshed before each call
+//!   operators[OperatorId]    pending work and cost of one task          refreshed before each of its ranks
+//!   queries[QueryId]         latency gradient, next window end          refreshed in each round
+//!   streams                  watermark progress of the sources          refreshed in each round
+//!   downstream, order        readers of each output                     refreshed in each round
+//!   memory                   bytes in use                               refreshed in each round
+//!   now, round_end           instants                                   refreshed before each call
 //! ```
 
 use serde::{Deserialize, Serialize};
 use thalweg_model::{EventTime, ProcessingTime};
 
-/// Index of an operator in [`Snapshot::operators`]; stable while its query lives, and used again afterwards.
+/// Index of an operator in [`Snapshot::operators`]: stable while its query lives, used again afterwards.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct OperatorId(pub u32);
 
@@ -24,87 +24,89 @@ pub struct OperatorId(pub u32);
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct QueryId(pub u32);
 
-/// What waits at the input of an operator, by epochs (StreamBox's containers).
+/// Work that waits at the input of an operator, by epochs (StreamBox's containers).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum EpochWork {
-    /// It reads edges in order, or makes records itself: of what waits there no epoch is known.
+    /// The operator reads edges in order, or is a source: the epoch of the waiting records is not known.
     #[default]
     Unknown,
-    /// Blocks that it may claim.
+    /// Blocks that the operator may claim.
     Blocks {
-        /// The boundary of the oldest epoch that has any: the first watermark at or behind it is that epoch's end, known or
-        /// not. `EventTime::MAX` if no block waits, or nothing ends that epoch but the end of the stream.
+        /// The boundary of the oldest epoch that has blocks: the first watermark at or after it ends that epoch, even
+        /// if that watermark is not known yet. `EventTime::MAX` if no block waits, or if only the end of the stream
+        /// ends the epoch.
         due: EventTime,
     },
-    /// A watermark waits to be processed, or parts of an epoch to be put together for it. Of an operator that closes
-    /// epochs, always: it does nothing else.
+    /// A watermark waits to be processed, or parts of an epoch wait to be merged for it. An operator that only closes
+    /// epochs is always in this state.
     Watermark,
 }
 
-/// What travels with records from their source on (Cameo, section 5.1, "priority context"). Stream progress p need not: a
-/// block stands between two watermarks, so it is known where it is read, see [`OperatorState::frontier`].
+/// Context that travels with records from their source (Cameo, section 5.1, "priority context"). It leaves out the
+/// stream progress p: a block lies between two watermarks, so the reader of the block knows p; see
+/// [`OperatorState::frontier`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Context {
-    /// t: when the last event that the records stem from was observed at its source, to within one block and one run.
+    /// t: when the last event that led to these records was observed at its source, to within one block and one run.
     pub observed: ProcessingTime,
-    /// The tag of the token that they were let in with (section 5.4); none if their source had none left, or has no
-    /// [rate](QueryState::token_rate).
+    /// The tag of the token with which the records were admitted (section 5.4). None if their source had no token left,
+    /// or if the query has no [rate](QueryState::token_rate).
     pub token: Option<ProcessingTime>,
 }
 
 /// The state of one operator.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct OperatorState {
-    /// The query it belongs to.
+    /// The query that the operator belongs to.
     pub query: QueryId,
-    /// Whether it makes records instead of reading them.
+    /// True if the operator makes records instead of reading them.
     pub is_source: bool,
-    /// Whether its records leave the engine.
+    /// True if the operator's records leave the engine.
     pub is_sink: bool,
-    /// Whether it is a source that makes records whenever it is asked, so that none of them arrived before.
+    /// True for a source that makes records whenever it is polled, so that none of its records arrived earlier.
     pub is_on_demand: bool,
-    /// Whether a worker runs it now.
+    /// True while a worker runs the operator.
     pub is_running: bool,
-    /// Whether every output edge has room.
+    /// True if every output edge has room.
     pub can_output: bool,
-    /// Records and marks that wait at its input; for a source what is due now, as far as it can tell: at least
-    /// one if it can be polled, a full block if it makes records on demand.
+    /// Records and marks that wait at the input. For a source, the records that are due now, as far as it can tell: at
+    /// least one if it can be polled, a full block if it makes records on demand.
     pub pending: u64,
-    /// When the oldest of them came in, to within one block; for a source on demand, when it was last asked. Of no
-    /// meaning while nothing is pending.
+    /// When the oldest pending record arrived, to within one block; for a source on demand, when it was last polled.
+    /// Meaningless while nothing is pending.
     pub oldest_pending: ProcessingTime,
-    /// When its last run ended; before its first run, when it was submitted.
+    /// End of the operator's last run; before its first run, when it was submitted.
     pub last_run_ended: ProcessingTime,
-    /// Cost: nanoseconds per record in that a worker spends on its runs, choosing included: CPU time, where a worker has
-    /// its core for itself. Of a source, per record made. Above zero. Before it is measured,
+    /// Cost: nanoseconds per input record that a worker spends on the operator's runs, scheduling included. This is CPU
+    /// time if the worker has its core for itself. For a source, per record made. Above zero. Before it is measured,
     /// [`OperatorState::ASSUMED_COST_NS_PER_RECORD`].
     pub cost_ns_per_record: f64,
-    /// Selectivity: records out per record in, zero or more; of a sink, records delivered per record in; of a source,
-    /// what its chain puts out per record made. Before it is measured, 1.
+    /// Selectivity: records out per record in, zero or more. For a sink, records delivered per record in; for a source,
+    /// records put out by its chain per record made. Before it is measured, 1.
     pub selectivity: f64,
-    /// CPU time that a run takes, in nanoseconds, as [`cost_ns_per_record`](Self::cost_ns_per_record) is measured: what a
-    /// message costs whose operator is asked again after each. Before it is measured,
+    /// CPU time of one run, in nanoseconds, measured like [`cost_ns_per_record`](Self::cost_ns_per_record). It is the
+    /// cost of a message if the policy is asked again after each message. Before it is measured,
     /// [`OperatorState::ASSUMED_COST_NS_PER_RUN`].
     pub cost_ns_per_run: f64,
-    /// What waits, by epochs.
+    /// Waiting work, by epochs.
     pub epoch_work: EpochWork,
-    /// The context of the first record that waits; of a source, what the next would get. Of no meaning while nothing is
-    /// pending.
+    /// The context of the first waiting record; for a source, the context that its next record would get. Meaningless
+    /// while nothing is pending.
     pub head: Context,
-    /// Of an operator with windows, the watermark that makes it put out the result to which the first record that waits
-    /// belongs: the first end of a window behind the last watermark that it has taken (Cameo, section 4.3, p_F). None if
-    /// it puts out without waiting for one, `EventTime::MAX` if none comes before the end of the stream.
+    /// For an operator with windows, the watermark at which the result of the first waiting record is put out: the
+    /// first window end after the last watermark that the operator has taken (Cameo, section 4.3, p_F). None if the
+    /// operator does not wait for a watermark; `EventTime::MAX` if no window ends before the end of the stream.
     pub frontier: Option<EventTime>,
 }
 
 impl OperatorState {
-    /// What an operator is taken to cost before it is measured: more than most do, so that its first run is short.
+    /// Assumed cost per record before it is measured: more than most operators cost, so that the first run is short.
     pub const ASSUMED_COST_NS_PER_RECORD: f64 = 100.0;
 
-    /// What a run of it is taken to cost before one is measured: a block of some hundred such records.
+    /// Assumed cost per run before it is measured: one block of some hundred such records.
     pub const ASSUMED_COST_NS_PER_RUN: f64 = 40_000.0;
 
-    /// An operator that has just been submitted: with room on its output, nothing to do, and nothing measured.
+    /// The state of an operator that was just submitted: room on its output, no work, and nothing measured.
     pub const fn new(query: QueryId, submitted: ProcessingTime) -> Self {
         OperatorState {
             query,
@@ -125,7 +127,7 @@ impl OperatorState {
         }
     }
 
-    /// Whether a run would get something done: something is pending, and there is room for what comes of it.
+    /// True if a run would make progress: something is pending, and the output has room.
     #[inline]
     pub const fn can_run(&self) -> bool {
         self.pending > 0 && self.can_output
@@ -142,79 +144,81 @@ impl Default for OperatorState {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct QueryState {
     /// The latency gradient: change of the mean latency per time, in seconds per second; the mean of the last 5
-    /// samples, each of 100 ms. Above zero, the query gets slower.
+    /// samples, each of 100 ms. Above zero, the latency of the query rises.
     pub latency_gradient: f64,
-    /// How many samples have been taken since its submit; changes when a new one is in.
+    /// Number of samples taken since the query was submitted; a change tells that a new sample is in.
     pub gradient_samples: u64,
-    /// The least, over its sinks, of the last watermark that each has seen; none before every sink has seen one.
+    /// Least of the last watermarks that each sink of the query has seen; none before every sink has seen one.
     pub sink_watermark: Option<EventTime>,
-    /// The first instant behind that at which something happens in it by the rules of its windows, such as the end of one;
-    /// before its sinks have seen a watermark, the first behind that of its sources. `EventTime::MAX` if nothing does
-    /// before the end of the stream. None before its sources have set a watermark, and if any instant may be one.
+    /// First instant after [`sink_watermark`](Self::sink_watermark) at which a window rule of the query fires, such
+    /// as the end of a window. Before the sinks have seen a watermark, the first such instant after the watermark of
+    /// the sources. `EventTime::MAX` if none comes before the end of the stream. None before the sources have set a
+    /// watermark, and if a rule may fire at any instant.
     pub next_window_end: Option<EventTime>,
-    /// The latency target L (Cameo, section 4), in nanoseconds: how long after its last contributing event was observed a
-    /// result is to be out. None if none was set.
+    /// The latency target L (Cameo, section 4), in nanoseconds: the time from the observation of a result's last
+    /// contributing event until the result is to be delivered. None if no target was set.
     pub latency_target_ns: Option<u64>,
-    /// Tokens per second of all its sources together, one for each record (Cameo, section 5.4). None if none was set.
+    /// Tokens per second for all sources of the query together, one token per record (Cameo, section 5.4). None if no
+    /// rate was set.
     pub token_rate: Option<f64>,
 }
 
-/// One source of a query, or one split of it: how the watermarks come in that make its query put out results. Such a one is
-/// called sweeping (Klink, section 2.2): the first that reaches the end of a window.
+/// One source of a query, or one split of a source: statistics of its sweeping watermarks. A watermark is sweeping if
+/// it is the first to reach the end of a window, so that the query puts out results (Klink, section 2.2).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct StreamState {
-    /// The query it belongs to.
+    /// The query that the stream belongs to.
     pub query: QueryId,
-    /// The deadline of its epoch: the first instant at which something happens in the query that no watermark of this stream
-    /// has reached. `EventTime::MAX` if nothing does before the end of the stream; none before its first watermark, and
-    /// if any instant may be one, as with timers.
+    /// The deadline of the stream's epoch: the first instant at which a window rule of the query fires and which no
+    /// watermark of this stream has reached. `EventTime::MAX` if none comes before the end of the stream. None before
+    /// the stream's first watermark, and if a rule may fire at any instant, as with timers.
     pub deadline: Option<EventTime>,
-    /// When its oldest sweeping watermark was ingested that has not reached all sinks; none if none is on its way.
+    /// Ingestion time of the oldest sweeping watermark that has not reached all sinks; none if none is on its way.
     pub swept: Option<ProcessingTime>,
-    /// How late sweeping watermarks have come.
+    /// Delays of sweeping watermarks.
     pub delays: DelayStatistics,
-    /// How its event time goes with processing time; none before its first watermark.
+    /// The relation between the stream's event time and processing time; none before its first watermark.
     pub progress: Option<ProgressMap>,
-    /// Whether it is silent or over: nobody waits for it.
+    /// True if the stream is idle or has ended: no operator waits for its watermark.
     pub is_away: bool,
 }
 
-/// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. As event
-/// time need not be that of our clock, a delay may be long, and below zero.
+/// Delays of the sweeping watermarks of the last [`EPOCHS`](Self::EPOCHS) epochs, from the deadline to the ingestion. A
+/// delay may be long or negative, because the clock that stamps events may differ from ours.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct DelayStatistics {
-    /// Epochs that were seen, at most [`EPOCHS`](Self::EPOCHS); without any, all else is zero.
+    /// Number of epochs seen, at most [`EPOCHS`](Self::EPOCHS); if it is zero, the other fields are zero.
     pub epochs: u32,
-    /// mu, in ns.
+    /// mu: the mean delay, in ns.
     pub mean_ns: f64,
-    /// chi - mu^2, in ns^2: the variance of one delay. Not below zero.
+    /// chi - mu^2, in ns^2: the variance of one delay, at least zero.
     pub variance_ns2: f64,
 }
 
 impl DelayStatistics {
-    /// h (Klink, section 3.1): epochs that are looked back upon, "400".
+    /// h (Klink, section 3.1): the number of epochs in the history, "400".
     pub const EPOCHS: usize = 400;
 }
 
-/// When an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP), through a point on
-/// the line, since neither fits a double when counted from 1970.
+/// Predicts when an instant of event time is observed: t = alpha p + gamma (Cameo, section 4.3, PROGRESSMAP). The line
+/// is stored as a point and a slope, because neither p nor t, counted from 1970, fits a double.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ProgressMap {
-    /// An instant.
+    /// Event time of a point on the line.
     pub event_time: EventTime,
-    /// When it was observed.
+    /// When that event time was observed.
     pub observed: ProcessingTime,
     /// alpha: nanoseconds of processing time per nanosecond of event time, at least zero.
     pub slope: f64,
 }
 
 impl ProgressMap {
-    /// When this instant is, or was, observed; `ProcessingTime::NEVER` if it is beyond all that counts.
+    /// Returns when `instant` is, or was, observed; `ProcessingTime::NEVER` if that is beyond the range.
     #[inline]
     pub fn observed_at(&self, instant: EventTime) -> ProcessingTime {
         let micros = |instant: EventTime| i128::from(instant.as_micros());
         let since_ns = (micros(instant) - micros(self.event_time)) as f64 * 1e3 * self.slope;
-        // A conversion of what is too large gives the largest.
+        // A float-to-integer cast saturates.
         if since_ns >= 0.0 {
             self.observed.plus_nanos(since_ns as u64)
         } else {
@@ -226,58 +230,58 @@ impl ProgressMap {
 /// The state of the engine at one instant.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
-    /// The instant.
+    /// The instant of the snapshot.
     pub now: ProcessingTime,
     /// When the next round is due.
     pub round_end: ProcessingTime,
-    /// Threads that run operators.
+    /// Number of threads that run operators.
     pub workers: usize,
-    /// Records per block: what "one block" means in a quantum.
+    /// Records per block: the meaning of "one block" in a quantum.
     pub block_records: u32,
-    /// Every operator, by [`OperatorId`]; `None` where nothing lives.
+    /// Every operator, by [`OperatorId`]; `None` at an index that no operator uses.
     pub operators: Vec<Option<OperatorState>>,
-    /// Every query, by [`QueryId`]; `None` where nothing lives.
+    /// Every query, by [`QueryId`]; `None` at an index that no query uses.
     pub queries: Vec<Option<QueryState>>,
-    /// Every stream of a query that lives, in no order.
+    /// Every stream of every live query, in no order.
     pub streams: Vec<StreamState>,
-    /// Bytes that are taken of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved, but for what lies ready to be used
-    /// again, and, with [`Fields::MEMORY`], for the parts of edges in which nothing waits: edges have room of their own from
-    /// the start, which no policy can free. The blocks that copies of an operator share count as used, and so does an edge
-    /// whose writer has ended.
+    /// Bytes in use, of [`memory_limit_bytes`](Self::memory_limit_bytes): reserved bytes without those that are free
+    /// for reuse. With [`Fields::MEMORY`] the empty parts of edges are left out too: an edge has chunks of its own
+    /// from the start, which no policy can free. Blocks shared by the instances of an operator count as used, and so
+    /// does an edge whose writer has ended.
     pub memory_used_bytes: u64,
     /// Bytes that the engine may reserve.
     pub memory_limit_bytes: u64,
     /// The direct readers of each operator's output, by [`OperatorId`].
     pub downstream: Vec<Vec<OperatorId>>,
-    /// The operators that live, upstream before downstream.
+    /// The live operators, upstream before downstream.
     pub order: Vec<OperatorId>,
 }
 
 impl Snapshot {
-    /// The state of `operator`, unless it has ended.
+    /// Returns the state of `operator`, unless it has ended.
     #[inline]
     pub fn operator(&self, operator: OperatorId) -> Option<&OperatorState> {
         self.operators.get(operator.0 as usize)?.as_ref()
     }
 
-    /// The state of `query`, unless it has ended.
+    /// Returns the state of `query`, unless it has ended.
     #[inline]
     pub fn query(&self, query: QueryId) -> Option<&QueryState> {
         self.queries.get(query.0 as usize)?.as_ref()
     }
 
-    /// Who reads the output of `operator` directly.
+    /// Returns the direct readers of `operator`'s output.
     #[inline]
     pub fn readers(&self, operator: OperatorId) -> &[OperatorId] {
         self.downstream.get(operator.0 as usize).map_or(&[], Vec::as_slice)
     }
 }
 
-/// The groups of snapshot fields that a policy reads; only those are gathered. A set, joined with `|`.
+/// Groups of snapshot fields that a policy reads; only these groups are gathered. A set, joined with `|`.
 ///
-/// Instants, counts of workers, records per block and bytes of memory are always there, and so are what was set for a query
-/// and what an executor needs itself of an operator: its query, what kind it is, whether it runs, `pending` and
-/// `can_output`.
+/// Some fields are always gathered: instants, the number of workers, records per block, bytes of memory, the settings
+/// of a query, and the fields of an operator that the executor itself needs. The latter are its query, its kind,
+/// whether it runs, `pending` and `can_output`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Fields(u32);
 
@@ -300,10 +304,10 @@ impl Fields {
     pub const CONTEXTS: Fields = Fields(64);
     /// [`Snapshot::streams`].
     pub const STREAMS: Fields = Fields(128);
-    /// Of [`Snapshot::memory_used_bytes`], that empty parts of edges are left out.
+    /// Leaves the empty parts of edges out of [`Snapshot::memory_used_bytes`].
     pub const MEMORY: Fields = Fields(256);
 
-    /// Whether all of `other` are in here.
+    /// Returns true if this set contains all of `other`.
     pub const fn contain(self, other: Fields) -> bool {
         self.0 & other.0 == other.0
     }
@@ -316,24 +320,24 @@ impl std::ops::BitOr for Fields {
     }
 }
 
-/// What one run of an operator did.
+/// Report of one run of an operator.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Completion {
-    /// Who ran.
+    /// The operator that ran.
     pub operator: OperatorId,
-    /// Its query: the operator may have ended with this run, and its index may be another's by now.
+    /// The operator's query. The operator may have ended with this run, and its index may belong to another by now.
     pub query: QueryId,
     /// The worker that ran it, from 0 on.
     pub worker: u32,
-    /// When it began.
+    /// Start of the run.
     pub started: ProcessingTime,
-    /// When it ended.
+    /// End of the run.
     pub ended: ProcessingTime,
     /// Records taken.
     pub records_in: u64,
     /// Records put out.
     pub records_out: u64,
-    /// The last watermark that it has taken; none before the first.
+    /// The last watermark that the operator has taken; none before the first.
     pub watermark: Option<EventTime>,
 }
 
@@ -348,7 +352,7 @@ mod tests {
         assert!(!set.contain(Fields::LAST_RUN) && !set.contain(Fields::LAST_RUN | Fields::TOPOLOGY));
     }
 
-    /// Today, in event time and in processing time.
+    /// An instant of the present, used both as event time and as processing time.
     const TODAY_S: i64 = 1_800_000_000;
 
     fn observed_after_s(slope: f64, event_s: i64) -> f64 {
@@ -358,12 +362,13 @@ mod tests {
         (i128::from(at.as_nanos()) - i128::from(observed.as_nanos())) as f64 / 1e9
     }
 
-    /// Cameo, section 4.3: windows of 10 s whose events take 2 s: progress 11 is observed at 13. Here 60 s.
+    /// Cameo, section 4.3: windows of 10 s whose events take 2 s: progress 11 is observed at 13. Here the delay is 60
+    /// s.
     #[test]
     fn event_time_is_mapped_along_a_line() {
         assert_eq!(observed_after_s(1.0, 10), 70.0);
         assert_eq!(observed_after_s(1.0, -90), -30.0);
-        // Replayed at twice the speed.
+        // The stream is replayed at twice the speed.
         assert_eq!(observed_after_s(0.5, 10), 35.0);
         assert_eq!(observed_after_s(0.0, 10), 0.0);
         let far =
@@ -372,7 +377,8 @@ mod tests {
         assert_eq!(far(EventTime::MAX).observed_at(EventTime::MIN), ProcessingTime::ZERO);
     }
 
-    /// What has ended and what never was are alike: nobody has to ask for the length first.
+    /// An index of an ended operator and an index never used both return `None`: no caller has to check the length
+    /// first.
     #[test]
     fn look_ups_beyond_the_end_find_nothing() {
         let snapshot = Snapshot { operators: vec![None], queries: vec![None], ..Snapshot::default() };

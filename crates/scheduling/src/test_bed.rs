@@ -1,7 +1,7 @@
-//! A bed to test policies on: an executor with one worker, whose clock moves with the runs and nothing else.
+//! Test bed for policies: an executor with one worker, whose clock moves only with the runs.
 //!
-//! It follows the contract of [`Policy`] to the letter: the whole snapshot is fresh in a round, one entry before a rank;
-//! words are published, and compared until they are renewed. Fractions of records that a selectivity leaves are
+//! It follows the contract of [`Policy`] to the letter: a round refreshes the whole snapshot, a rank one entry; words
+//! are published, and compared until they are renewed. Fractions of records that result from a selectivity are
 //! carried to the next run.
 
 use std::collections::VecDeque;
@@ -31,14 +31,14 @@ pub(crate) fn graph(rows: &[Row<'_>]) -> Snapshot {
     }
 }
 
-/// The scores of all operators, none of which may be without.
+/// Returns the scores of all operators, each of which must have a rank.
 pub(crate) fn scores(policy: &mut dyn Policy, snapshot: &Snapshot) -> Vec<f64> {
     policy.prepare(snapshot);
     let score = |operator: &OperatorId| policy.rank(snapshot, *operator).expect("it can run").score;
     snapshot.order.iter().map(score).collect()
 }
 
-/// A run of one record that took no time.
+/// Returns the report of a run of one record that took no time.
 pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
     Completion {
         operator,
@@ -52,25 +52,25 @@ pub(crate) fn run_of(operator: OperatorId, query: QueryId) -> Completion {
     }
 }
 
-/// What a task is.
+/// Description of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Task {
     pub(crate) query: u32,
-    /// What a record costs.
+    /// Real cost of a record.
     pub(crate) cost_ns: u64,
-    /// What the policy is told that a record costs.
+    /// Cost of a record that the policy sees.
     pub(crate) measured_cost_ns: f64,
     pub(crate) selectivity: f64,
     pub(crate) readers: Vec<u32>,
-    /// Makes records whenever it is asked.
+    /// True for a source that makes records whenever it is asked.
     pub(crate) is_on_demand: bool,
-    /// Records that its input holds; from there on its writers have no room. What a source on demand makes at once, at
-    /// most.
+    /// Capacity of the input in records: when it is full, the writers have no room. For a source on demand, the most
+    /// records that it makes in one run.
     pub(crate) room_records: u64,
 }
 
 impl Task {
-    /// An operator of query 0 with endless room before it.
+    /// An operator of query 0 with unlimited room at its input.
     pub(crate) fn new(cost_ns: u64, selectivity: f64, readers: &[u32]) -> Self {
         Task {
             query: 0,
@@ -84,18 +84,18 @@ impl Task {
     }
 }
 
-/// What has become of a task.
+/// State of a task.
 #[derive(Debug)]
 pub(crate) struct Live {
     pub(crate) task: Task,
-    /// What waits: when it came, and how many.
+    /// Waiting records: arrival time and count.
     input: VecDeque<(ProcessingTime, u64)>,
     pending: u64,
     carried: f64,
     last_run_ended: ProcessingTime,
-    /// Since when it could run, and did not.
+    /// Start of the present wait: the task can run and does not.
     waits_since: Option<ProcessingTime>,
-    /// The longest that it has waited so.
+    /// Longest such wait.
     pub(crate) longest_wait_ns: u64,
     pub(crate) received_ns: u64,
     pub(crate) records_in: u64,
@@ -136,7 +136,7 @@ impl Live {
     }
 }
 
-/// The executor.
+/// Executor with one worker.
 pub(crate) struct Bed {
     policy: Box<dyn Policy>,
     pub(crate) tasks: Vec<Live>,
@@ -145,11 +145,11 @@ pub(crate) struct Bed {
     round_ns: u64,
 }
 
-/// The word of what cannot run.
+/// Word of a task that cannot run.
 const NOTHING: u64 = u64::MAX;
 
 impl Bed {
-    /// Upstream stands before downstream. The first decision begins with a round.
+    /// Creates the bed; in `tasks`, upstream stands before downstream. The first decision begins with a round.
     pub(crate) fn new(policy: Box<dyn Policy>, block_records: u32, tasks: Vec<Task>) -> Self {
         let queries = tasks.iter().map(|task| task.query + 1).max().unwrap_or(0) as usize;
         let snapshot = Snapshot {
@@ -173,19 +173,19 @@ impl Bed {
         self.snapshot.now.as_nanos()
     }
 
-    /// From the next round on.
+    /// Sets the latency gradient that the policy sees from the next round on.
     pub(crate) fn set_latency_gradient(&mut self, query: u32, latency_gradient: f64) {
         let query = self.snapshot.queries[query as usize].as_mut().expect("it lives");
         query.latency_gradient = latency_gradient;
     }
 
-    /// Records that `id` has room for.
+    /// Returns the number of records that `id` has room for.
     pub(crate) fn room(&self, id: u32) -> u64 {
         let live = &self.tasks[id as usize];
         live.task.room_records.saturating_sub(live.pending)
     }
 
-    /// Records arrive from outside.
+    /// Adds records from outside to the input of `id`.
     pub(crate) fn push(&mut self, id: u32, count: u64) {
         let had_none = self.state(id).pending == 0;
         let now = self.snapshot.now;
@@ -194,7 +194,7 @@ impl Bed {
         self.settle();
     }
 
-    /// One decision: who ran. If nobody may, the next round is waited for.
+    /// Makes one decision and returns the task that ran. If no task may run, time moves to the next round.
     pub(crate) fn step(&mut self) -> Option<u32> {
         if self.snapshot.now >= self.snapshot.round_end {
             self.round();
@@ -208,7 +208,7 @@ impl Bed {
         Some(id)
     }
 
-    /// Who ran in `count` decisions, a letter each.
+    /// Returns the tasks that ran in `count` decisions, one letter each.
     pub(crate) fn steps(&mut self, count: usize) -> String {
         let letter = |id: u32| char::from(b'A' + id as u8);
         (0..count).map(|_| self.step().map_or('-', letter)).collect()
@@ -238,7 +238,7 @@ impl Bed {
         let there = if task.is_on_demand { task.room_records } else { state.pending };
         let records_in = there.min(quantum).min(fits.max(1));
         let made = live.carried + records_in as f64 * task.selectivity;
-        // A sum of many tenths is a little less than it should be.
+        // A sum of many tenths is a little less than the exact value.
         let records_out = (made + 1e-9).floor();
         let run_ns = records_in * task.cost_ns;
         self.snapshot.now = started.plus_nanos(run_ns);
@@ -271,7 +271,7 @@ impl Bed {
         }
     }
 
-    /// Who got room or lost it, and how long everybody has waited.
+    /// Publishes the tasks that became able or unable to run, and updates all waits.
     fn settle(&mut self) {
         let now = self.snapshot.now;
         for id in 0..self.tasks.len() as u32 {

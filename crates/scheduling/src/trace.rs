@@ -1,18 +1,19 @@
 //! The calls to a policy, recorded and replayed.
 //!
-//! A policy is pure: the same calls get the same answers from it, whoever drives it. So what a run has asked of its policy can
-//! be asked again, of the same policy to find out why it chose what it chose, or of a changed one to see where it would have
-//! chosen otherwise.
+//! A policy is pure: the same calls get the same answers, whatever drives it. So the calls of a run can be replayed.
+//! Replayed to the same policy, they help to find out why it chose as it did; replayed to a changed policy, they show
+//! where it would choose otherwise.
 //!
 //! ```text
 //!   executor --calls--> Traced --calls--> policy          Trace::replay --calls--> a fresh policy
 //!                          \__ Trace: calls, answers                      answers compared
 //! ```
 //!
-//! A trace can be [written](Trace::write) to a file and [read](Trace::read) again, see `trace/file.rs`.
+//! A trace can be [written](Trace::write) to a file and [read](Trace::read) again; `trace/file.rs` describes the
+//! format.
 //!
-//! Bounds: so many calls as the trace has room for, and [`TRACE_BYTES_MAX`] for what they hold; those after them are counted,
-//! and not kept.
+//! Bounds: the number of calls given to [`Trace::new`], and [`TRACE_BYTES_MAX`] for their memory. Calls beyond a
+//! bound are counted and not kept.
 
 mod file;
 
@@ -29,30 +30,30 @@ use crate::snapshot::{Completion, OperatorId, OperatorState, Snapshot};
 
 pub use file::TraceError;
 
-/// The most that a trace holds, in bytes: a round keeps the whole snapshot.
+/// Most bytes that a trace holds. A round keeps the whole snapshot.
 pub const TRACE_BYTES_MAX: usize = 512 << 20;
 
-/// A policy whose calls are recorded. Costs a lock and a copy for each, and of the whole snapshot in each round: for looking
-/// into a run, not for measuring one.
+/// A policy whose calls are recorded. Each call costs a lock and a copy, and each round a copy of the whole snapshot:
+/// use it to examine a run, not to measure one.
 pub type Traced = Observed<Trace>;
 
 impl Traced {
-    /// Records the calls to `policy` in `trace`.
+    /// Wraps `policy` so that its calls are recorded in `trace`.
     pub fn new(policy: Box<dyn Policy>, trace: &Trace) -> Self {
         policy.name().clone_into(&mut trace.calls().policy);
         Observed { policy, observer: trace.clone() }
     }
 }
 
-/// What was asked of a policy and what it answered. Clones are handles of one trace.
+/// Calls to a policy and its answers. Clones are handles of one trace.
 #[derive(Clone)]
 pub struct Trace(Arc<Mutex<Calls>>);
 
 struct Calls {
-    /// Of whom it was asked; empty before anybody records.
+    /// Name of the policy; empty before the trace is used.
     policy: String,
     kept: Vec<Call>,
-    /// What these take.
+    /// Bytes that `kept` takes.
     bytes: usize,
     calls_max: usize,
     left_out: u64,
@@ -63,7 +64,7 @@ impl Calls {
         Calls { policy: String::new(), kept: Vec::new(), bytes: 0, calls_max, left_out: 0 }
     }
 
-    /// Keeps a call if there is room; whether there was.
+    /// Keeps a call if there is room; returns whether there was.
     fn keep(&mut self, call: Call) -> bool {
         let bytes = self.bytes.saturating_add(call.bytes());
         let has_room = self.has_room() && bytes <= TRACE_BYTES_MAX;
@@ -79,7 +80,7 @@ impl Calls {
     }
 }
 
-/// A call, with its answer.
+/// A call with its answer.
 #[derive(Serialize, Deserialize)]
 enum Call {
     Prepare(Box<Snapshot>),
@@ -89,7 +90,7 @@ enum Call {
 }
 
 impl Call {
-    /// What it takes in memory.
+    /// Returns the bytes that the call takes in memory.
     fn bytes(&self) -> usize {
         let of_snapshot = match self {
             Call::Prepare(snapshot) => {
@@ -109,7 +110,7 @@ impl Call {
     }
 }
 
-/// What is fresh of a snapshot between two rounds.
+/// The part of a snapshot that is fresh between two rounds.
 #[derive(Clone, Copy, Serialize, Deserialize)]
 struct Asked {
     now: ProcessingTime,
@@ -124,7 +125,7 @@ impl Asked {
         Asked { now, round_end, operator, state: snapshot.operator(operator).copied() }
     }
 
-    /// Makes `snapshot`, which is of the round before, what it was when this was asked.
+    /// Brings `snapshot`, which is of the last round, to its state at this call.
     fn restore(self, snapshot: &mut Snapshot) {
         (snapshot.now, snapshot.round_end) = (self.now, self.round_end);
         let place = self.operator.0 as usize;
@@ -137,16 +138,16 @@ impl Asked {
     }
 }
 
-/// Where a replay got another answer than the run.
+/// First difference between a replay and its trace.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Diverged {
-    /// The call, from 0 on.
+    /// Index of the call, from 0 on.
     pub call: usize,
-    /// About whom it was.
+    /// The operator that the call was about.
     pub operator: OperatorId,
-    /// What the run was told.
+    /// The answer in the trace.
     pub recorded: String,
-    /// What the replay was told.
+    /// The answer in the replay.
     pub replayed: String,
 }
 
@@ -164,35 +165,35 @@ impl fmt::Display for Diverged {
 impl std::error::Error for Diverged {}
 
 impl Trace {
-    /// A trace with room for so many calls.
+    /// Creates a trace with room for `calls_max` calls.
     pub fn new(calls_max: usize) -> Self {
         Trace(Arc::new(Mutex::new(Calls::with_room(calls_max))))
     }
 
-    /// The name of the policy that was asked; empty before anybody records.
+    /// Returns the name of the recorded policy; empty before the trace is used.
     pub fn policy(&self) -> String {
         self.calls().policy.clone()
     }
 
-    /// Calls that were kept.
+    /// Returns the number of kept calls.
     pub fn len(&self) -> usize {
         self.calls().kept.len()
     }
 
-    /// Whether nothing was asked yet.
+    /// Returns true if no call was kept.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Calls that found no room.
+    /// Returns the number of calls that found no room.
     pub fn left_out(&self) -> u64 {
         self.calls().left_out
     }
 
-    /// Asks a fresh policy what was asked in the run.
+    /// Replays the recorded calls to a fresh policy and compares the answers.
     ///
     /// # Errors
-    /// [`Diverged`] at the first answer that is another.
+    /// [`Diverged`] at the first answer that differs.
     pub fn replay(&self, policy: &mut dyn Policy) -> Result<(), Diverged> {
         let mut snapshot = Snapshot::default();
         let differ = |call, operator, recorded: &dyn fmt::Debug, replayed: &dyn fmt::Debug| {
@@ -227,7 +228,7 @@ impl Trace {
 
     fn note(&self, call: impl FnOnce() -> Call) {
         let mut calls = self.calls();
-        // What finds no room is not even made.
+        // A call that finds no room is not even copied.
         if !calls.has_room() || !calls.keep(call()) {
             calls.left_out += 1;
         }
@@ -265,7 +266,7 @@ pub(super) mod tests {
     use crate::policy::{by_name, names};
     use crate::test_bed::Bed;
 
-    /// The trace of so many decisions under a policy, with room for so many calls.
+    /// Records 300 decisions under a policy, in a trace with room for `calls_max` calls.
     pub(super) fn recorded(policy: &str, seed: u64, calls_max: usize) -> Trace {
         let mut entropy = SeededEntropy::new(seed);
         let tasks = random_behind_sources(&mut entropy);

@@ -1,4 +1,4 @@
-//! Hello, stream: readings of a thermometer, the warm ones in Fahrenheit.
+//! Hello, stream: readings of a thermometer, and the warm ones in Fahrenheit.
 //!
 //! What you will learn: a query is a chain of calls from a source to a sink; an engine runs it and reports.
 //!
@@ -6,7 +6,7 @@
 //! cargo run -p thalweg --example 01_hello_stream
 //! ```
 //!
-//! It prints what stands in `01_hello_stream.txt`.
+//! It prints the text of `01_hello_stream.txt`.
 
 use std::error::Error;
 
@@ -14,7 +14,7 @@ use thalweg::{Engine, EventTime, Query, Record, WatermarkStrategy, source::Given
 use thalweg_connectors::{LinesSink, RowWriter};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A record is a value and the time at which it happened. Here, one happens every minute.
+    // A record is a value with the time at which it happened. Here there is one record a minute.
     let celsius = [18.5, 22.5, 25.0, 19.5, 30.0];
     let readings = celsius.iter().zip(0..).map(|(celsius, minute)| {
         let happened = EventTime::from_secs(minute * 60);
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Makes a row of each record: the minute, and the temperature.
+/// Writes a row for each record: the minute, and the temperature.
 fn show(fahrenheit: &Record<f64>, row: &mut RowWriter) {
     row.push_i64(fahrenheit.event_time.as_micros() / 60_000_000);
     row.push_f64(fahrenheit.value);

@@ -1,12 +1,12 @@
-//! Word count: which words are there more than once.
+//! Word count: the words that occur more than once.
 //!
-//! What you will learn: values are grouped by a key, and what is computed, here a count, is computed per key.
+//! What you will learn: values are grouped by a key, and an aggregate, here a count, is computed per key.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 02_word_count
 //! ```
 //!
-//! It prints what stands in `02_word_count.txt`.
+//! It prints the text of `02_word_count.txt`.
 
 use std::cmp::Reverse;
 use std::error::Error;
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let words = TEXT.split(' ').zip(0..);
     let records = words.map(|(word, second)| Record::new(EventTime::from_secs(second), word));
 
-    // A sink that keeps what arrives, at most a hundred records; and a second hold on what it keeps.
+    // A sink that keeps its records, at most a hundred; and a handle to read them.
     let sink = Collect::new(100);
     let counts = sink.records();
 
@@ -33,8 +33,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         .source("words", Given::new(records.collect()), WatermarkStrategy::ascending())
         // A key outlives its record, so it owns its text.
         .key_by(|word| (*word).to_owned())
-        // A stream may never end, so what is computed is computed over a window of time. This one is longer than
-        // the text; it gives its results when the stream ends.
+        // A stream may never end, so an aggregate is computed over a window of time. This one is longer than
+        // the text; it emits its results when the stream ends.
         .tumbling(TumblingWindows::new(Span::from_secs(3_600))?)
         .aggregate(Count)
         .filter(|count| count.value > 1)

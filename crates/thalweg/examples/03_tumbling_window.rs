@@ -6,7 +6,7 @@
 //! cargo run -p thalweg --example 03_tumbling_window
 //! ```
 //!
-//! It prints what stands in `03_tumbling_window.txt`.
+//! It prints the text of `03_tumbling_window.txt`.
 
 use std::error::Error;
 
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     query
         .source("rooms", Given::new(READINGS.map(record).to_vec()), WatermarkStrategy::ascending())
         .key_by(|(room, _celsius)| (*room).to_owned())
-        // [0 s, 60 s), [60 s, 120 s) and so on; where a room has no reading it has no result.
+        // [0 s, 60 s), [60 s, 120 s) and so on; a room without a reading in a window has no result there.
         .tumbling(TumblingWindows::new(Span::from_secs(60))?)
         .aggregate(Highest)
         .sink("results", sink);
@@ -55,13 +55,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// The highest temperature.
+/// Aggregate for the highest temperature.
 struct Highest;
 
 impl Fold<Reading> for Highest {
-    /// What is kept per room and window as long as that is open.
+    /// State per room and open window.
     type Accumulator = f64;
-    /// What comes out when it closes.
+    /// Result when the window closes.
     type Result = f64;
 
     fn create(&self) -> f64 {
@@ -72,7 +72,7 @@ impl Fold<Reading> for Highest {
         *highest = highest.max(reading.1);
     }
 
-    /// Two parts of a window may be folded apart.
+    /// Merges two parts of a window that were folded separately.
     fn merge(&self, highest: &mut f64, other: f64) {
         *highest = highest.max(other);
     }

@@ -1,13 +1,13 @@
-//! Late records: what becomes of a record that comes when its window has closed.
+//! Late records: handling of records that arrive after their window has closed.
 //!
-//! What you will learn: watermarks close windows; how far out of order records may be is for you to say; one that
-//! comes later still is counted, and may update a result or go its own way.
+//! What you will learn: watermarks close windows; you set how far out of order records may be; a record that comes
+//! later still is counted, and may update a result or go to a stream of its own.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 04_late_records
 //! ```
 //!
-//! It prints what stands in `04_late_records.txt`.
+//! It prints the text of `04_late_records.txt`.
 
 use std::error::Error;
 
@@ -17,22 +17,22 @@ use thalweg::{
 };
 use thalweg_connectors::{Collect, LinesSink, RowWriter};
 
-/// The seconds at which clicks happened, in the order in which they came: two were held up on their way.
+/// The seconds at which clicks happened, in the order of arrival: two were delayed.
 const CLICKS: [i64; 8] = [1, 4, 12, 8, 15, 23, 3, 26];
 
 fn main() -> Result<(), Box<dyn Error>> {
-    // A watermark is the promise that nothing older will come. With the click of 12 s this source promises 12 s,
+    // A watermark is the promise that no older record will come. With the click of 12 s this source promises 12 s,
     // and the window [0 s, 10 s) closes. The clicks of 8 s and 3 s come too late.
     count_clicks("in order", WatermarkStrategy::ascending())?;
-    // With 5 s of patience it promises 7 s at that point, and the window stays open for 8 s; but not for 3 s.
+    // With a bound of 5 s it promises 7 s at that point, and the window still takes the click of 8 s, but not of 3 s.
     count_clicks("5 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(5)))?;
-    // Patience has a price: results come later.
+    // A larger bound has a price: results come later.
     count_clicks("20 s out of order", WatermarkStrategy::bounded_out_of_order(Span::from_secs(20)))?;
     correct_counts()
 }
 
-/// First results as soon as can be, corrected when late clicks come within 5 s after their window; the others go to a
-/// sink of their own.
+/// Emits first results as soon as possible, corrects them when late clicks come within 5 s after their window, and
+/// sends later clicks to a sink of their own.
 fn correct_counts() -> Result<(), Box<dyn Error>> {
     println!("corrected:");
     let records =
@@ -79,7 +79,7 @@ fn count_clicks(title: &str, strategy: WatermarkStrategy) -> Result<(), Box<dyn 
     Ok(())
 }
 
-/// Makes a row of each result: the seconds from which and up to which was counted, and the count.
+/// Writes a row for each result: start and end of the window in seconds, and the count.
 fn show(result: &Record<Windowed<(), u64>>, row: &mut RowWriter) {
     row.push_i64(result.value.window.start.as_micros() / 1_000_000);
     row.push_i64(result.value.window.end.as_micros() / 1_000_000);

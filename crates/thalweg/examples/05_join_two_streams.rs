@@ -1,24 +1,24 @@
-//! Join two streams: orders meet their payments, and what nobody paid for shows as well.
+//! Join two streams: orders with their payments, and orders without a payment.
 //!
-//! What you will learn: two streams are joined where their keys are equal and they fall into the same window; a left join
-//! tells of those that met nobody, as soon as it is sure that nobody will come.
+//! What you will learn: two streams are joined where their keys are equal and they fall into the same window; a left
+//! join also emits values without a match, as soon as no match can come any more.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 05_join_two_streams
 //! ```
 //!
-//! It prints what stands in `05_join_two_streams.txt`.
+//! It prints the text of `05_join_two_streams.txt`.
 
 use std::error::Error;
 
 use thalweg::{Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given};
 use thalweg_connectors::Collect;
 
-/// Minute, order and what was ordered.
+/// Minute, order number and article.
 const ORDERS: [(i64, u64, &str); 5] =
     [(1, 17, "tea"), (5, 18, "bread"), (58, 19, "salt"), (62, 20, "rice"), (70, 21, "tea")];
 
-/// Minute, order and cents. Order 18 is paid twice, 19 when its hour is over, 21 before it came in.
+/// Minute, order number and cents. Order 18 is paid twice, 19 after its hour, 21 before the order came in.
 const PAYMENTS: [(i64, u64, u32); 5] =
     [(2, 17, 350), (6, 18, 200), (9, 18, 110), (61, 19, 90), (66, 21, 350)];
 
@@ -29,7 +29,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let sink = Collect::new(100);
     let results = sink.records();
 
-    // Both streams are begun with the same query. Each has watermarks of its own; what has met nobody is kept until both
+    // Both streams begin with the same query. Each has watermarks of its own. Values are kept until both watermarks
     // have passed the end of the hour, and then freed.
     let query = Query::new("payments");
     let orders = query.source("orders", Given::new(orders.to_vec()), WatermarkStrategy::ascending());
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         .key_by(|(order, _)| *order)
         .join(payments.key_by(|(order, _)| *order))
         .tumbling(TumblingWindows::new(Span::from_secs(3_600))?)
-        // A pair comes as soon as both are there; an order alone, when the hour is over.
+        // A match is emitted as soon as both are there; an order without payment, when the hour is over.
         .left(|(order, what), payment| match payment {
             Some((_, cents)) => format!("order {order}, {what}: {cents} cents"),
             None => format!("order {order}, {what}: not paid in its hour"),
@@ -47,7 +47,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let report = query.submit(&Engine::builder().build()?)?.wait()?;
     println!("{} records in, {} results out", report.events_in, report.results_out);
 
-    // Hours come in order; the pairs of one hour in the order in which they met, which is nobody's promise.
+    // Hours come in order; the order of matches within one hour is not promised.
     let mut results = results.lock().unwrap();
     results.sort_by_key(|result| (result.event_time, result.value.clone()));
     for result in results.iter() {

@@ -1,13 +1,13 @@
 //! Your own operator: passes on a signal only if it differs from the one before it.
 //!
-//! What you will learn: an operator is a struct that takes records, pushes what it likes into an output, and
-//! accounts for what it took.
+//! What you will learn: an operator is a struct that takes records, pushes any output, and accounts for the records
+//! that it took.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 06_your_own_operator
 //! ```
 //!
-//! It prints what stands in `06_your_own_operator.txt`.
+//! It prints the text of `06_your_own_operator.txt`.
 
 use std::error::Error;
 
@@ -43,7 +43,7 @@ struct Changes {
 impl Operator<Signal> for Changes {
     type Out = Signal;
 
-    /// Takes a run of records. There is room for one output per record; an operator that needs more says so.
+    /// Takes a run of records. There is room for one output per record; an operator that needs more sets `EXPANDS`.
     fn process<I: Input<Signal>, O: Output<Signal>>(&mut self, input: &mut I, output: &mut O) {
         while let Some(record) = input.take() {
             self.process_one(record, output);
@@ -70,7 +70,7 @@ impl Operator<Signal> for Changes {
         each("changes", self.counts);
     }
 
-    /// If this code panics, the engine knows by itself.
+    /// Returns no name: the engine itself notices a panic of this code.
     fn faulted(&self) -> Option<&str> {
         None
     }

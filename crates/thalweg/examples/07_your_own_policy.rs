@@ -1,4 +1,4 @@
-//! Your own policy: whoever has most to do runs next.
+//! Your own policy: the operator with the most waiting records runs next.
 //!
 //! What you will learn: a policy is a small struct that ranks operators from a snapshot; results do not depend on it.
 //!
@@ -6,7 +6,7 @@
 //! cargo run -p thalweg --example 07_your_own_policy
 //! ```
 //!
-//! It prints what stands in `07_your_own_policy.txt`. We step the engine by hand, under a clock that stands still, so
+//! It prints the text of `07_your_own_policy.txt`. The engine is stepped by hand, with a clock that stands still, so
 //! that the order of runs is the same every time.
 
 use std::error::Error;
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for policy in [Box::new(MostPending) as Box<dyn Policy>, Box::new(Fcfs::default())] {
         println!("{}", policy.name());
         let clock = Arc::new(VirtualClock::default());
-        // Small blocks and short runs, so that there is something to choose.
+        // Small blocks and short runs, so that there are several operators to choose from.
         let edges = EdgeLimits { block_records: 4, chunk_blocks: 1, chunks_max: 8, ..EdgeLimits::default() };
         let builder = Engine::builder().clock(clock.clone()).edges(edges).run_bytes(64);
         let mut stepped = builder.policy(policy).build_stepped()?;
@@ -48,7 +48,7 @@ fn count_to(name: &str, last: i64, engine: &Engine) -> Result<QueryHandle, Box<d
     Ok(engine.submit(query.plan(Chaining::None)?)?)
 }
 
-/// Ranks by what waits, and says what each run has taken.
+/// Ranks operators by pending records, and prints the records that each run has taken.
 struct MostPending;
 
 impl Policy for MostPending {

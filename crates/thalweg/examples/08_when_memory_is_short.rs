@@ -1,4 +1,4 @@
-//! When memory is short: an engine never holds more than its budget, and says what does not fit.
+//! When memory is short: an engine never holds more than its budget, and reports what does not fit.
 //!
 //! What you will learn: a query whose edges do not fit is refused before it runs; as a single task it may fit; a
 //! query whose state outgrows the budget fails alone.
@@ -7,7 +7,7 @@
 //! cargo run -p thalweg --example 08_when_memory_is_short
 //! ```
 //!
-//! It prints what stands in `08_when_memory_is_short.txt`.
+//! It prints the text of `08_when_memory_is_short.txt`.
 
 use std::error::Error;
 
@@ -24,12 +24,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let error = engine.submit(squares("squares")?.plan(Chaining::None)?).err().ok_or("it fits")?;
     println!("a task per operator: refused, {}", error.code());
 
-    // A single task needs no edge. What it takes from the budget is nothing at all.
+    // A single task needs no edge, and takes nothing from the budget.
     let report = engine.submit(squares("squares")?.plan(Chaining::All)?)?.wait()?;
     println!("one task: {} in, {} out, {} edges", report.events_in, report.results_out, report.edges.len());
 
     // A count per key keeps each key of an open window, and a hundred thousand do not fit. The query fails as soon
-    // as it asks for more than there is; the one beside it does not notice.
+    // as it asks for more than there is; the query beside it is not affected.
     let greedy = engine.submit(count_per_number("greedy")?.plan(Chaining::All)?)?;
     let neighbour = engine.submit(squares("neighbour")?.plan(Chaining::All)?)?;
     let error = greedy.wait().err().ok_or("it fits")?;

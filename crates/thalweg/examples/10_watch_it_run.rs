@@ -1,13 +1,13 @@
-//! Watch it run: what handles say about three queries while they run, and what is left when they have ended.
+//! Watch it run: the progress of three queries while they run, and their reports when they have ended.
 //!
-//! What you will learn: a handle shows how far its query is, stops it, or cancels it, and gives its report.
+//! What you will learn: a handle shows how far its query is, stops it, or cancels it, and returns its report.
 //!
 //! ```sh
 //! cargo run -p thalweg --example 10_watch_it_run
 //! ```
 //!
-//! It prints what stands in `10_watch_it_run.txt`. Elsewhere, threads run the engine and time passes by itself. Here
-//! we do the one and the other by hand, so that the output is the same every time.
+//! It prints the text of `10_watch_it_run.txt`. Usually threads run the engine and time passes by itself. Here both
+//! are done by hand, so that the output is the same every time.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
     }
 
-    // What a stopped query has read, it works off: its last window gives its results. A cancelled one drops it.
+    // A stopped query processes what it has read: its last window emits results. A cancelled query drops it.
     handles[1].stop();
     handles[2].cancel();
     run_until_idle(&mut stepped, &clock);
@@ -52,7 +52,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How often each colour comes in a second, of so many a second, and so many in all.
+/// Counts each colour per second, of `rate_per_s` colours a second and `count` in all.
 fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<dyn Error>> {
     let pace = Pace::Rate { rate_per_s, start: ProcessingTime::ZERO, time_scale: 1 };
     let query = Query::new(name);
@@ -69,7 +69,7 @@ fn count_colours(name: &str, rate_per_s: u64, count: u64) -> Result<Query, Box<d
     Ok(query)
 }
 
-/// Three colours in turn.
+/// Generator of three colours in turn.
 struct Colours;
 
 impl Generate for Colours {

@@ -1,10 +1,10 @@
-//! What the streams of a query share while it is being written: the names of operators, and which streams have
-//! ended.
+//! Draft of a query: the state that its streams share while it is written, such as operator names and the end of each
+//! stream.
 //!
-//! Names are settled when the query is planned, all at once. What the user has given must be there once: reports,
-//! errors and one day saved state find an operator by its name, so a name that is made unique behind the user's
-//! back would find another operator as soon as the query is edited. An operator without a given name is called
-//! after its kind, numbered in the order of the calls, and gets out of the way of given names wherever they are.
+//! Names are assigned all at once when the query is planned. A name given by the user must be unique: reports, errors
+//! and, in future, saved state find an operator by its name. If a duplicate were made unique silently, the name could
+//! mean another operator after the next edit. An operator without a given name is called after its kind and numbered
+//! in the order of the calls; it never takes a given name, wherever that one stands.
 
 use std::cell::Cell;
 use std::collections::{HashMap, HashSet};
@@ -16,54 +16,54 @@ use thalweg_runtime::{Aims, Graph, PlanError, limits};
 
 use crate::segment::{Gathers, Layout, Planner};
 
-/// A query in the making.
+/// A query that is being written.
 pub(crate) struct Draft {
     name: String,
     aims: Aims,
-    /// By [`Label`].
+    /// Names by [`Label`].
     operators: Vec<OperatorName>,
     sources: Vec<(Label, WatermarkStrategy)>,
-    /// By [`StreamIndex`]; a stream comes behind those that it is made of.
+    /// Streams by [`StreamIndex`]; a stream stands after the streams that it is made of.
     streams: Vec<StreamDraft>,
-    /// What was wrong as soon as it was written.
+    /// The first error found while the query was written.
     error: Option<PlanError>,
 }
 
-/// What an operator is called.
+/// Name of an operator.
 pub(crate) enum OperatorName {
-    /// As the user says.
+    /// The name given by the user.
     Given(String),
-    /// After its kind, with a number if that is taken.
+    /// The kind of the operator, with a number if that name is taken.
     Kind(&'static str),
 }
 
-/// An operator of the query, whatever it will be called.
+/// Index of an operator of the query, independent of its name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Label(usize);
 
-/// A stream of the query.
+/// Index of a stream of the query.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamIndex(usize);
 
 /// Turns a finished stream into tasks.
 pub(crate) type Lower = Box<dyn FnOnce(&mut Planner)>;
 
-/// How a stream ends.
+/// End of a stream.
 enum End {
-    /// Nowhere, so far.
+    /// The stream has not ended so far.
     Open,
-    /// In another stream, which plans it.
+    /// The stream ends in another stream, which plans it.
     InStream,
-    /// In a sink, or where several streams begin.
+    /// The stream ends in a sink, or where several streams begin.
     Planned(Lower),
 }
 
 struct StreamDraft {
-    /// Of a branch of a shared stream: whether all branches of that one gather, as far as is known.
+    /// For a branch of a shared stream: true if all known branches of that stream gather.
     all_gather: Option<Rc<Cell<bool>>>,
     /// The operator that was added last.
     last: Label,
-    /// How often it was boxed.
+    /// Number of times the stream was boxed.
     boxes: u64,
     end: End,
 }
@@ -80,7 +80,7 @@ impl Draft {
         }
     }
 
-    /// Changes what the query is to reach.
+    /// Changes the targets of the query.
     pub(crate) fn aim(&mut self, change: impl FnOnce(&mut Aims)) {
         change(&mut self.aims);
     }
@@ -92,8 +92,8 @@ impl Draft {
         (self.add_stream(source), source)
     }
 
-    /// Begins a stream with the splits of a source; one alone is called what the source is. Says what the stream is called
-    /// where it begins, and what each split is.
+    /// Begins a stream with the splits of a source. A single split gets the name of the source. Returns the stream,
+    /// its label and the label of each split.
     pub(crate) fn begin_splits(
         &mut self,
         source: &str,
@@ -114,20 +114,20 @@ impl Draft {
         (index, label, splits)
     }
 
-    /// Begins a stream where others have ended. It has no operator yet; whatever it will be called is of this kind.
+    /// Begins a stream where others have ended. It has no operator yet; if it needs a name, it is called after `kind`.
     pub(crate) fn begin_behind(&mut self, kind: &'static str) -> (StreamIndex, Label) {
         let label = self.label(OperatorName::Kind(kind));
         (self.add_stream(label), label)
     }
 
-    /// Begins a branch of a shared stream; if it does not gather, `all_gather` will be false.
+    /// Begins a branch of a shared stream. If the branch does not gather, `all_gather` becomes false.
     pub(crate) fn begin_branch(&mut self, all_gather: &Rc<Cell<bool>>) -> (StreamIndex, Label) {
         let (index, label) = self.begin_behind("branch");
         self.streams[index.0].all_gather = Some(Rc::clone(all_gather));
         (index, label)
     }
 
-    /// Takes note of whether a stream that has ended gathers.
+    /// Records whether a stream that has ended gathers.
     fn note_gathers(&mut self, StreamIndex(stream): StreamIndex, gathers: Gathers) {
         if let Some(all_gather) = &self.streams[stream].all_gather
             && gathers != Gathers::First
@@ -149,12 +149,12 @@ impl Draft {
         self.begin_behind(kind)
     }
 
-    /// Takes note of what is wrong, unless something else was wrong before.
+    /// Records an error, unless there is an earlier one.
     pub(crate) fn refuse(&mut self, error: PlanError) {
         self.error.get_or_insert(error);
     }
 
-    /// What the query is called.
+    /// Returns the name of the query.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -177,18 +177,18 @@ impl Draft {
         self.operators[last] = OperatorName::Given(name.to_owned());
     }
 
-    /// Takes note that a stream was boxed, and so has a task more.
+    /// Records that a stream was boxed, which adds a task.
     pub(crate) fn add_box(&mut self, stream: StreamIndex) {
         self.streams[stream.0].boxes += 1;
     }
 
-    /// Takes note of how a stream is planned that has ended.
+    /// Ends a stream and records how it is planned.
     pub(crate) fn finish(&mut self, stream: StreamIndex, gathers: Gathers, lower: Lower) {
         self.note_gathers(stream, gathers);
         self.streams[stream.0].end = End::Planned(lower);
     }
 
-    /// Checks what was written and turns it into tasks.
+    /// Checks the query and turns it into tasks.
     pub(crate) fn plan(&mut self, layout: Layout) -> Result<Graph, PlanError> {
         let names = self.settle_names()?;
         let name_of = |Label(index): Label| names[index].clone();
@@ -203,8 +203,8 @@ impl Draft {
                 return Err(PlanError::Unread { operator: name_of(stream.last) });
             }
         }
-        // The graph counts its tasks itself. But boxes are lowered one inside the other, and a loop that has gone wrong
-        // must be told so before the stack is used up.
+        // The graph counts its tasks itself. But boxes are lowered recursively, so an endless loop of boxes must be
+        // refused before the stack overflows.
         limits::TASKS_PER_QUERY
             .check(self.streams.iter().map(|stream| stream.boxes + 1).sum::<u64>().max(1))?;
         let mut planner = Planner::new(self.name.clone(), layout, names);
@@ -223,7 +223,7 @@ impl Draft {
         Label(self.operators.len() - 1)
     }
 
-    /// What every operator is called, by [`Label`].
+    /// Returns the name of every operator, by [`Label`].
     fn settle_names(&self) -> Result<Vec<String>, PlanError> {
         let mut taken = HashSet::new();
         for operator in &self.operators {
@@ -247,7 +247,8 @@ impl Draft {
     }
 }
 
-/// `base`, or `base-2` and so on if it is taken. `count` is how many of that base were given out or passed over.
+/// Returns `base`, or `base-2` and so on if it is taken. `count` is the number of names of that base that were given
+/// out or skipped.
 pub(crate) fn free_name(base: &str, count: &mut usize, is_taken: impl Fn(&str) -> bool) -> String {
     loop {
         *count += 1;

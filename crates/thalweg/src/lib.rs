@@ -1,4 +1,4 @@
-//! The typed front door: write a query as a chain of method calls, submit it to an engine, read its report.
+//! The typed front door of the engine: write a query as a chain of method calls, submit it, read its report.
 //!
 //! ```
 //! use thalweg::{Count, Engine, EventTime, Query, Record, Span, TumblingWindows, WatermarkStrategy, source::Given};
@@ -33,25 +33,25 @@
 //!
 //! # A map
 //!
-//! | to | there is |
+//! | purpose | items |
 //! |---|---|
-//! | write a query | [`Query`], where streams begin; [`Stream`], [`KeyedStream`], [`WindowedStream`], what can be done with them; [`Table`] to join with |
-//! | say when things happened | [`Record`], [`EventTime`], [`Span`], [`TumblingWindows`]; [`WatermarkStrategy`], by which a source promises that nothing older will come |
+//! | write a query | [`Query`], where streams begin; [`Stream`], [`KeyedStream`], [`WindowedStream`] with their operations; [`Table`] to join with |
+//! | describe event time | [`Record`], [`EventTime`], [`Span`], [`TumblingWindows`]; [`WatermarkStrategy`], by which a source promises that no older record will come |
 //! | compute | [`Count`], or a [`Fold`] of your own over windows; an [`Operator`] of your own for [`Stream::process`], with [`Input`], [`Output`], [`Flow`], [`Counts`] and the readers and writers of its state |
 //! | bring records in and out | a [`Source`] and a [`Sink`]; [`source::Given`] is the simplest source, `thalweg-connectors` has files, generators and the like |
-//! | choose what shares a task | [`Chaining`], [`Stream::isolate`], [`Stream::boxed`] |
+//! | choose which operators share a task | [`Chaining`], [`Stream::isolate`], [`Stream::boxed`] |
 //! | run | [`Engine`] and its builder, with [`EdgeLimits`] for the memory of each edge; [`QueryHandle`] with [`Progress`]; [`QueryReport`] with counts of every operator and edge |
-//! | run by hand, in tests | [`Stepped`] with [`VirtualClock`] and [`SeededEntropy`] |
-//! | understand what went wrong | [`PlanError`]: the query is wrong, and nothing runs; [`QueryError`]: it failed while it ran, and no other did; [`WindowError`], [`DuplicateKey`]: windows or tables cannot be made so |
+//! | run step by step, in tests | [`Stepped`] with [`VirtualClock`] and [`SeededEntropy`] |
+//! | handle errors | [`PlanError`]: the query is wrong, and nothing runs; [`QueryError`]: a running query failed, and no other did; [`WindowError`], [`DuplicateKey`]: invalid windows or tables |
 //!
-//! Errors of queries have a stable `code()` for programs and a message for people, which says what to do. A function of
-//! yours that panics fails its query and is named.
+//! Errors of queries have a stable `code()` for programs and a message for people, which says what to do. If a
+//! function of yours panics, its query fails and the error names the operator.
 //!
-//! Behind the map, in the order in which a newcomer should read: [`query`], [`stream`], which also tells what the
-//! compiler refuses, and [`segment`], which tells how a chain of calls becomes tasks. The programs in the folder
-//! `examples` are a story from the first stream to an operator of your own; each has its output beside it.
+//! Read the modules in this order: [`query`], [`stream`], which also lists what the compiler refuses, and
+//! [`segment`], which explains how a chain of calls becomes tasks. The programs in the folder `examples` lead from
+//! the first stream to an operator of your own; the output of each lies beside it.
 //!
-//! This room names no file, no format and no option; it gives types to what the runtime does with graphs.
+//! This room names no file, no format and no option; it adds types to the runtime's graphs.
 #![forbid(unsafe_code)]
 
 /// The program in the README runs as a test.

@@ -1,4 +1,4 @@
-//! A query while it is being written: streams begin here and are planned when all have ended in sinks.
+//! Queries while they are written: streams begin here and are planned when all have ended in sinks.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -14,8 +14,8 @@ use crate::stream::Stream;
 
 /// A query that is being written: one or more streams, each from a source to a sink.
 ///
-/// Writing runs nothing and allocates no memory of an engine. A query is written by one thread; the engine that it
-/// is submitted to may be anybody's.
+/// Writing a query runs nothing and takes no memory of an engine. A query is written by one thread, and may then be
+/// submitted to an engine that other threads use too.
 ///
 /// # Example
 /// ```
@@ -44,15 +44,16 @@ pub struct Query {
 }
 
 impl Query {
-    /// A query without streams. Reports, progress and errors call it `name`, which must not be empty; two queries of
-    /// one engine may have the same, since each has its own handle.
+    /// Creates a query without streams. Reports, progress and errors call it `name`, which must not be empty. Two
+    /// queries of one engine may have the same name, since each has its own handle.
     pub fn new(name: impl Into<String>) -> Self {
         Query { draft: Rc::new(RefCell::new(Draft::new(name.into()))) }
     }
 
-    /// Says how long after its last contributing event was observed a result is to be out. Policies that go by deadlines, such
-    /// as `cameo_llf`, run first what would miss it, and take a second where none is set; metrics count how many results
-    /// were in time. From a microsecond to seven days, which is checked when the query is submitted.
+    /// Sets the latency target: the time from the observation of a result's last contributing event until the result
+    /// is delivered. Policies with deadlines, such as `cameo_llf`, first run operators that would miss it, and assume
+    /// one second if none is set. Metrics count the results that were in time. From a microsecond to seven days,
+    /// which is checked when the query is submitted.
     ///
     /// ```
     /// # use std::time::Duration;
@@ -64,21 +65,21 @@ impl Query {
         self
     }
 
-    /// Says how many records its sources together may make in a second before those of queries that have spent theirs, or have
-    /// none: so under the policy `cameo_token` queries share the machine in the proportion of their rates. At most 10^12,
-    /// which is checked when the query is submitted.
+    /// Sets a token rate: the number of records per second that the query's sources together may make with priority
+    /// over records without a token. So under the policy `cameo_token` queries share the machine in proportion to
+    /// their rates. At most 10^12, which is checked when the query is submitted.
     pub fn tokens_per_s(self, tokens_per_s: u64) -> Self {
         self.draft.borrow_mut().aim(|aims| aims.tokens_per_s = Some(tokens_per_s));
         self
     }
 
-    /// Begins a stream: the records of `source`, in its order, whose watermarks follow `watermarks`: a
+    /// Begins a stream with the records of `source`, in its order. Its watermarks follow `watermarks`: a
     /// [`WatermarkStrategy`](thalweg_model::WatermarkStrategy), or one that is
-    /// [punctuated](thalweg_model::WatermarkStrategy::punctuated). When the source
-    /// ends, a watermark at the end of time fires every window that is open.
+    /// [punctuated](thalweg_model::WatermarkStrategy::punctuated). When the source ends, a watermark at the end of
+    /// time fires every open window.
     ///
-    /// `name` is what errors and reports call the source; it must not be empty, and no other operator of the query
-    /// may have it. Its spans must not be below zero. Both are checked by [`plan`](Self::plan).
+    /// Errors and reports call the source `name`; it must not be empty, and no other operator of the query may have
+    /// it. Spans of the watermark strategy must not be below zero. Both are checked by [`plan`](Self::plan).
     pub fn source<S: Source + 'static, W: Watermarks<S::Item>>(
         &self,
         name: &str,
@@ -90,15 +91,17 @@ impl Query {
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 
-    /// Begins a stream with a source of several splits, such as the partitions of a topic, each with its own watermarks:
-    /// records keep their order within a split, and whether one is late is judged by its split. The splits are called
-    /// `name-1` and so on; one alone is a [`source`](Self::source) of that name. One that may fall silent, and must not hold the others back, needs
+    /// Begins a stream with a source of several splits, such as the partitions of a topic, each with its own
+    /// watermarks. Records keep their order within a split, and lateness is judged by the split's watermark. The
+    /// splits are called `name-1` and so on; a single one is a [`source`](Self::source) of that name. A split that
+    /// may fall silent, and must not hold the others back, needs
     /// [`idle_after`](thalweg_model::WatermarkStrategy::idle_after).
     ///
-    /// Several workers share what follows ([`Parallel::Epochs`](crate::Parallel)): windows whatever the number of splits, what
-    /// works per key and what has no state up to 32 of them; behind more, these are run by one worker at a time.
+    /// Several workers share the operators that follow ([`Parallel::Epochs`](crate::Parallel)). Windows are shared
+    /// whatever the number of splits. Keyed and stateless operators are shared up to 32 splits; behind more splits,
+    /// one worker at a time runs them.
     ///
-    /// None at all are refused when the query is planned.
+    /// A source without splits is refused when the query is planned.
     ///
     /// ```
     /// # use thalweg::{EventTime, Query, Record, Segment, Stream, WatermarkStrategy, source::Given};
@@ -128,25 +131,25 @@ impl Query {
         Stream { draft: Rc::clone(&self.draft), index, segment, value: PhantomData }
     }
 
-    /// Checks what was written and cuts it into tasks, as `layout` says, or a [`Chaining`]; an engine takes it from there.
-    /// A graph is submitted once, so a query that is to run twice is written twice.
+    /// Checks the query and cuts it into tasks by `layout`, which may be a [`Chaining`]. The graph is then submitted
+    /// to an engine. A graph is submitted once, so to run a query twice, write it twice.
     ///
     /// # Errors
-    /// [`PlanError`] for the first thing that is wrong:
+    /// [`PlanError`] for the first error found:
     /// - [`EmptyQueryName`](PlanError::EmptyQueryName), [`NoSource`](PlanError::NoSource): the query has no name, or
     ///   no stream;
     /// - [`EmptyName`](PlanError::EmptyName), [`DuplicateName`](PlanError::DuplicateName): a source, a sink or an
-    ///   operator was given no name, or one that another was given, too;
-    /// - [`NegativeSpan`](PlanError::NegativeSpan): the watermark strategy of a source makes no sense;
+    ///   operator was given an empty name, or the name of another one;
+    /// - [`NegativeSpan`](PlanError::NegativeSpan): the watermark strategy of a source has a span below zero;
     /// - [`Unread`](PlanError::Unread): a stream does not end in a sink;
     /// - [`OutOfRange`](PlanError::OutOfRange): there are more tasks than a query may have.
     ///
-    /// What only an engine knows, its memory above all, it checks when the graph is submitted.
+    /// Conditions that only an engine knows, above all its memory, are checked when the graph is submitted.
     pub fn plan(self, layout: impl Into<Layout>) -> Result<Graph, PlanError> {
         self.draft.borrow_mut().plan(layout.into())
     }
 
-    /// Plans the query with the default chaining, shared by all workers of `engine` if it has several, and lets it run.
+    /// Plans the query with the default chaining, shared by all workers of `engine` if it has several, and runs it.
     ///
     /// # Errors
     /// [`PlanError`] as for [`plan`](Self::plan), and as for [`Engine::submit`], such as

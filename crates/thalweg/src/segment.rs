@@ -1,7 +1,7 @@
-//! How a chain of calls becomes tasks.
+//! Segments: how a chain of calls becomes tasks.
 //!
-//! A stream's type remembers what it is made of: `Chained<Chained<FromSource<S>, Filter>, Map>` and so on. When
-//! the query is planned, each stream's segment is lowered from back to front, and [`Chaining`] says how. YSB:
+//! A stream's type contains all its parts: `Chained<Chained<FromSource<S>, Filter>, Map>` and so on. When the query
+//! is planned, each stream's segment is lowered from back to front, by the rule of [`Chaining`]. YSB:
 //!
 //! ```text
 //!   None      source | filter | map | join | window | sink      a task each
@@ -9,27 +9,27 @@
 //!   All       source-filter-map-join-window-sink                one task
 //! ```
 //!
-//! All ways are monomorphised where the query is written: the operators of a task compile to one loop, whatever the
-//! setting. Results are the same; so are the counts of operators.
+//! All variants are monomorphised where the query is written: the operators of a task compile to one loop, whatever
+//! the setting. Results and the counts of operators are the same.
 //!
-//! By default a chain breaks wherever an operator without state is followed by one that holds some (a table, a
-//! window, an operator of the user's own): what crosses there is narrow and few, and another worker can take the
-//! half with the state. Operators with state that follow each other, and what comes behind them, stay together.
+//! By default a chain breaks wherever a stateless operator is followed by a stateful one (a table, a window, an
+//! operator of the user's own). Few and narrow records cross there, and another worker can take the stateful half.
+//! Consecutive stateful operators, and the operators behind them, stay together.
 //!
-//! Two things hold whatever the setting. [`isolate`](crate::Stream::isolate) keeps one operator a task of its own;
-//! [`boxed`](crate::Stream::boxed) ends a chain, since nobody knows any more what could be joined there.
+//! Two rules hold for every setting. [`isolate`](crate::Stream::isolate) keeps one operator as a task of its own.
+//! [`boxed`](crate::Stream::boxed) ends a chain, since the type of the operators before it is no longer known.
 //!
-//! With [`Parallel::Epochs`] chains break in some more places: before and behind what several workers share, where what
-//! follows is not shared in the same way.
+//! With [`Parallel::Epochs`] chains break in some more places: before and behind operators that several workers
+//! share, where the next operator is not shared in the same way.
 //!
 //! ```text
 //!   splits-filter | window-sink      containers    source-1-filter, source-2-filter | window#1, window#2 | window-sink
-//!   splits-filter | sort-sink        lanes         source-1-filter, source-2-filter | sort-sink
-//!   splits-filter | sessions-sink    by key        source-1-filter-key_by, source-2-.. | sessions#1, sessions#2 | sink
+//!   splits-filter | sort-sink        partitions    source-1-filter, source-2-filter | sort-sink
+//!   splits-filter | sessions-sink    exchange      source-1-filter-key_by, source-2-.. | sessions#1, sessions#2 | sink
 //! ```
 //!
-//! Every way to chain operators compiles. An operator that may emit more than one record per record taken keeps
-//! what finds no room, so any number of them may stand in one chain (rule O3 of [`thalweg_model::operator`]).
+//! Operators can be chained in any combination. An operator that may emit more than one record per record taken keeps
+//! the records that find no room, so a chain may contain any number of them (rule O3 of [`thalweg_model::operator`]).
 
 mod awaited;
 mod ends;
@@ -45,65 +45,66 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 
 use crate::draft::Label;
 
-/// Which operators share a task. A task runs on one worker at a time; what passes between two tasks goes through an
+/// Rule by which operators share a task. A task runs on one worker at a time. Records between two tasks go through an
 /// edge, which takes memory and time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Chaining {
-    /// None: every source, operator and sink is a task of its own, as in the experiments of the papers.
+    /// No chaining: every source, operator and sink is a task of its own, as in the experiments of the papers.
     None,
-    /// All neighbours, but for a break before each operator with state that follows one without. So a worker can
+    /// Chains all neighbours, but breaks before each stateful operator that follows a stateless one. So a worker can
     /// read and filter while another one joins and counts.
     #[default]
     Default,
-    /// Everything from a source to its sink is one task. It takes no memory for edges, and one worker at a time. It
-    /// is not always the fastest on one worker: `docs/performance.md` has figures.
+    /// Makes one task of everything from a source to its sink. It takes no memory for edges, and one worker at a
+    /// time. It is not always the fastest on one worker: `docs/performance.md` has figures.
     All,
 }
 
-/// How many workers may be inside one operator at once.
+/// Number of workers that may run one operator at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Parallel {
-    /// One. Every operator sees its records in order, on blocks that are read while they are filled (Enjima's model).
+    /// One worker. Every operator sees its records in order, on blocks that are read while they are filled (Enjima's
+    /// model).
     #[default]
     Serial,
-    /// As many as this, in those operators that allow it. From sources on, those without state, up to the first that
-    /// gathers state which can be put together, such as a window aggregate: they claim whole blocks, epoch by epoch
-    /// (StreamBox's model). Those that work per key, such as sessions, process functions and joins, have a copy for each
-    /// worker, with keys of its own. In front of these and of whatever one task must do, each split of a source goes
-    /// through operators without state by itself.
+    /// Several workers, in the operators that allow it. From the sources on, stateless operators up to the first
+    /// merging one, such as a window aggregate, are shared: workers claim whole blocks, epoch by epoch (StreamBox's
+    /// model). Keyed operators, such as sessions, process functions and joins, have one instance per worker, each
+    /// with its own keys. Before keyed operators and before operators that only one task may run, each split of a
+    /// source goes through stateless operators by itself.
     ///
-    /// Results are the same. Their order is that of each split and, behind what works per key, of each key.
+    /// Results are the same. Their order is kept within each split and, behind keyed operators, within each key.
     Epochs {
-        /// Copies of each such operator; as many as the engine has workers is a good choice.
+        /// Number of instances of each such operator; the number of the engine's workers is a good choice.
         workers: usize,
     },
 }
 
-/// How a query is cut into tasks.
+/// Rules for cutting a query into tasks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Layout {
     /// Which operators share a task.
     pub chaining: Chaining,
-    /// How many workers share an operator.
+    /// Number of workers that share an operator.
     pub parallel: Parallel,
 }
 
 impl From<Chaining> for Layout {
-    /// One worker at a time in each operator.
+    /// Creates a layout with one worker at a time in each operator.
     fn from(chaining: Chaining) -> Self {
         Layout { chaining, parallel: Parallel::Serial }
     }
 }
 
-/// Whether a stream comes to an operator that gathers state, of which each worker may have a copy, before one that only one
-/// worker may run.
+/// Order of sharing along a stream: whether it reaches a merging operator, of which each worker may have an instance,
+/// before an operator that is keyed or serial.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Gathers {
-    /// Neither so far.
+    /// The stream has reached neither so far.
     NotYet,
-    /// It does.
+    /// The stream reaches a merging operator first.
     First,
-    /// It does not.
+    /// The stream reaches a keyed or serial operator first.
     Never,
 }
 
@@ -125,9 +126,9 @@ pub use planner::Planner;
 use planner::{LANES_MAX, LaneOf, join};
 pub use splits::FromSplits;
 
-/// A piece of a stream: everything from its source up to a place where values of type `T` flow.
+/// A part of a stream: everything from its source up to a place where values of type `T` flow.
 ///
-/// What pieces there are is settled here. A function takes a stream made of whatever it is made of like this:
+/// The kinds of segments are fixed in this crate. A function takes any stream, whatever its segment, like this:
 ///
 /// ```
 /// use thalweg::{Segment, Stream};
@@ -142,76 +143,77 @@ pub use splits::FromSplits;
             one that takes a boxed stream leaves it out: `Stream<{T}>`"
 )]
 pub trait Segment<T: Send + 'static>: Sized + 'static {
-    /// The same piece, ready to be followed by an operator that holds state.
+    /// Type of this segment when it is followed by a stateful operator.
     type BeforeState: Segment<T>;
 
-    /// Marks the place before an operator that holds state.
+    /// Marks the place before a stateful operator.
     fn before_state(self) -> Self::BeforeState;
 
-    /// The same piece, its last operator a task of its own.
+    /// Type of this segment when its last operator is a task of its own.
     type Isolated: Segment<T>;
 
-    /// Keeps the last operator apart.
+    /// Makes the last operator a task of its own.
     fn isolate(self) -> Self::Isolated;
 
-    /// Whether [`is_shared`](Self::is_shared) may say so: if not, what would follow it then is not even compiled.
+    /// False if [`is_shared`](Self::is_shared) is always false: code for a shared successor is then not compiled.
     const MAY_BE_SHARED: bool;
 
-    /// Whether several workers may be inside whatever follows it: all that leads up to it is sources, and operators
-    /// without state.
+    /// Returns true if several workers may run the operator that follows: the segment consists of sources and
+    /// stateless operators only.
     fn is_shared(&self) -> bool {
         Self::MAY_BE_SHARED
     }
 
-    /// Whether what begins it can be shared by several workers, up to a first operator that gathers.
+    /// Order of sharing along the segment, see [`Gathers`].
     const GATHERS: Gathers;
 
-    /// Whether [`is_spread`](Self::is_spread) may say so: if not, what would follow it then is not even compiled.
+    /// False if [`is_spread`](Self::is_spread) is always false: code for a spread segment is then not compiled.
     const MAY_SPREAD: bool;
 
-    /// Whether it ends in several tasks where what follows is serial: all that leads up to it is splits, and operators
-    /// without state, of which each split has its own; or it ends in an operator that works per key, of which each worker
-    /// has a copy.
+    /// Returns true if the segment ends in several tasks, one per partition, where a serial operator follows. Either
+    /// it consists of splits and stateless operators, of which each split has its own instances; or it ends in a
+    /// keyed operator, of which each worker has an instance.
     fn is_spread(&self, planner: &Planner) -> bool {
         let _ = planner;
         Self::MAY_SPREAD
     }
 
-    /// Whether [`may_exchange`](Self::may_exchange) may say so.
+    /// False if [`may_exchange`](Self::may_exchange) is always false.
     const MAY_EXCHANGE: bool;
 
-    /// Whether what works per key may have copies behind it, as far as it goes: nothing in it gathers, which leaves little.
+    /// Returns true if an exchange by key is possible behind the segment: no operator in it gathers. After gathering,
+    /// few records are left to share.
     fn may_exchange(&self, planner: &Planner) -> bool {
         let _ = planner;
         Self::MAY_EXCHANGE
     }
 
-    /// What one of the copies reads.
+    /// Input handle of one instance of a keyed operator.
     type Instance: EntryPlan<T>;
 
-    /// Plans the piece up to where each of the copies of `operator`, which works per key, reads what goes to it.
+    /// Plans the segment up to an exchange by the keys of `operator`. Returns the input handle of each instance.
     fn exchange<P: Operator<T> + 'static>(self, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>;
 
-    /// What the piece is read from by whoever follows it in another task.
+    /// Input handle by which the operator behind the segment, in another task, reads it.
     type Entry: EntryPlan<T>;
 
-    /// Plans the piece up to where another task reads it, its operators in as many tasks as the chaining says. Its edge is
-    /// of this kind, if it has one of its own.
+    /// Plans the segment up to an edge to another task; the chaining decides the tasks of its operators. The edge is
+    /// of this kind, if the segment makes one.
     fn entry(self, planner: &mut Planner, kind: EdgeKind) -> Self::Entry;
 
-    /// Ends the piece at `exit`, with as many of its operators in one task as can be. `exit_name` is what the last
-    /// task's name ends in: a sink's name, or nothing.
+    /// Ends the segment at `exit`, with as many of its operators in one task as possible. The last task's name ends
+    /// with `exit_name`: a sink's name, or nothing.
     fn close<X: ExitPlan<T>>(self, planner: &mut Planner, exit: X, exit_name: &str);
 
-    /// Ends the piece at an edge.
+    /// Ends the segment at an edge.
     fn end(self, planner: &mut Planner, exit: EdgeExit<T>) {
         self.close(planner, exit, "");
     }
 
-    /// Ends the piece at an edge, each operator a task of its own.
+    /// Ends the segment at an edge, each operator a task of its own.
     fn split(self, planner: &mut Planner, exit: EdgeExit<T>);
 
-    /// Ends the piece in `tail`, which shares its last task, and that at `exit`.
+    /// Ends the segment with `tail`, which shares its last task and writes to `exit`.
     fn fuse<P, X>(self, planner: &mut Planner, tail: P, tail_name: &str, exit: X)
     where
         P: Operator<T> + 'static,
@@ -219,7 +221,7 @@ pub trait Segment<T: Send + 'static>: Sized + 'static {
         X: ExitPlan<P::Out>;
 }
 
-/// A source, and no operator yet.
+/// A source without operators.
 pub struct FromSource<S, W = WatermarkStrategy> {
     pub(crate) label: Label,
     pub(crate) source: S,
@@ -285,7 +287,7 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSourc
     }
 }
 
-/// A piece and an operator behind it that holds no state.
+/// A segment followed by a stateless operator.
 pub struct Chained<H, In, P> {
     pub(crate) head: H,
     pub(crate) operator: P,
@@ -375,13 +377,13 @@ where
         X: ExitPlan<Q::Out>,
     {
         let breaks = match (P::SHARING, Q::SHARING) {
-            // Several workers gather; what only one may run comes behind them.
+            // Several workers run the merging operator; a serial or keyed operator needs a task behind it.
             (Sharing::Merging, Sharing::Serial | Sharing::Keyed) => {
                 planner.is_parallel() && self.head.is_shared()
             }
-            // Each of several works on keys of its own.
+            // Each worker runs an instance with keys of its own.
             (_, Sharing::Keyed) => planner.exchanges(&self),
-            // What needs all of it comes behind the lanes.
+            // An operator that needs all records reads all partitions in one task.
             (Sharing::Stateless, Sharing::Serial) | (Sharing::Keyed, Sharing::Serial | Sharing::Merging) => {
                 planner.spreads(&self)
             }
@@ -396,7 +398,7 @@ where
     }
 }
 
-/// A piece and an operator behind it that holds state.
+/// A segment followed by a stateful operator.
 pub struct Stateful<H, In, P>(pub(crate) Chained<H, In, P>);
 
 impl<H, In, P> Segment<P::Out> for Stateful<H, In, P>
@@ -472,7 +474,7 @@ where
     }
 }
 
-/// The place before an operator that holds state: a chain breaks here, unless all is to be one task.
+/// The place before a stateful operator: a chain breaks here, unless the whole stream is one task.
 pub struct Cut<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
@@ -541,7 +543,7 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Cut<C> {
     }
 }
 
-/// A piece that nothing behind it shares a task with.
+/// A segment that shares its last task with no operator behind it.
 pub struct Isolated<C>(C);
 
 impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
@@ -611,19 +613,19 @@ impl<T: Send + 'static, C: Segment<T>> Segment<T> for Isolated<C> {
     }
 }
 
-/// A piece whose make-up is forgotten: it ends at an edge, and its type says no more than what flows there. So
+/// A segment whose type is erased: it ends at an edge, and its type contains only the type of the values there. So
 /// functions can take and return `Stream<T>`, and loops can build streams.
 pub struct Erased<T: Send + 'static> {
     lower: Box<dyn FnOnce(&mut Planner, EdgeExit<T>, Last)>,
     last: Last,
 }
 
-/// How the last operator of an erased piece stands to the others.
+/// Placement of the last operator of an erased segment.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Last {
-    /// As the chaining says.
+    /// By the chaining.
     Free,
-    /// A task of its own.
+    /// In a task of its own.
     Isolated,
 }
 

@@ -1,4 +1,4 @@
-//! Streams: what can be done with the values that flow at a place of a query.
+//! Streams: operations on the values that flow at a place of a query.
 //!
 //! ```text
 //!   Stream<T>  --key_by-->  KeyedStream<K, T>  --tumbling-->  WindowedStream  --aggregate-->  Stream<Windowed<K, R>>
@@ -9,11 +9,11 @@
 //! ```
 //!
 //! Functions of users are `Fn + Send + Sync + 'static`, so that several workers can share them: they own what they
-//! use (`move`), and change nothing outside. What changes from record to record is an aggregate's accumulator, or
-//! the state of an [operator of your own](Stream::process). One that panics fails its query, with
-//! [`QueryError::Panicked`](thalweg_runtime::QueryError::Panicked) and the operator's name, and no other.
+//! use (`move`), and change nothing outside. State that changes from record to record lies in an aggregate's
+//! accumulator, or in an [operator of your own](Stream::process). A function that panics fails its query, with
+//! [`QueryError::Panicked`](thalweg_runtime::QueryError::Panicked) and the operator's name, and no other query.
 //!
-//! # What the compiler refuses
+//! # Compile errors
 //!
 //! Given `words: Stream<&'static str>` and `minutes: TumblingWindows`, each of these is tested to be refused.
 //! An aggregate needs windows, and windows need a key:
@@ -29,7 +29,7 @@
 //! # }
 //! ```
 //!
-//! A key is compared, hashed and saved, which does not go for a floating-point number:
+//! A key is compared, hashed and saved, which a floating-point number does not support:
 //!
 //! ```compile_fail,E0277
 //! # fn f(words: thalweg::Stream<&'static str>, minutes: thalweg::TumblingWindows) {
@@ -37,7 +37,7 @@
 //! # }
 //! ```
 //!
-//! A sink takes what flows there, and so does an aggregate:
+//! A sink takes the type of the stream's values, and so does an aggregate:
 //!
 //! ```compile_fail,E0277
 //! # use thalweg_connectors::Collect;
@@ -123,15 +123,15 @@ pub use keyed::{KeyedStream, SessionStream, WindowedStream};
 pub use pair::{InWindows, KeyedPair, MatchedPair, Matching, Within};
 pub use several::{Parts, SharedStream};
 
-/// Values of type `T` that flow at a place of a query, each with its event time. `C` says what the stream is made of
-/// up to there; with [`boxed`](Stream::boxed) it is forgotten.
+/// Values of type `T` that flow at a place of a query, each with its event time. `C` is the type of the stream's
+/// segment up to there; [`boxed`](Stream::boxed) erases it.
 ///
-/// Operators are called after their kind, `map`, `filter`, `join`, `window`, `process`, with a number where that is
+/// Operators are called after their kind, `map`, `filter`, `join`, `window`, `process`, with a number if that name is
 /// taken, unless they are given a [`name`](Stream::name).
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct Stream<T: Send + 'static, C = Erased<T>> {
     pub(crate) draft: Rc<RefCell<Draft>>,
-    /// Which stream of the query it is.
+    /// Index of the stream in the query.
     pub(crate) index: StreamIndex,
     pub(crate) segment: C,
     pub(crate) value: PhantomData<fn() -> T>,
@@ -153,7 +153,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("filter", |head, label| chained(head, Filter::new("", predicate), label))
     }
 
-    /// Makes each value into another, in their order; event times stay.
+    /// Maps each value to another, in order; event times stay.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -169,7 +169,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("map", |head, label| chained(head, Map::new("", function), label))
     }
 
-    /// Joins each value with the row of `table` that has its key, or with none: a left join, which drops nothing.
+    /// Joins each value with the row of `table` that has its key, or with `None`: a left join, which drops nothing.
     ///
     /// ```
     /// # use thalweg::{DuplicateKey, Segment, Stream, Table};
@@ -199,8 +199,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         })
     }
 
-    /// Makes each value into another or into nothing, in their order; event times stay. Values that become nothing are
-    /// counted as filtered.
+    /// Maps each value to another or to nothing, in order; event times stay. Values that become nothing are counted
+    /// as filtered.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -216,8 +216,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("filter_map", |head, label| chained(head, FilterMap::new("", function), label))
     }
 
-    /// Makes each value into any number of others, in order; they have its event time. Values that become nothing are
-    /// counted as filtered. What finds no room waits in the iterator, so that may be as long as it likes.
+    /// Maps each value to any number of others, in order; they keep its event time. Values that become nothing are
+    /// counted as filtered. Values that find no room wait in the iterator, so that may have any length.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -233,11 +233,11 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("flat_map", |head, label| chained(head, FlatMap::new("", function), label))
     }
 
-    /// Puts the values in the order of their event times, and those with the same one in the order of a key, `()` if
-    /// none is needed. A value comes out when the watermark has passed it. One that comes later than its source's
-    /// watermark is late: it is counted and dropped.
+    /// Sorts the values by event time, and those with the same event time by a key, `()` if none is needed. A value
+    /// is emitted when the watermark has passed it. A value behind its own source's watermark is late: it is counted
+    /// and dropped.
     ///
-    /// Memory: the values at or behind the watermark, counted in the engine's budget.
+    /// Memory: the values at or after the watermark, counted in the engine's budget.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -257,8 +257,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("sort", |head, label| stateful(head, Sort::new("", key_of), label))
     }
 
-    /// The same, but late values are handed on beside the others, as [`Either::Right`](thalweg_model::Either::Right): see
-    /// [`part`](Stream::part).
+    /// Sorts like [`in_order_by`](Stream::in_order_by), but hands late values on beside the others, as
+    /// [`Either::Right`](thalweg_model::Either::Right): see [`part`](Stream::part).
     pub fn in_order_or_late<K, KeyOf>(
         self,
         key_of: KeyOf,
@@ -272,9 +272,9 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     }
 
     /// Joins each value with the row of `table` that has its key: an inner join with a table that does not change.
-    /// Values keep their order and event times; those without a row are dropped and counted as filtered.
+    /// Values keep their order and event times; values without a row are dropped and counted as filtered.
     ///
-    /// A table may be joined in many places, and is held once. Its memory is not counted in the engine's budget.
+    /// A table may be joined in many places, and lies in memory once. Its memory is not counted in the engine's budget.
     ///
     /// ```
     /// # use thalweg::{DuplicateKey, Segment, Stream, Table};
@@ -299,13 +299,13 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("join", |head, label| stateful(head, StaticJoin::new("", table, key_of, combine), label))
     }
 
-    /// Joins each value with the answer to a question about it, which takes its time and keeps no worker waiting: a
-    /// [`Lookup`] asks a store or a service, and wakes the task when there are answers. At most so many questions as
-    /// `options` say are on their way at once; then no more values are read.
+    /// Joins each value with the answer to an asynchronous request about it, which keeps no worker waiting: a
+    /// [`Lookup`] asks a store or a service, and wakes the task when there are answers. `options` bounds the number
+    /// of requests in flight; at the bound no more values are read.
     ///
-    /// Results come in the order of their values, or as answers come; in either case none goes past a watermark.
-    /// `combine` makes the result of a value and its answer; an answer that is an error fails the query, unless `combine`
-    /// makes something of it. Memory: the values on their way, counted in the engine's budget.
+    /// Results come in the order of their values, or as answers come; in either case none passes a watermark.
+    /// `combine` makes the result of a value and its answer. An answer that is an error fails the query, unless
+    /// `combine` turns it into a result. Memory: the values in flight, counted in the engine's budget.
     ///
     /// ```
     /// # use thalweg::{Lookup, LookupOptions, Segment, Stream};
@@ -336,16 +336,15 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         })
     }
 
-    /// Hands records and marks to an operator of your own, and goes on with what it emits. An operator has more
-    /// freedom than a function: it keeps state, sees event times and watermarks, and emits when it likes. The rules
-    /// that it keeps in return, O1 to O5, stand in [`thalweg_model::operator`].
+    /// Hands records and marks to an operator of your own, and goes on with its output. An operator can do more than
+    /// a function: it keeps state, sees event times and watermarks, and may emit at any call. In return it must keep
+    /// the rules O1 to O5 of [`thalweg_model::operator`].
     ///
-    /// It goes by the name that it has in the query, whatever it calls itself: its counts are reported under that,
-    /// and a panic of its code is blamed on that. The state that it tells of in
-    /// [`state_bytes`](Operator::state_bytes) is counted in the engine's budget. For chaining it counts as one that
-    /// holds state.
+    /// Reports and errors use the name that the operator has in the query, not the name that it gives itself: for its
+    /// counts, and for a panic of its code. The state that it reports in [`state_bytes`](Operator::state_bytes) is
+    /// counted in the engine's budget. For chaining it counts as stateful.
     ///
-    /// An operator that passes on the values that differ from the one before them:
+    /// An operator that passes on values which differ from the value before them:
     ///
     /// ```
     /// use thalweg::{Counts, Input, Operator, Output, Record, StateError, StateReader, StateWriter};
@@ -408,11 +407,11 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.follow("process", |head, label| stateful(head, Own::new("", operator), label))
     }
 
-    /// Groups values by a key. What is done with a keyed stream is done per key.
+    /// Groups values by a key. Every operation on a keyed stream works per key.
     ///
-    /// Keys are hashed with a seed that nobody can guess, so they may come from strangers. `key_of` runs once per
-    /// record, within the operator that needs the key; once more in front of it, if several workers share that operator,
-    /// which tells who of them has the key.
+    /// Keys are hashed with a random seed, so they may come from untrusted input. `key_of` runs once per record,
+    /// within the operator that needs the key. If several workers share that operator, it runs once more before the
+    /// exchange, to find the worker that has the key.
     pub fn key_by<K, KeyOf>(self, key_of: KeyOf) -> KeyedStream<K, T, C, KeyOf>
     where
         K: Eq + Hash + State,
@@ -421,17 +420,17 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         KeyedStream { stream: self, key_of, key: PhantomData }
     }
 
-    /// Gives the last operator, or the source if none has followed yet, a name by which reports and errors speak of
-    /// it. It must not be empty, and no other operator of the query may be given the same; both are checked when
-    /// the query is planned. Operators that were given no name make way.
+    /// Gives a name to the last operator, or to the source if no operator has followed yet; reports and errors use
+    /// it. It must not be empty, and no other operator of the query may be given the same; both are checked when the
+    /// query is planned. Operators without a given name never take a given name.
     pub fn name(self, name: &str) -> Self {
         self.draft.borrow_mut().name_last(self.index, name);
         self
     }
 
-    /// Keeps the last operator, or the source if none has followed yet, a task of its own, whatever the
-    /// [`Chaining`]: one that is dear can then run on a worker of its own, and shows by itself in reports. What
-    /// passes before and behind it goes through edges.
+    /// Makes the last operator, or the source if no operator has followed yet, a task of its own, whatever the
+    /// [`Chaining`]. An expensive operator can then run on a worker of its own, and appears by itself in reports.
+    /// Records before and behind it go through edges.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -444,8 +443,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.with(C::isolate)
     }
 
-    /// Forgets what the stream is made of: it ends at an edge here, whatever the [`Chaining`], and goes on from
-    /// there. So functions can take and return `Stream<T>`, and loops can build streams.
+    /// Erases the type of the stream's segment: the segment ends at an edge here, whatever the [`Chaining`], and the
+    /// stream goes on from there. So functions can take and return `Stream<T>`, and loops can build streams.
     ///
     /// ```
     /// # use thalweg::Stream;
@@ -461,11 +460,11 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.with(Erased::new)
     }
 
-    /// Ends the stream: its values go to `sink`, in order; with several workers in the order of each split of its sources, or of
-    /// each key behind what works per key. `name` is what errors and reports call it; it must not be
-    /// empty, and no other operator of the query may be given the same.
+    /// Ends the stream: its values go to `sink`, in order. With several workers the order is kept within each split
+    /// of its sources, or, behind keyed operators, within each key. Errors and reports call the sink `name`; it must
+    /// not be empty, and no other operator of the query may be given the same.
     ///
-    /// The sink publishes when the stream has ended; if the query fails or is cancelled, it does not.
+    /// The sink publishes when the stream has ended; if the query fails or is cancelled, it publishes nothing.
     pub fn sink<S: Sink<T> + 'static>(self, name: &str, sink: S) {
         let Stream { draft, index, segment, .. } = self;
         let mut draft = draft.borrow_mut();
@@ -476,14 +475,14 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
                 Chaining::Default | Chaining::All if !planner.spreads(&segment) => {
                     segment.close(planner, SinkPlan(sink), &name);
                 }
-                // It is one task, whoever writes what it reads.
+                // The sink is one task, whatever number of tasks writes to it.
                 _ => planner.follow(segment, Identity, &name, SinkPlan(sink)),
             }
         };
         draft.finish(index, C::GATHERS, Box::new(lower));
     }
 
-    /// Adds an operator of a kind.
+    /// Adds an operator of this kind.
     fn follow<U: Send + 'static, D>(
         self,
         kind: &'static str,

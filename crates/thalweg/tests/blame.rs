@@ -1,4 +1,5 @@
-//! A panic is blamed on the operator whose code it was, by the name that it has in the query, whoever shares its task.
+//! A panic is blamed on the operator whose code caused it, by its name in the query, whichever operators share its
+//! task.
 
 use std::panic;
 use std::sync::Once;
@@ -10,7 +11,7 @@ use thalweg::{
 };
 use thalweg_connectors::Discard;
 
-/// Passes values on, but for one at which it panics.
+/// Passes values on, except one, at which it panics.
 struct Refuses(i64);
 
 impl Operator<i64> for Refuses {
@@ -44,7 +45,7 @@ impl Operator<i64> for Refuses {
     }
 }
 
-/// A sink that panics, which an operator before it must not be blamed for.
+/// A sink that panics, for which an operator before it must not be blamed.
 struct Breaks;
 
 impl Sink<i64> for Breaks {
@@ -53,7 +54,7 @@ impl Sink<i64> for Breaks {
     }
 }
 
-/// What the panic is blamed on under each chaining. Injected panics are not printed.
+/// Checks the operator that the panic is blamed on, under each chaining. Injected panics are not printed.
 fn check(write: impl Fn(Stream<i64>), blamed: [&str; 3], message: &str) {
     static QUIET: Once = Once::new();
     QUIET.call_once(|| {

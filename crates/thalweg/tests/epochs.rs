@@ -1,4 +1,4 @@
-//! Many workers inside one operator: the same results as one.
+//! Many workers inside one operator: the results are the same as with one.
 
 use std::sync::{Arc, Mutex};
 
@@ -40,7 +40,7 @@ fn run(layout: impl Into<Layout>, engine: EngineBuilder, keys: i64) -> Vec<(i64,
     let engine = engine.build().unwrap();
     let report = engine.submit(graph).unwrap().wait().unwrap();
     assert_eq!((report.events_in, report.conservation_error()), (30_000, None));
-    // The end of the stream apart, for which nobody waits; several ends of windows may be one closing.
+    // The end of the stream is not counted, since no result waits for it; several window ends may fire together.
     let closings = report.output_delay.map_or(0, |delay| delay.count);
     assert!((1..=100).contains(&closings), "{closings} closings");
     let mut results = seen.0.lock().unwrap().clone();
@@ -51,7 +51,7 @@ fn run(layout: impl Into<Layout>, engine: EngineBuilder, keys: i64) -> Vec<(i64,
 
 const TINY: EdgeLimits = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
 
-/// Under StreamBox's policy, and with its mechanisms switched off one by one and all together.
+/// StreamBox's policy, with its mechanisms disabled one by one and all together, gives the same results.
 #[test]
 fn what_is_switched_off_changes_no_result() {
     let keys = 7;
@@ -79,7 +79,7 @@ fn what_is_switched_off_changes_no_result() {
     }
 }
 
-/// With few keys, and with so many that copies are put together in pairs, by whoever has time.
+/// Runs with few keys, and with so many that the states of instances are merged in pairs, by any free worker.
 #[test]
 fn as_many_workers_as_one_likes() {
     for keys in [7, 100_000] {
@@ -98,7 +98,7 @@ fn as_many_workers_as_one_likes() {
     }
 }
 
-/// What comes out, whatever it is, as text.
+/// A sink that collects values of any type as text.
 #[derive(Clone, Default)]
 struct Shown(Arc<Mutex<Vec<String>>>);
 
@@ -109,7 +109,7 @@ impl<T: std::fmt::Debug> Sink<T> for Shown {
     }
 }
 
-/// Hands every count on, one at a time.
+/// Process function that hands every count on, one at a time.
 struct Pass;
 
 impl KeyedProcess<i64, Windowed<i64, u64>> for Pass {
@@ -128,7 +128,7 @@ impl KeyedProcess<i64, Windowed<i64, u64>> for Pass {
     }
 }
 
-/// A stream that is shared by branches which all gather, or of which one does not.
+/// Runs a shared stream whose branches all gather, or of which one branch does not.
 fn branches(layout: impl Into<Layout>, edges: EdgeLimits, workers: u64, all_gather: bool) -> Vec<String> {
     let (query, shown) = (Query::new("q"), Shown::default());
     let split = |first: i64| {

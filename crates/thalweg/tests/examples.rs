@@ -1,7 +1,7 @@
-//! Every example prints what stands in the text file beside it, and reads like a story: what there is to learn, the
+//! Every example prints the text of the file beside it, and has the form of a story: what there is to learn, the
 //! command, and at most a page of code. `UPDATE_GOLDEN=1` writes the files anew.
 //!
-//! The programs are those that `cargo test` has built; asked for this test alone, cargo builds no examples.
+//! The programs are those that `cargo test` has built; if only this test is run, cargo builds no examples.
 
 use std::collections::BTreeSet;
 use std::env;
@@ -9,21 +9,21 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// Lines of an example behind its head.
+/// Most lines of an example after its head.
 const CODE_LINES_MAX: usize = 79;
 
 fn folder() -> PathBuf {
     PathBuf::from("examples")
 }
 
-/// The names of the files with this ending.
+/// Returns the names of the files with this extension.
 fn names(extension: &str) -> BTreeSet<String> {
     let paths = fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path());
     let found = paths.filter(|path| path.extension().is_some_and(|it| it == extension));
     found.map(|path| path.file_stem().unwrap().to_str().unwrap().to_owned()).collect()
 }
 
-/// Where cargo puts the examples that it builds for tests: beside the folder of this test.
+/// Returns where cargo puts the examples that it builds for tests: beside the folder of this test.
 fn program(name: &str) -> PathBuf {
     let this_test = env::current_exe().unwrap();
     let deps = this_test.parent().unwrap();

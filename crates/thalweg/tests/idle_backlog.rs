@@ -1,8 +1,9 @@
-//! Sources that fall silent while what they have made is not worked off, and blocks that wait for a worker which does not come:
-//! engines stepped by hand, under a policy that runs sources first and then whatever is nearest to a sink.
+//! Sources that fall silent while their records are not processed yet, and blocks that wait for a worker which does
+//! not come. The engines are stepped by hand, under a policy that runs sources first and then the operators nearest
+//! to a sink.
 //!
-//! A stream that is silent is left out by a union, behind all that it had made before. So windows over it have their results
-//! on time, whatever the layout and however many workers there are.
+//! A union ignores a silent stream from the point behind all records that it had made before. So windows behind the
+//! union emit their results on time, whatever the layout and the number of workers.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -18,27 +19,27 @@ use thalweg::{
 };
 use thalweg_connectors::Collect;
 
-/// How long sources are silent before they are left out, and how much the clock moves with each step: a source whose pause has
-/// begun is left out when it is asked next, and nothing else has run meanwhile.
+/// How long sources are silent before they are ignored, and how far the clock moves with each step. A source whose
+/// pause has begun is ignored at its next poll, and nothing else has run meanwhile.
 const PATIENCE_NS: u64 = 50_000_000;
 const STEP_NS: u64 = 60_000_000;
 
-/// Far longer than it takes to work off what was made before.
+/// A pause far longer than the time to process the records made before.
 const PAUSE_NS: u64 = 1 << 50;
 
-/// Steps after which a query that should have ended has not.
+/// Number of steps after which a query counts as stuck.
 const STEPS_MAX: usize = 100_000;
 
-/// Results of any query here.
+/// Most results of any query here.
 const RESULTS_MAX: usize = 100;
 
-/// What a query has collected.
+/// Records that a query has collected.
 type Rows = Arc<Mutex<Vec<Record<i64>>>>;
 
 /// Small blocks, so that there are many.
 const EDGES: EdgeLimits = EdgeLimits { block_records: 2, chunk_blocks: 1, chunks_max: 64, marks_max: 64 };
 
-/// Sources first, then what is nearest to a sink.
+/// Policy that runs sources first, then the operators nearest to a sink.
 struct BacklogLast;
 
 impl Policy for BacklogLast {
@@ -61,7 +62,7 @@ impl Policy for BacklogLast {
     }
 }
 
-/// An engine of so many workers, and the clock that it goes by.
+/// Creates an engine of `workers` workers, and its clock.
 fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
     let clock = Arc::new(VirtualClock::starting_at(ProcessingTime::from_nanos(1_000_000_000)));
     let engine_clock: Arc<dyn Clock> = Arc::<VirtualClock>::clone(&clock);
@@ -69,10 +70,10 @@ fn engine(workers: u64) -> (Stepped, Arc<VirtualClock>) {
     (builder.policy(Box::new(BacklogLast)).build_stepped().expect("settings lie in their range"), clock)
 }
 
-/// The worker that steps next, of so many that step in turn.
+/// Rule for the next worker to step, out of `workers`.
 type Turns = fn(step: usize, workers: usize) -> usize;
 
-/// Steps until the query has ended. When every worker is idle the clock moves to what is next due.
+/// Steps until the query has ended. When every worker is idle the clock moves to the next due time.
 fn finish(
     (mut stepped, clock): (Stepped, Arc<VirtualClock>),
     query: QueryHandle,
@@ -92,7 +93,7 @@ fn finish(
             clock.advance_to(clock.now().max(due));
             idle.fill(None);
         }
-        // Those that have said that they are idle are passed over.
+        // Workers that have reported that they are idle are skipped.
         let first = turns(step, workers);
         let awake =
             (0..workers).map(|place| (first + place) % workers).find(|&worker| idle[worker].is_none());
@@ -105,20 +106,20 @@ fn finish(
     panic!("the query has not ended after {STEPS_MAX} steps: {:?}", query.progress());
 }
 
-/// One thing that a script says.
+/// One entry of a script.
 #[derive(Clone, Copy)]
 enum Beat {
     /// Make a record of this second.
     Second(i64),
-    /// Be silent for so many nanoseconds.
+    /// Be silent for this number of nanoseconds.
     Pause(u64),
 }
 
-/// Makes records of seconds, with pauses between them.
+/// Source that makes records of seconds, with pauses between them.
 #[derive(Clone)]
 struct Script {
     beats: VecDeque<Beat>,
-    /// When the pause at hand ends.
+    /// When the current pause ends.
     resume_at: Option<ProcessingTime>,
 }
 
@@ -182,8 +183,8 @@ fn tumbling() -> TumblingWindows {
     TumblingWindows::new(Span::from_secs(10)).expect("ten seconds are a span")
 }
 
-/// Windows over splits that fall silent, through so many tasks without state, united with another stream, and windows over
-/// both.
+/// Windows over splits that fall silent, behind `stages` stateless tasks, united with another stream, and windows
+/// over both.
 fn united(splits: Vec<Script>, other: Script, stages: usize, layout: Layout) -> (Graph, Rows) {
     let query = Query::new("united");
     let strategy = WatermarkStrategy::ascending();
@@ -213,8 +214,8 @@ fn united(splits: Vec<Script>, other: Script, stages: usize, layout: Layout) -> 
     (query.plan(layout).expect("the stream ends in a sink"), rows)
 }
 
-/// The rows of the windows over both, as start in seconds times 100 plus count, and how many were late and how often a split
-/// fell silent.
+/// Returns the rows of the windows over both, as start in seconds times 100 plus count; the number of late records;
+/// and how often a split fell silent.
 fn outcome(
     splits: &[Script],
     other: &Script,
@@ -235,7 +236,7 @@ fn outcome(
     (rows, report.total(|counts| counts.late))
 }
 
-/// The same rows under every layout, with any number of workers that step in whatever turn.
+/// Checks that the rows are the same under every layout, with several numbers of workers and orders of stepping.
 fn check(splits: &[Script], other: &Script, expected: &[i64], late: u64) {
     let turns: [Turns; 3] =
         [|_, _| 0, |step, workers| step % workers, |step, workers| workers - 1 - step % workers];
@@ -259,8 +260,8 @@ fn check(splits: &[Script], other: &Script, expected: &[i64], late: u64) {
     }
 }
 
-/// Forty-one seconds of one split, of which the last window is not over when it falls silent; the other stream is far ahead.
-/// Of the first four windows all results are on time; that of the last is late, and late everywhere.
+/// One split of 41 seconds falls silent before its last window is over, while the other stream is far ahead. All
+/// results of the first four windows are on time; that of the last window is late, in every layout.
 #[test]
 fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
     let splits = [script(0..=40).then_pause(PAUSE_NS)];
@@ -268,7 +269,7 @@ fn a_split_that_falls_silent_is_left_out_behind_what_it_made() {
     check(&splits, &script(0..100).then_pause(PAUSE_NS), &expected, 1);
 }
 
-/// Two splits of which the one is a little ahead; when both are silent the farthest counts.
+/// Two splits of which one is a little ahead; when both are silent, the one that is farther ahead counts.
 #[test]
 fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
     let of = |parity| script((0..=40).filter(move |second| second % 2 == parity)).then_pause(PAUSE_NS);
@@ -276,7 +277,7 @@ fn splits_that_fall_silent_are_left_out_behind_what_they_made() {
     check(&[of(0), of(1)], &script(0..100).then_pause(PAUSE_NS), &expected, 1);
 }
 
-/// A split that has nothing to say at all holds nothing up once it is left out, and what the other has made is on time.
+/// A split without records delays nothing once it is ignored, and the records of the other split are on time.
 #[test]
 fn a_split_that_never_speaks_is_left_out() {
     let splits = [script(0..=40).then_pause(PAUSE_NS), script([]).then_pause(PAUSE_NS)];
@@ -284,17 +285,17 @@ fn a_split_that_never_speaks_is_left_out() {
     check(&splits, &script(0..100).then_pause(PAUSE_NS), &expected, 1);
 }
 
-/// The silence is over before anybody has seen it, and the other stream speaks only afterwards: nothing is late.
+/// The silence is over before any operator has seen it, and the other stream begins only afterwards: nothing is late.
 #[test]
 fn a_silence_that_is_over_makes_nothing_late() {
     let splits = [script(0..=40).then_pause(3 * STEP_NS).then_records(41..=80).then_pause(PAUSE_NS)];
     let other = script([]).then_pause(PAUSE_NS / 2).then_records(0..80).then_pause(PAUSE_NS);
     let expected: Vec<i64> = (0..8).map(|window| window * 1_000 + 11).collect();
-    // The window of the record at 80 seconds is over with the stream, and counts in a window of its own.
+    // The record at 80 seconds counts in a window of its own, which closes at the end of the stream.
     check(&splits, &other, &[&expected[..], &[8_001]].concat(), 0);
 }
 
-/// Blocks that a busy worker does not get to become anybody's after a while: then a worker that has nothing to do is told.
+/// Any worker may take a block that the busy worker has left waiting for a while: an idle worker is then notified.
 #[test]
 fn a_block_that_has_waited_is_due() {
     let (mut stepped, clock) = engine(2);
@@ -307,7 +308,7 @@ fn a_block_that_has_waited_is_due() {
     let graph = query.plan(layout).expect("the stream ends in a sink");
     let handle = stepped.engine.submit(graph).expect("the budget is ample");
     let deposited_at = clock.now();
-    // The first worker makes all, takes up a copy that works off some of it, and is at it when it is held up.
+    // The first worker makes all records, begins an instance that processes some of them, and is then held up.
     for _ in 0..STEPS_MAX {
         if handle.progress().events_in == 40 {
             break;

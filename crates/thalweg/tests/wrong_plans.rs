@@ -1,5 +1,5 @@
-//! Every way to write a wrong plan that the compiler lets pass: each is refused before anything runs, with a message
-//! that says what to do. (What the compiler refuses stands in the head of `stream.rs`.)
+//! Every wrong plan that the compiler accepts: each is refused before anything runs, with a message that says what to
+//! do. (The head of `stream.rs` lists what the compiler refuses.)
 
 use thalweg::source::Given;
 use thalweg::{
@@ -16,7 +16,7 @@ fn numbers(query: &Query) -> Stream<i64> {
     query.source("numbers", given(), WatermarkStrategy::ascending()).boxed()
 }
 
-/// The query is refused under every chaining, with this code and these words.
+/// Checks that the query is refused under every chaining, with this code and this message.
 #[track_caller]
 fn check(write: impl Fn(&Query), code: &str, message: &str) {
     for chaining in [Chaining::None, Chaining::Default, Chaining::All] {
@@ -31,7 +31,7 @@ fn run(query: Query) -> Result<QueryReport, Box<dyn std::error::Error>> {
     Ok(query.submit(&Engine::builder().build()?)?.wait()?)
 }
 
-/// The operator that is named is the last one: it is there that something is missing.
+/// The error names the last operator: something is missing behind it.
 #[test]
 fn a_stream_without_a_sink() {
     let words = |name: &str| {
@@ -47,7 +47,7 @@ fn a_stream_without_a_sink() {
     check(complete_and_not, "UNREAD_STREAM", &words("some"));
 }
 
-/// A key without windows is no operator: what is missing is missing behind the one before.
+/// A key without windows is no operator: the error names the operator before it.
 #[test]
 fn a_key_without_windows() {
     let words = "nobody reads what `numbers` puts out: end the stream in a sink, if only one that drops";
@@ -60,8 +60,8 @@ fn a_query_without_a_stream() {
     check(|_query| (), "NO_SOURCE", words);
 }
 
-/// Given names are not made unique behind the user's back: a report would then speak of `same-2`, which nobody has
-/// written. Names that nobody gave make way; `segment/tests.rs` shows how.
+/// Given names are not made unique silently: a report would then contain `same-2`, a name that no user wrote. Names
+/// that were not given are changed instead; `segment/tests.rs` tests that.
 #[test]
 fn two_operators_of_one_name() {
     let words = "two operators are called `same`: give one of them another name";
@@ -100,7 +100,7 @@ fn an_empty_name() {
     assert_eq!(error.to_string(), words);
 }
 
-/// The source is named, not the task that it became a part of.
+/// The error names the source, not the task that contains it.
 #[test]
 fn a_watermark_strategy_with_a_span_below_zero() {
     let below = Span::from_millis(-7);
@@ -133,7 +133,7 @@ fn a_table_that_repeats_a_key() {
     assert_eq!(error.to_string(), "row 2 of the table repeats a key: a static join needs unique keys");
 }
 
-/// Too many streams; and a loop that went wrong, which must not use up the stack either.
+/// Too many streams; and an endless loop of boxes, which must not overflow the stack either.
 #[test]
 fn more_tasks_than_a_query_may_have() {
     let streams = |query: &Query| {
@@ -186,7 +186,8 @@ fn settings_out_of_range() {
     }
 }
 
-/// What does not fit says so before anything runs, by the edge; chained into one task the same query fits.
+/// A query that does not fit is refused before anything runs, and the error names the edge; chained into one task it
+/// fits.
 #[test]
 fn a_query_too_large_for_the_budget() {
     let engine = Engine::builder().memory_budget_bytes(1 << 16).build().unwrap();
@@ -219,7 +220,7 @@ fn two_queries_of_one_name_are_fine() {
     assert_eq!(reports.map(|report| (report.query, report.results_out)), [("q".into(), 10), ("q".into(), 5)]);
 }
 
-/// `submit` refuses what `plan` and the engine refuse; and what is right runs.
+/// `submit` refuses what `plan` and the engine refuse, and runs a correct query.
 #[test]
 fn submit_is_plan_and_submit() {
     let query = Query::new("q");

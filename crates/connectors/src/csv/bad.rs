@@ -1,13 +1,13 @@
-//! Bad lines: what is wrong with them, what becomes of them, and how many are too many.
+//! Bad lines: their defects, the choice of how to handle them, and the limit on their number.
 //!
 //! Whatever the choice, more than [`BAD_LINES_MAX`] bad lines among any [`BAD_WINDOW_LINES`] consecutive ones (1 %)
-//! fail the query, so that a wrong file or schema is noticed. The rule is exact and looks at line numbers only: a
-//! short file may be bad all over as long as it holds no more bad lines than that.
+//! fail the query, so that a wrong file or schema is noticed. The rule is exact and uses line numbers only: in a
+//! short file every line may be bad as long as there are no more bad lines than that.
 //!
 //! Diverted lines become CSV themselves, `line,reason,raw`, in a file that is created at the first bad line. It is
-//! published when the source ends, and also when the source fails, for then people want to see what was wrong: it
-//! holds every bad line up to the failure. A source that is dropped before, because its query was cancelled or
-//! failed elsewhere, takes the file away.
+//! published when the source ends, and also when the source fails, because the bad lines help to find the cause: it
+//! then holds every bad line up to the failure. A source that is dropped earlier, because its query was cancelled or
+//! failed elsewhere, removes the file.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -22,27 +22,27 @@ use super::row::RowError;
 use super::row_writer::RowWriter;
 use crate::in_progress::InProgressFile;
 
-/// The window in which bad lines are counted, in lines.
+/// Size of the window in which bad lines are counted, in lines.
 pub const BAD_WINDOW_LINES: u64 = 10_000;
 
-/// Bad lines that a window may hold: 1 %.
+/// Greatest number of bad lines in a window: 1 %.
 pub const BAD_LINES_MAX: usize = 100;
 
 /// Bytes gathered before they are written to the diverted file.
 const DIVERT_BUFFER_BYTES: usize = 64 << 10;
 
-/// What becomes of a line that is not understood.
+/// Handling of bad lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OnBad {
-    /// It fails the query.
+    /// A bad line fails the query.
     Fail,
-    /// It is counted and passed over.
+    /// A bad line is counted and skipped.
     Skip,
-    /// It is counted and written to this file with its number and the reason.
+    /// A bad line is counted and written to this file with its number and the reason.
     Divert(PathBuf),
 }
 
-/// What is wrong with a line.
+/// Defect of a bad line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Defect {
     NotUtf8 { after_bytes: usize },
@@ -66,7 +66,7 @@ impl fmt::Display for Defect {
     }
 }
 
-/// Deals with the bad lines of one source.
+/// Handler of the bad lines of one source.
 pub(super) struct BadLines {
     disk: Arc<dyn Disk>,
     source_path: PathBuf,
@@ -81,7 +81,7 @@ impl BadLines {
         BadLines { disk, source_path, on_bad, diverted: None, recent: RecentBad::new(), count: 0 }
     }
 
-    /// Counts a bad line and does with it what the user chose.
+    /// Counts a bad line and handles it as the user chose.
     #[cold]
     pub(super) fn take(&mut self, line: &Line<'_>, defect: &Defect) -> Result<(), CsvError> {
         self.count += 1;
@@ -93,7 +93,7 @@ impl BadLines {
             OnBad::Skip => {}
             OnBad::Divert(path) => {
                 if let Err(source) = divert(&mut self.diverted, &self.disk, path, line, defect) {
-                    // A file that refused a line lacks it: it must not be published.
+                    // The file lacks the line that could not be written, so it must not be published.
                     self.diverted = None;
                     return Err(CsvError::DivertFailed { path: path.clone(), source });
                 }
@@ -106,8 +106,8 @@ impl BadLines {
         Ok(())
     }
 
-    /// Publishes the lines diverted up to `failure` of the source, as well as can be: the failure is what is told,
-    /// whether or not its evidence could be kept.
+    /// Publishes the lines diverted before `failure` of the source, if possible. The failure is reported whether or
+    /// not they could be published.
     #[cold]
     pub(super) fn publish_up_to(&mut self, mut failure: CsvError) -> CsvError {
         if let Some(kept) = self.diverted.take() {
@@ -120,7 +120,7 @@ impl BadLines {
         failure
     }
 
-    /// Publishes the diverted lines, if there are any: the source has ended.
+    /// Publishes the diverted lines, if there are any. Called when the source has ended.
     pub(super) fn finish(&mut self) -> Result<(), CsvError> {
         let Some(diverted) = self.diverted.take() else { return Ok(()) };
         let path = diverted.file.path().to_owned();
@@ -182,17 +182,17 @@ impl Diverted {
 /// The numbers of the last `BAD_LINES_MAX + 1` bad lines, as a ring.
 struct RecentBad {
     numbers: [u64; BAD_LINES_MAX + 1],
-    /// Where the next number goes, which is where the oldest stands once the ring is full.
+    /// Index for the next number; it holds the oldest number once the ring is full.
     next: usize,
 }
 
 impl RecentBad {
     fn new() -> Self {
-        // Lines are counted from 1, so 0 marks a place that was never written.
+        // Lines are counted from 1, so 0 marks an unused entry.
         RecentBad { numbers: [0; BAD_LINES_MAX + 1], next: 0 }
     }
 
-    /// Takes note of bad line `number`; whether it and the `BAD_LINES_MAX` before it lie in one window.
+    /// Adds bad line `number`; returns whether it and the `BAD_LINES_MAX` bad lines before it lie in one window.
     fn is_one_too_many(&mut self, number: u64) -> bool {
         self.numbers[self.next] = number;
         self.next = (self.next + 1) % self.numbers.len();

@@ -1,4 +1,4 @@
-//! How reading a CSV file fails, by name and place.
+//! Errors of reading a CSV file, with code and place.
 
 use std::error::Error;
 use std::fmt;
@@ -9,14 +9,14 @@ use thalweg_model::Coded;
 
 use super::bad::{BAD_LINES_MAX, BAD_WINDOW_LINES};
 
-/// A place in a file, for people who look for it.
+/// A place in a file, as shown in messages.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The file.
     pub path: PathBuf,
     /// The line, counted from 1; a header is line 1.
     pub line: u64,
-    /// Bytes before it, counted in the data as it is after gunzip.
+    /// Bytes before the line, counted after gunzip.
     pub offset_bytes: u64,
 }
 
@@ -26,10 +26,10 @@ impl fmt::Display for Place {
     }
 }
 
-/// A [`Place`] in a file that is known to those who speak of it.
+/// A [`Place`] without its path, for callers that know the file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Position {
-    /// Counted from 1.
+    /// Number of the line, from 1 on.
     pub line: u64,
     /// Bytes before the line.
     pub offset_bytes: u64,
@@ -39,13 +39,13 @@ impl Position {
     /// The start of a file.
     pub const START: Position = Position { line: 1, offset_bytes: 0 };
 
-    /// This place in a file.
+    /// Returns this position as a place in the file `path`.
     pub fn of(self, path: &Path) -> Place {
         Place { path: path.to_owned(), line: self.line, offset_bytes: self.offset_bytes }
     }
 }
 
-/// Why a CSV file cannot be read, or not any further.
+/// Failure to read a CSV file.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum CsvError {
@@ -58,53 +58,53 @@ pub enum CsvError {
     SourceUnreadable {
         /// The line that was being read.
         place: Place,
-        /// What it said.
+        /// The error of the operating system.
         source: io::Error,
     },
     /// `SOURCE_CHANGED`: the file was replaced, truncated, appended to or removed while it was read.
     SourceChanged {
         /// The line that was being read.
         place: Place,
-        /// What is different.
+        /// Description of the change.
         change: String,
     },
     /// `SOURCE_CORRUPT`: the gzip stream is damaged or ends early.
     SourceCorrupt {
         /// The line that was being read.
         place: Place,
-        /// What the decoder said.
+        /// The error of the decoder.
         source: io::Error,
     },
-    /// `BAD_LINE`: a line was not understood, and bad lines are to fail the query.
+    /// `BAD_LINE`: a line is malformed, and the setting is to fail.
     BadLine {
         /// The line.
         place: Place,
-        /// What is wrong with it.
+        /// The defect of the line.
         reason: String,
     },
-    /// `TOO_MANY_BAD`: too large a share of the lines was not understood.
+    /// `TOO_MANY_BAD`: too large a share of the lines is malformed.
     TooManyBad {
-        /// The line that was one too many.
+        /// The line that exceeded the limit.
         place: Place,
-        /// What is wrong with it.
+        /// The defect of the line.
         reason: String,
-        /// Where the bad lines up to it can be seen, if they were diverted.
+        /// The file with the bad lines up to this one, if they were diverted.
         diverted: Option<PathBuf>,
     },
-    /// `BAD_HEADER`: the first line does not name the columns that are wanted.
+    /// `BAD_HEADER`: the first line does not name the expected columns.
     BadHeader {
         /// The file.
         path: PathBuf,
-        /// The columns wanted.
+        /// The expected columns.
         wanted: &'static [&'static str],
-        /// The first line, cut short if it is long; empty if the file is.
+        /// The first line, shortened if it is long; empty if the file is empty.
         found: String,
     },
     /// `DIVERT_FAILED`: the file for bad lines cannot be written.
     DivertFailed {
         /// The file for bad lines.
         path: PathBuf,
-        /// What the operating system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }

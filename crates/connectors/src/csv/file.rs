@@ -1,9 +1,9 @@
-//! The bytes of one version of one file, gunzipped if its name ends in `.gz`.
+//! Reading of one version of one file, gunzipped if its name ends in `.gz`.
 //!
-//! Promise: either every byte of the version that stood at the path when it was opened, or an error. To that end
-//! the file's identity (device, inode, length, time of change) is taken before it is opened and compared at its
-//! end, after a failed read, and every [`IDENTITY_CHECK_BYTES`] in between. Taken before, not after: then a
-//! replacement in the moment between the two is found at the end at the latest.
+//! Promise: either every byte of the version that stood at the path when it was opened, or an error. To that end the
+//! file's identity (device, inode, length, time of change) is read before the file is opened. It is compared at the
+//! end of the file, after a failed read, and every [`IDENTITY_CHECK_BYTES`] in between. Because it is read before
+//! opening, a replacement between the two steps is found at the end of the file at the latest.
 
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -14,14 +14,14 @@ use thalweg_model::disk::{Disk, FileIdentity};
 
 use super::error::{CsvError, Position};
 
-/// How much is read, after gunzip, between two looks at the file's identity: often enough to stop soon, seldom
-/// enough not to be felt (one system call in some 100 ms of reading).
+/// Bytes read, after gunzip, between two checks of the file's identity: often enough to stop soon, seldom enough to
+/// cost little (one system call in some 100 ms of reading).
 const IDENTITY_CHECK_BYTES: u64 = if cfg!(test) { 1 << 20 } else { 64 << 20 };
 
-/// Compressed bytes read at a time.
+/// Compressed bytes per read.
 const GZIP_READ_BYTES: usize = 64 << 10;
 
-/// What the decoder keeps: its window of 32 KiB and its tables, rounded up.
+/// Memory of the decoder: its window of 32 KiB and its tables, rounded up.
 const GZIP_STATE_BYTES: usize = 64 << 10;
 
 /// A file being read.
@@ -36,7 +36,7 @@ pub struct SourceFile {
 }
 
 impl SourceFile {
-    /// Opens the file that stands at `path` now.
+    /// Opens the file that is at `path` now.
     ///
     /// # Errors
     /// `SourceMissing` or `SourceUnreadable`.
@@ -65,8 +65,8 @@ impl SourceFile {
         })
     }
 
-    /// Reads at most `into.len()` bytes; none only at the end of an unchanged file. `at` is where the line
-    /// that is being read begins, for errors.
+    /// Reads at most `into.len()` bytes; returns 0 only at the end of an unchanged file. `at` is the start of the
+    /// line that is being read, for errors.
     ///
     /// # Errors
     /// `SourceChanged`, `SourceCorrupt` or `SourceUnreadable`.
@@ -79,7 +79,7 @@ impl SourceFile {
         };
         let count = *outcome.as_ref().unwrap_or(&0);
         self.read_bytes += count as u64;
-        // A change explains a failed read better than the failure itself, so it is looked for first.
+        // A change of the file explains a failed read better than the failure itself, so the identity is checked first.
         if count == 0 || self.next_check_bytes <= self.read_bytes {
             self.check_identity(at)?;
             self.next_check_bytes = self.read_bytes + IDENTITY_CHECK_BYTES;
@@ -94,12 +94,12 @@ impl SourceFile {
         Ok(count)
     }
 
-    /// The version that is being read.
+    /// Returns the identity of the version that is being read.
     pub fn identity(&self) -> FileIdentity {
         self.identity
     }
 
-    /// Bytes held for buffers.
+    /// Returns the bytes held for buffers.
     pub fn held_bytes(&self) -> usize {
         if self.is_gzip { GZIP_READ_BYTES + GZIP_STATE_BYTES } else { 0 }
     }

@@ -1,12 +1,11 @@
 //! Frames a file into lines, in bounded memory.
 //!
-//! A line ends with `\n`, or with `\r\n`, or with the file. It may be [`LINE_BYTES_MAX`] long, its `\n` not
-//! counted; of a longer one the first part is kept, the rest is read and dropped, and the line says that it was
-//! cut. A byte order mark at the start of the file is skipped. An empty line is a line, unless it is the last
-//! thing in the file.
+//! A line ends with `\n`, or with `\r\n`, or with the file. It may have [`LINE_BYTES_MAX`] bytes without its `\n`.
+//! The first part of a longer line is kept, the rest is read and dropped, and the line is marked as cut. A byte order
+//! mark at the start of the file is skipped. An empty line is a line, unless it is the last thing in the file.
 //!
-//! Nearly every line lies in the read buffer whole and is lent from there; one that straddles its end is gathered
-//! in `spill`, which grows to the length of the longest such line.
+//! Nearly every line lies whole in the read buffer and is borrowed from there. A line that crosses the end of the
+//! buffer is gathered in `spill`, which grows to the length of the longest such line.
 
 use std::ops::Range;
 use std::path::Path;
@@ -18,25 +17,25 @@ use thalweg_model::disk::Disk;
 use super::error::{CsvError, Position};
 use super::file::SourceFile;
 
-/// The longest line that is read, in bytes, its line end not counted: 1 MiB.
+/// Greatest length of a line in bytes, without its line end: 1 MiB.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes read at a time: fits a core's L2 beside the records made from them.
+/// Bytes per read: they fit a core's L2 cache beside the records made from them.
 const READ_BYTES: usize = 256 << 10;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// One line, without its end.
+/// One line, without its line end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Line<'a> {
-    /// Where it begins.
+    /// Start of the line.
     pub at: Position,
     pub bytes: &'a [u8],
-    /// Whether it was longer than [`LINE_BYTES_MAX`].
+    /// True if the line was longer than [`LINE_BYTES_MAX`].
     pub is_cut: bool,
 }
 
-/// The lines of a file.
+/// Reader of a file's lines.
 pub(super) struct Lines {
     file: SourceFile,
     /// `buffer[start..end]` is read and not yet framed.
@@ -45,12 +44,12 @@ pub(super) struct Lines {
     end: usize,
     is_at_end: bool,
     spill: Vec<u8>,
-    /// Where the next line begins.
+    /// Start of the next line.
     next: Position,
 }
 
 impl Lines {
-    /// Opens the file and reads its first bytes, so that most of what can be wrong with it is found now.
+    /// Opens the file and reads its first bytes, so that most errors are found now.
     pub(super) fn open(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, CsvError> {
         let mut lines = Lines {
             file: SourceFile::open(disk, path)?,
@@ -61,7 +60,7 @@ impl Lines {
             spill: Vec::new(),
             next: Position::START,
         };
-        // One read may bring less than the three bytes of a mark.
+        // One read may return less than the three bytes of a mark.
         while lines.end < BYTE_ORDER_MARK.len() && lines.fill()? {}
         if lines.buffer[..lines.end].starts_with(BYTE_ORDER_MARK) {
             lines.start = BYTE_ORDER_MARK.len();
@@ -70,7 +69,7 @@ impl Lines {
         Ok(lines)
     }
 
-    /// The next line, `None` at the end of the file and ever after.
+    /// Returns the next line; `None` at the end of the file and ever after.
     pub(super) fn next(&mut self) -> Result<Option<Line<'_>>, CsvError> {
         let framed = match memchr(b'\n', &self.buffer[self.start..self.end]) {
             Some(length) => {
@@ -89,7 +88,7 @@ impl Lines {
         }
         let at = self.next;
         self.next = Position { line: at.line + 1, offset_bytes: at.offset_bytes + framed.consumed_bytes };
-        // Behind an empty line `fill` may have put other bytes in its place.
+        // After an empty line `fill` may have overwritten its place in the buffer.
         let bytes = if is_empty { &[] } else { framed.bytes(&self.buffer, &self.spill) };
         Ok(Some(Line { at, bytes, is_cut: framed.is_cut }))
     }
@@ -118,7 +117,7 @@ impl Lines {
         Ok((consumed_bytes > 0).then_some(framed))
     }
 
-    /// Reads on behind what is in the buffer; false at the end of the file.
+    /// Reads more bytes behind those in the buffer; returns false at the end of the file.
     fn fill(&mut self) -> Result<bool, CsvError> {
         if self.is_at_end {
             return Ok(false);
@@ -132,7 +131,7 @@ impl Lines {
         Ok(count > 0)
     }
 
-    /// Where the next line begins.
+    /// Returns the start of the next line.
     pub(super) fn position(&self) -> Position {
         self.next
     }
@@ -146,12 +145,12 @@ impl Lines {
     }
 }
 
-/// Where a line lies, so that it need not be borrowed while the buffer moves on.
+/// Place of a line, so that it need not be borrowed while the buffer is refilled.
 struct Framed {
-    /// In the read buffer, or the whole of `spill`.
+    /// Range in the read buffer; `None` means the whole of `spill`.
     within: Option<Range<usize>>,
     is_cut: bool,
-    /// Its length with its end.
+    /// Length of the line with its line end.
     consumed_bytes: u64,
 }
 
@@ -159,12 +158,12 @@ impl Framed {
     #[inline]
     fn bytes<'a>(&self, buffer: &'a [u8], spill: &'a [u8]) -> &'a [u8] {
         let bytes = self.within.as_ref().map_or(spill, |range| &buffer[range.clone()]);
-        // What is behind the cut is unknown, so a `\r` before it is data.
+        // The bytes behind the cut are unknown, so a `\r` before it is data.
         if self.is_cut { bytes } else { bytes.strip_suffix(b"\r").unwrap_or(bytes) }
     }
 }
 
-/// Appends what fits under [`LINE_BYTES_MAX`]; capacity doubles up to it and never goes above.
+/// Appends the bytes that fit under [`LINE_BYTES_MAX`]; the capacity doubles up to it and never exceeds it.
 fn append_bounded(spill: &mut Vec<u8>, part: &[u8]) {
     let kept = &part[..part.len().min(LINE_BYTES_MAX - spill.len())];
     let length = spill.len() + kept.len();

@@ -1,22 +1,22 @@
-//! One line as fields: what the caller's function turns into a record, or refuses.
+//! One line as fields, which the caller's function turns into a record or refuses.
 
 use std::fmt;
 
 /// The fields of one line, unquoted; there are exactly as many as columns.
 ///
-/// Columns are counted from 0 and known to the caller, so a column that does not exist is the caller's mistake
-/// and not the file's: all methods panic on it.
+/// Columns are counted from 0 and known to the caller. So a column that does not exist is an error of the caller, not
+/// of the file: all methods panic on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Row<'a> {
-    /// The fields behind one another, with nothing between them.
+    /// The fields, concatenated.
     pub(super) text: &'a str,
-    /// Where in `text` each field ends.
+    /// End of each field in `text`.
     pub(super) ends: &'a [usize],
     pub(super) columns: &'static [&'static str],
 }
 
 impl<'a> Row<'a> {
-    /// The field as it stands, spaces included; may be empty.
+    /// Returns the field as it stands, spaces included; it may be empty.
     ///
     /// # Panics
     /// If there is no such column.
@@ -26,10 +26,10 @@ impl<'a> Row<'a> {
         &self.text[start..self.ends[column]]
     }
 
-    /// The field as a finite double.
+    /// Returns the field as a finite double.
     ///
     /// # Errors
-    /// If it is no number, or not a finite one: `NaN`, `inf`, and what rounds to infinity.
+    /// If it is not a number, or not finite: `NaN`, `inf`, and numbers that round to infinity.
     ///
     /// # Panics
     /// If there is no such column.
@@ -41,10 +41,10 @@ impl<'a> Row<'a> {
         }
     }
 
-    /// The field as a whole number of 64 bits.
+    /// Returns the field as a whole number of 64 bits.
     ///
     /// # Errors
-    /// If it is no whole number, or outside `i64::MIN..=i64::MAX`.
+    /// If it is not a whole number, or outside `i64::MIN..=i64::MAX`.
     ///
     /// # Panics
     /// If there is no such column.
@@ -53,7 +53,7 @@ impl<'a> Row<'a> {
         self.text(column).parse().map_err(|_| self.unfit(column, "a whole number of 64 bits"))
     }
 
-    /// What a caller answers whose own rules the field breaks.
+    /// Creates the error for a field that breaks a rule of the caller.
     ///
     /// # Panics
     /// If there is no such column.
@@ -68,12 +68,12 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Why a line does not make a record.
+/// Reason why a line does not make a record.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RowError {
     /// The column's name.
     pub field: &'static str,
-    /// What is wrong with the field: value, bound, unit.
+    /// The defect of the field: value, bound, unit.
     pub reason: String,
 }
 
@@ -85,7 +85,7 @@ impl fmt::Display for RowError {
 
 impl std::error::Error for RowError {}
 
-/// Text from a file in a message: quoted, escaped, and cut short.
+/// Text from a file for a message: quoted, escaped, and shortened.
 pub(super) struct Shown<'a>(pub &'a str);
 
 impl Shown<'_> {

@@ -1,20 +1,20 @@
-//! Writes fields as lines of CSV, RFC 4180, without allocation per row.
+//! Writer of fields as lines of CSV, RFC 4180, without allocation per row.
 
 use std::io::Write;
 
 use memchr::{memchr, memchr3};
 
-/// Rows being written: fields are pushed, the sink ends the row.
+/// Rows being written: the caller pushes fields, the sink ends the row.
 ///
-/// Text stands in quotes if it holds a comma, a quote or a line end, or begins with a byte order mark (which a
-/// reader would drop at the start of a file). Doubles are written in full: the shortest form that reads back as
-/// the same double, always with a point or an exponent (`2.0`, `1e300`), and `NaN`, `inf`, `-inf`. A row of one
-/// empty field is written `""`, since an empty line is no row; a row of no fields writes nothing.
+/// Text stands in quotes if it holds a comma, a quote or a line end, or begins with a byte order mark (which a reader
+/// would drop at the start of a file). Doubles are written in the shortest form that reads back as the same double,
+/// always with a point or an exponent (`2.0`, `1e300`), or as `NaN`, `inf`, `-inf`. A row of one empty field is
+/// written `""`, since an empty line is no row. A row without fields writes nothing.
 #[derive(Debug, Default)]
 pub struct RowWriter {
     bytes: Vec<u8>,
     row_start: usize,
-    /// Fields of the row being written.
+    /// Number of fields of the current row.
     field_count: usize,
 }
 
@@ -79,13 +79,13 @@ impl RowWriter {
         self.field_count = 0;
     }
 
-    /// All rows since the last [`clear`](Self::clear).
+    /// Returns all rows since the last [`clear`](Self::clear).
     pub(crate) fn as_bytes(&self) -> &[u8] {
         debug_assert_eq!(self.row_start, self.bytes.len(), "rows are looked at only when they are ended");
         &self.bytes
     }
 
-    /// Forgets all rows and keeps the buffer.
+    /// Drops all rows and keeps the buffer.
     pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.row_start = 0;

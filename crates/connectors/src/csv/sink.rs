@@ -1,8 +1,8 @@
-//! Records into a file of comma-separated lines, without a header.
+//! A sink that writes records into a file of comma-separated lines, without a header.
 //!
-//! Guarantee: exact, on one file system. Rows gather in `<path>.inprogress`; [`Sink::finish`] writes the rest,
-//! brings the file onto the disk and gives it its name, replacing what was there. Whoever finds a file at `path`
-//! finds all rows of one finished query. A sink that is dropped before removes the unfinished file.
+//! Guarantee: exact, on one file system. Rows gather in `<path>.inprogress`. [`Sink::finish`] writes the rest, syncs
+//! the file to the disk and renames it, replacing any file of that name. So a file at `path` holds all rows of one
+//! finished query. A sink that is dropped earlier removes the unfinished file.
 
 use std::io::{self, Write};
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use super::row_writer::RowWriter;
 use crate::in_progress::InProgressFile;
 use crate::sink_error::SinkError;
 
-/// Bytes gathered before they are written: few system calls, and small beside a core's L2.
+/// Bytes gathered before a write: few system calls, and small compared with a core's L2 cache.
 pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 
-/// Writes what `row` makes of each record. Holds [`SINK_BUFFER_BYTES`] and one row.
+/// Writes the row that `row` makes of each record. Holds [`SINK_BUFFER_BYTES`] and one row.
 ///
 /// # Example
 /// ```no_run
@@ -35,7 +35,7 @@ pub const SINK_BUFFER_BYTES: usize = 64 << 10;
 /// # Ok::<(), thalweg_connectors::SinkError>(())
 /// ```
 pub struct CsvSink<T, F> {
-    /// Gone once it is published.
+    /// `None` once it is published.
     file: Option<InProgressFile>,
     path: PathBuf,
     rows: RowWriter,
@@ -44,7 +44,7 @@ pub struct CsvSink<T, F> {
 }
 
 impl<T, F: Fn(&Record<T>, &mut RowWriter) + Send> CsvSink<T, F> {
-    /// Creates `<path>.inprogress`; its directory must be there.
+    /// Creates `<path>.inprogress`; its directory must exist.
     ///
     /// # Errors
     /// [`SinkError::Failed`] if the file cannot be created.

@@ -1,15 +1,15 @@
-//! A file of comma-separated lines as records.
+//! A source that reads records from a file of comma-separated lines.
 //!
-//! Guarantee: replayable and exact. Either every line of one version of the file becomes a record or a counted
-//! bad line, or the query fails with an error that names file and place; a file that is missing, unreadable,
-//! replaced, truncated or damaged is never read as if it were shorter.
+//! Guarantee: replayable and exact. Either every line of one version of the file becomes a record or a counted bad
+//! line, or the query fails with an error that names file and place. A file that is missing, unreadable, replaced,
+//! truncated or damaged is never read as if it were shorter.
 //!
-//! Opening reads the first 256 KiB, so that a wrong path or header is told before anything runs. Later reads
-//! happen in `poll`, at most one buffer beyond what its lines need.
+//! Opening reads the first 256 KiB, so that a wrong path or header is reported before anything runs. Later reads
+//! happen in `poll`, at most one buffer beyond the bytes that its lines need.
 //!
-//! Position: saved as line and offset, with the file's identity. Going back to it reads the file again from its
-//! start and drops the records, since a gzip stream has no other way; in return bad lines are counted, weighed
-//! and diverted again exactly as before.
+//! Position: saved as line and offset, with the file's identity. To go back to it, the file is read again from its
+//! start and the records are dropped, since a gzip stream has no other way. Bad lines are then counted, checked
+//! against the limit and diverted again exactly as before.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -27,40 +27,40 @@ use super::row::{Row, RowError};
 use super::split::Splitter;
 use crate::in_progress::in_progress_path;
 
-/// How much of a wrong header a message shows.
+/// Greatest length of a wrong header in a message.
 const HEADER_SHOWN_CHARS_MAX: usize = 400;
 
-/// What file to read, and how.
+/// Options of a CSV source.
 #[derive(Clone, Debug)]
 pub struct CsvOptions {
     /// The file; it is gunzipped if the name ends in `.gz`.
     pub path: PathBuf,
-    /// The names of the columns, in order. A line with another number of fields is bad, and errors call fields
-    /// by these names.
+    /// The names of the columns, in order. A line with another number of fields is bad, and errors name fields by
+    /// these names.
     pub columns: &'static [&'static str],
-    /// Whether the first line repeats them.
+    /// Setting for a first line with the column names.
     pub header: Header,
-    /// What becomes of bad lines.
+    /// Handling of bad lines.
     pub on_bad: OnBad,
 }
 
-/// What the first line is.
+/// Content of the first line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Header {
-    /// Data like all others.
+    /// Data like all other lines.
     None,
-    /// The names of all columns, in order and letter by letter, but for blanks around them; anything else is `BAD_HEADER`.
+    /// The names of all columns, exact and in order, except for blanks around them; any other line is `BAD_HEADER`.
     Expect,
 }
 
-/// Reads records of type `T`, which `parse` makes of rows.
+/// Source of records of type `T`, which `parse` makes of rows.
 ///
-/// A line is bad if `parse` refuses it, if it has too few or too many fields, is not UTF-8, leaves a quote open,
-/// or is longer than 1 MiB. An empty line is short, unless it is the last thing in the file. A last line without
-/// a line end counts.
+/// A line is bad if `parse` refuses it, if it has too few or too many fields, is not UTF-8, leaves a quote open, or
+/// is longer than 1 MiB. An empty line has too few fields, unless it is the last thing in the file. A last line
+/// without a line end counts.
 ///
-/// Memory: 256 KiB to read, up to 1 MiB each for the longest line that straddles two reads and for the fields of
-/// the longest line, up to 4 MiB if lines that long are diverted, and 128 KiB for a gzip stream.
+/// Memory: 256 KiB to read; up to 1 MiB each for the longest line that crosses two reads and for the fields of the
+/// longest line; up to 4 MiB if lines of that length are diverted; and 128 KiB for a gzip stream.
 ///
 /// # Example
 /// ```no_run
@@ -100,10 +100,12 @@ where
     ///
     /// # Errors
     /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be
-    /// read; `BadHeader` if the columns are not as expected; `DivertFailed` if bad lines would replace the file.
+    /// read; `BadHeader` if the columns are not as expected; `DivertFailed` if the file for bad lines is the input
+    /// itself.
     pub fn open(options: CsvOptions, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
         let reading = Reading::start(&options, &disk)?;
-        // By identity, for one file has many paths; and also under the name that it has while it is written.
+        // Compared by identity, since one file has many paths; also under the name that the diverted file has while
+        // it is written.
         let input = reading.lines.file().identity().file;
         let is_input = |path: &Path| disk.identity(path).is_ok_and(|there| there.file == input);
         if let OnBad::Divert(path) = &options.on_bad
@@ -119,7 +121,8 @@ where
     #[inline]
     fn read<O: Output<T>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
         for _ in 0..limit {
-            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
+            // Room is checked before each line: a push may close the output, for example behind a record that makes a
+            // watermark due.
             if output.room() == 0 {
                 break;
             }
@@ -132,8 +135,8 @@ where
         Ok(SourceStatus::Ready)
     }
 
-    /// Goes over the lines behind the present position up to `next_line`, dropping their records. A failure here
-    /// publishes nothing: a run that could not go on must not replace what an earlier one has diverted.
+    /// Reads the lines from the present position up to `next_line` and drops their records. A failure here publishes
+    /// nothing: a run that could not go on must not replace the lines that an earlier run has diverted.
     fn skip_to(&mut self, next_line: u64) -> Result<(), CsvError> {
         while self.reading.lines.position().line < next_line {
             if let Step::End = self.reading.step(&self.parse)? {
@@ -184,7 +187,7 @@ where
     /// Reads the file again from its start up to the position.
     ///
     /// # Errors
-    /// If the bytes are no position, if the file is not the one that was read, or cannot be read.
+    /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let saved: SavedPosition = state.take()?;
         let refused = |reason| StateError::Read { offset: 0, reason };
@@ -201,8 +204,8 @@ where
     }
 }
 
-/// Identity of the file; number and offset of the next line; bad lines before it. Equal positions mean that the
-/// same bytes were understood in the same way.
+/// Identity of the file; number and offset of the next line; number of bad lines before it. Equal positions mean that
+/// the same bytes were parsed in the same way.
 type SavedPosition = (SavedIdentity, (u64, u64), u64);
 
 /// A [`FileIdentity`] that can be saved.
@@ -215,7 +218,7 @@ struct Reading {
     bad_lines: BadLines,
 }
 
-/// What one line became.
+/// Result of reading one line.
 enum Step<T> {
     Record(Record<T>),
     Bad,

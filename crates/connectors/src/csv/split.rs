@@ -1,8 +1,8 @@
 //! Splits one line into fields, by csv-core's rules of quotes. No allocation per line.
 //!
-//! One path for all lines: cutting those without quotes at their commas by hand was measured at 1,330 instead of
-//! 1,000 MB/s for taxi trips, and 460 instead of 405 for the short fields of Linear Road (`benches/csv_split.rs`),
-//! which a second set of rules is not worth.
+//! All lines take the same path. Cutting lines without quotes at their commas by hand was measured at 1,330 instead
+//! of 1,000 MB/s for taxi trips, and 460 instead of 405 for the short fields of Linear Road (`benches/csv_split.rs`).
+//! That gain does not justify a second set of rules.
 
 use std::str;
 
@@ -12,19 +12,19 @@ use super::bad::Defect;
 use super::lines::LINE_BYTES_MAX;
 use super::row::Row;
 
-/// Splits lines of a fixed number of columns.
+/// Splitter of lines with a fixed number of columns.
 pub(super) struct Splitter {
     columns: &'static [&'static str],
     reader: Reader,
-    /// The fields of a line behind one another, without quotes and commas.
+    /// The fields of a line, concatenated without quotes and commas.
     text: Box<[u8]>,
-    /// Where each field ends. One more than there are columns: enough to know that a line is long.
+    /// End of each field. One entry more than there are columns, to detect a line with too many fields.
     ends: Box<[usize]>,
 }
 
 impl Splitter {
     pub(super) fn new(columns: &'static [&'static str]) -> Self {
-        // `\n` alone, since lines come without their ends and a `\r` inside one is data.
+        // The terminator is `\n` alone, since lines come without their ends and a `\r` inside a line is data.
         let reader = ReaderBuilder::new().terminator(Terminator::Any(b'\n')).build();
         let ends = vec![0; columns.len() + 1].into();
         let mut splitter = Splitter { columns, reader, text: Box::default(), ends };
@@ -35,14 +35,14 @@ impl Splitter {
     /// Cuts `line` into fields.
     ///
     /// # Errors
-    /// If it is not UTF-8, leaves a quote open, or has another number of fields than there are columns. An empty
-    /// line has none.
+    /// If the line is not UTF-8, leaves a quote open, or has another number of fields than there are columns. An
+    /// empty line has none.
     #[inline]
     pub(super) fn split(&mut self, line: &[u8]) -> Result<Row<'_>, Defect> {
         if let Err(error) = str::from_utf8(line) {
             return Err(Defect::NotUtf8 { after_bytes: error.valid_up_to() });
         }
-        // One byte more than can be needed: csv-core stops when its output is full to the brim.
+        // One byte more than needed: csv-core stops when its output is completely full.
         if self.text.len() <= line.len() {
             self.text = vec![0; (line.len() + 1).next_power_of_two().min(LINE_BYTES_MAX + 1)].into();
         }
@@ -58,7 +58,7 @@ impl Splitter {
         Ok(Row { text, ends: &self.ends[..wanted], columns: self.columns })
     }
 
-    /// Fills `text` and `ends`; returns how many bytes and fields were found, as far as `ends` holds them.
+    /// Fills `text` and `ends`; returns the number of bytes and fields found, as far as `ends` has room.
     #[inline]
     fn unquote(&mut self, line: &[u8]) -> Result<(usize, usize), Defect> {
         if line.is_empty() {
@@ -73,7 +73,7 @@ impl Splitter {
             self.reader.read_record(b"\n", &mut self.text[text_bytes..], &mut self.ends[found..]);
         match result {
             ReadRecordResult::Record => Ok((text_bytes, found + found_last)),
-            // The line end fell into an open quote.
+            // The line end lies in an open quote.
             _ => {
                 self.expect_line();
                 Err(Defect::QuoteLeftOpen)
@@ -81,7 +81,7 @@ impl Splitter {
         }
     }
 
-    /// Makes the reader expect the start of a line, but not of a file: it would drop a byte order mark there.
+    /// Puts the reader at the start of a line, not of a file, where it would drop a byte order mark.
     #[cold]
     fn expect_line(&mut self) {
         self.reader.reset();

@@ -1,18 +1,18 @@
-//! A file of lines as records, without columns: each line, or a part of it, is a [`Text`].
+//! A source that reads the lines of a file as records without columns: each line, or a part of it, is a [`Text`].
 //!
-//! Guarantee, framing, bad lines and position are those of [`super::source`]: every line of one version of the file becomes
-//! a record or a counted bad line, or the query fails by name and place. A line is bad if `parse` refuses it, if it is not
-//! UTF-8, or is longer than 1 MiB. An empty line is a line, unless it is the last thing in the file.
+//! Guarantee, framing, bad lines and position are those of [`super::source`]: every line of one version of the file
+//! becomes a record or a counted bad line, or the query fails with code and place. A line is bad if `parse` refuses
+//! it, if it is not UTF-8, or is longer than 1 MiB. An empty line is a line, unless it is the last thing in the file.
 //!
 //! ```text
-//!   file -> lines -> parse: when, and which part -> a draft of 64 KiB -> sealed -> records
+//!   file -> lines -> parse: event time and wanted part -> a draft of 64 KiB -> sealed -> records
 //! ```
 //!
-//! What is kept of a line is copied once, out of the read buffer into a draft; when that is full, or has
-//! [`DRAFT_RECORDS_MAX`] lines, it is sealed, and its lines are records. So the source reads ahead by as much as a draft
-//! holds; what it counts and saves is the position of the last record that it gave out.
+//! The wanted part of a line is copied once, from the read buffer into a draft. When the draft is full, or has
+//! [`DRAFT_RECORDS_MAX`] lines, it is sealed, and its lines are records. So the source reads ahead by the lines of
+//! one draft, but it counts and saves the position of the last record that it emitted.
 //!
-//! Memory, beside what the reader holds: the draft, and every buffer of which a text is still alive, wherever that is
+//! Memory, beside that of the reader: the draft, and every buffer with a text that is still alive, wherever that is
 //! ([`thalweg_model::TextPool`]).
 
 use std::io;
@@ -32,14 +32,14 @@ use super::lines::Lines;
 use super::row::RowError;
 use crate::in_progress::in_progress_path;
 
-/// Text of one buffer, in bytes, unless a single line has more.
+/// Bytes of text in one buffer; a single longer line may exceed them.
 const DRAFT_BYTES: usize = 64 << 10;
 
-/// Lines of one buffer: short ones lie in their records, and would make a draft without end.
+/// Most lines of one buffer. Short lines lie in their records and fill no bytes, so a draft needs this bound too.
 const DRAFT_RECORDS_MAX: usize = 512;
 
-/// Reads lines as text; `parse` is given the number of a line, from 0 on, bad ones included, and the line without its end,
-/// and tells when it happened and which part of it is wanted.
+/// Source of lines as text. `parse` gets the number of a line, from 0 on and bad lines included, and the line without
+/// its end. It returns the event time and the wanted part of the line.
 ///
 /// # Example
 /// ```no_run
@@ -69,14 +69,14 @@ pub struct TextSource<P> {
 struct Reading {
     lines: Lines,
     bad_lines: BadLines,
-    /// Lines read, good and bad.
+    /// Number of lines read, good and bad.
     line_count: u64,
-    /// The lines of the buffer that was sealed last.
+    /// The buffer that was sealed last.
     sealed: Option<TextBuffer>,
     drafted: Vec<Drafted>,
-    /// The first of them that is no record yet.
+    /// Index of the first drafted line that was not emitted yet.
     next: usize,
-    /// Records given out.
+    /// Number of records emitted.
     given: u64,
     is_at_end: bool,
 }
@@ -84,13 +84,13 @@ struct Reading {
 /// A line in a buffer.
 struct Drafted {
     event_time: EventTime,
-    /// Where it lies in the buffer.
+    /// Range of the line in the buffer.
     place: Range<usize>,
-    /// Bad lines before it.
+    /// Number of bad lines before it.
     bad_before: u64,
 }
 
-/// Identity of the file; records given out; bad lines before the next.
+/// Identity of the file; number of records emitted; number of bad lines before the next record.
 type SavedPosition = (((u64, u64), u64, i128), u64, u64);
 
 impl<P> TextSource<P>
@@ -100,8 +100,8 @@ where
     /// Opens the file; it is gunzipped if the name ends in `.gz`.
     ///
     /// # Errors
-    /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be read;
-    /// `DivertFailed` if bad lines would replace the file.
+    /// `SourceMissing`, `SourceUnreadable`, `SourceChanged` or `SourceCorrupt` if the start of the file cannot be
+    /// read; `DivertFailed` if the file for bad lines is the input itself.
     pub fn open(path: PathBuf, on_bad: OnBad, disk: Arc<dyn Disk>, parse: P) -> Result<Self, CsvError> {
         let reading = Reading::start(&path, &on_bad, &disk)?;
         let input = reading.lines.file().identity().file;
@@ -115,14 +115,15 @@ where
         Ok(TextSource { path, on_bad, disk, reading, parse, pool: TextPool::new() })
     }
 
-    /// Gives out at most `limit` records, as far as there is room.
+    /// Emits at most `limit` records, as far as there is room.
     #[inline]
     fn give<O: Output<Text>>(&mut self, limit: usize, output: &mut O) -> Result<SourceStatus, CsvError> {
         for _ in 0..limit {
             if self.reading.next == self.reading.drafted.len() {
                 self.reading.fill(&self.parse, &mut self.pool)?;
             }
-            // Asked for each time: a push may close the output, say behind a record that makes a watermark due.
+            // Room is checked before each record: a push may close the output, for example behind a record that makes
+            // a watermark due.
             if output.room() == 0 && self.reading.next < self.reading.drafted.len() {
                 break;
             }
@@ -132,7 +133,7 @@ where
         Ok(SourceStatus::Ready)
     }
 
-    /// Goes over the file up to the record behind so many, dropping those before it.
+    /// Drops records until `given` of them have been read.
     fn skip(&mut self, given: u64) -> Result<(), CsvError> {
         while self.reading.given < given {
             if self.reading.next == self.reading.drafted.len() {
@@ -160,13 +161,13 @@ impl Reading {
         })
     }
 
-    /// Reads lines into a buffer, at least one that is good unless the file ends before.
+    /// Reads lines into a buffer, with at least one good line unless the file ends before.
     fn fill(
         &mut self,
         parse: impl Fn(u64, &str) -> Result<Record<Range<usize>>, RowError>,
         pool: &mut TextPool,
     ) -> Result<(), CsvError> {
-        // First, so that it can be drafted anew.
+        // The handle is dropped first, so that the buffer can be reused for this draft.
         self.sealed = None;
         self.drafted.clear();
         self.next = 0;
@@ -203,7 +204,7 @@ impl Reading {
         Ok(())
     }
 
-    /// The next record of the buffer.
+    /// Returns the next record of the buffer.
     #[inline]
     fn take(&mut self) -> Option<Record<Text>> {
         let Drafted { event_time, place, .. } = self.drafted.get(self.next)?;
@@ -214,7 +215,7 @@ impl Reading {
         Some(record)
     }
 
-    /// Bad lines before the next record.
+    /// Returns the number of bad lines before the next record.
     fn bad_count(&self) -> u64 {
         self.drafted.get(self.next).map_or(self.bad_lines.count(), |drafted| drafted.bad_before)
     }
@@ -231,7 +232,7 @@ where
 {
     type Item = Text;
 
-    /// If it fails, the lines diverted so far are published.
+    /// Emits at most `limit` records. If it fails, the lines diverted so far are published.
     fn poll<O: Output<Text>>(
         &mut self,
         _now: ProcessingTime,
@@ -265,7 +266,7 @@ where
     /// Reads the file again from its start up to the position.
     ///
     /// # Errors
-    /// If the bytes are no position, if the file is not the one that was read, or cannot be read.
+    /// If the bytes are no position, or if the file is not the one that was read, or cannot be read.
     fn load(&mut self, state: &mut StateReader<'_>) -> Result<(), StateError> {
         let saved: SavedPosition = state.take()?;
         let refused = |reason| StateError::Read { offset: 0, reason };
@@ -273,7 +274,7 @@ where
             .map_err(|error| refused(error.to_string()))?;
         if self.reading.position().0 == saved.0 {
             self.skip(saved.1).map_err(|error| refused(error.to_string()))?;
-            // Bad lines before the next record are counted when that is read.
+            // Bad lines before the next record are counted only when that record is read.
             if self.reading.next == self.reading.drafted.len() && self.reading.position() != saved {
                 self.reading.fill(&self.parse, &mut self.pool).map_err(|error| refused(error.to_string()))?;
             }

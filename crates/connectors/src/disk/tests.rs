@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-/// A directory that goes when the test is over.
+/// A directory that is removed when the test is over.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -51,7 +51,7 @@ fn what_is_published_replaces_what_was_there() {
     assert_eq!(RealDisk.remove(&to).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
-/// Equal while untouched; another length, or another file of the same length, is another identity.
+/// An untouched file keeps its identity; another length, or another file of the same length, has another identity.
 #[test]
 fn identity_tells_versions_apart() {
     let scratch = Scratch::new("identity");
@@ -70,7 +70,7 @@ fn identity_tells_versions_apart() {
     assert_ne!(RealDisk.identity(&path).unwrap().file, before.file);
 }
 
-/// A directory opens like a file and fails at the first read only; it must fail at the door.
+/// A directory could be opened like a file and would fail only at the first read; it must fail when it is opened.
 #[test]
 fn only_regular_files_are_opened() {
     let scratch = Scratch::new("directory");
@@ -79,7 +79,7 @@ fn only_regular_files_are_opened() {
     assert_eq!(RealDisk.open(&scratch.path("none")).map(|_| ()).unwrap_err().kind(), io::ErrorKind::NotFound);
 }
 
-/// A link at the path of a new file is neither followed nor replaced; what an earlier run left gives way.
+/// A link at the path of a new file is neither followed nor replaced; a file of an earlier run is replaced.
 #[test]
 fn a_new_file_is_a_new_one() {
     let scratch = Scratch::new("new");

@@ -1,4 +1,4 @@
-//! Of the records of a load that are made and not taken yet: when each is to be sent and when it arrives.
+//! Times of the records of a load that are made and not taken yet: when each is due and when it arrives.
 
 use std::sync::Arc;
 
@@ -7,18 +7,18 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::course::{Course, Times, Walk};
 use super::stamps::stamp;
 
-/// The walk that a source takes over its load, and what lies behind it and before the next record to be taken.
+/// The walk of a source over its load, and the times from the next record to be taken up to that walk.
 pub(super) struct Ahead {
     walk: Walk,
     start: ProcessingTime,
     first_index: u64,
     times: Vec<Times>,
-    /// When it was asked last what is due.
+    /// The instant of the last [`due_count`](Self::due_count).
     looked_at: ProcessingTime,
 }
 
 impl Ahead {
-    /// `start` is when the load begins.
+    /// Creates an empty window; the load begins at `start`.
     pub(super) fn new(course: &Arc<Course>, start: ProcessingTime) -> Self {
         Ahead { walk: Walk::new(course), start, first_index: 0, times: Vec::new(), looked_at: start }
     }
@@ -27,7 +27,7 @@ impl Ahead {
         self.walk.course()
     }
 
-    /// Goes on to so many records from `first` on, and forgets those before. Their event times.
+    /// Computes the times of `count` records from `first` on, and forgets those before. Returns their event times.
     pub(super) fn go_on(&mut self, first: u64, count: usize) -> impl ExactSizeIterator<Item = EventTime> {
         if first < self.walk.index() {
             self.walk = Walk::new(self.walk.course());
@@ -43,7 +43,7 @@ impl Ahead {
         self.times.iter().map(|times| stamp(self.start, *times))
     }
 
-    /// How many of all records have arrived by now, as far as it has gone.
+    /// Returns how many of all records have arrived by now, as far as the walk has gone.
     pub(super) fn due_count(&mut self, now: ProcessingTime) -> u64 {
         self.looked_at = now;
         if now < self.start {
@@ -53,23 +53,23 @@ impl Ahead {
         self.first_index + self.times.partition_point(|times| times.due_ns <= elapsed_ns) as u64
     }
 
-    /// The instant for which it was asked last [how many have arrived](Self::due_count).
+    /// Returns the instant of the last [`due_count`](Self::due_count).
     pub(super) fn looked_at(&self) -> ProcessingTime {
         self.looked_at
     }
 
-    /// The first record at or behind `index` that has a latency marker behind it; `u64::MAX` if none is known.
+    /// Returns the first record at or after `index` with a latency marker behind it; `u64::MAX` if none is known.
     pub(super) fn marked_index(&self, index: u64) -> u64 {
         let known = self.times.iter().skip((index - self.first_index) as usize);
         (index..).zip(known).find(|(_, times)| times.is_marked).map_or(u64::MAX, |(index, _)| index)
     }
 
-    /// When a record is to be sent that it has gone to.
+    /// Returns when a record is due to be sent; the walk must have reached it.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         self.start.plus_nanos(self.times_of(index).sent_ns)
     }
 
-    /// When a record arrives that it has gone to.
+    /// Returns when a record arrives; the walk must have reached it.
     pub(super) fn due(&self, index: u64) -> ProcessingTime {
         self.start.plus_nanos(self.times_of(index).due_ns)
     }
@@ -78,7 +78,7 @@ impl Ahead {
         self.times[(index - self.first_index) as usize]
     }
 
-    /// How far apart records are due where it has gone to, in nanoseconds.
+    /// Returns the time between two records at the present rate of the walk, in nanoseconds.
     pub(super) fn spacing_ns(&self) -> u64 {
         self.walk.spacing_ns()
     }

@@ -1,13 +1,13 @@
-//! The course that a load takes: its messages one after the other, when each is to be sent and when it arrives, exactly and
-//! with a division per message.
+//! The course of a load: its messages one after the other, with the exact times at which each is sent and arrives. It
+//! needs one division per message.
 //!
-//! Time is cut into pieces of a steady rate, at steps and, where there are bursts, at every second. A message is sent when
-//! its work is done, which is counted in whole numbers: a rate of `r` thousandths of a record per second does `r` units in a
-//! nanosecond, and a record takes `10^12`. What is left of a nanosecond is carried on, and so is what is left of a message at
-//! the end of a piece, so no rate is ever rounded away. At one steady rate `r` record `i` is sent at
+//! Time is cut into pieces of a steady rate, at steps and, where there are bursts, at every second. A message is sent
+//! when its work is done, which is counted in whole numbers: a rate of `r` thousandths of a record per second does
+//! `r` units in a nanosecond, and a record takes `10^12`. The remainders of a nanosecond, and of a message at the end
+//! of a piece, are carried on, so no rate is ever rounded. At one steady rate `r` record `i` is sent at
 //! `floor(i * 10^9 / r)` nanoseconds, as it is without a load.
 //!
-//! Every walk over a load is the same; those of several splits pass over each other's records.
+//! Every walk over a load is the same; the walk of a split skips the records of other splits.
 
 use std::sync::Arc;
 
@@ -18,43 +18,44 @@ use super::pareto::Pareto;
 use super::schedule::{MARKER_PER_RECORD_RATE_MAX, MARKERS_PER_S};
 use super::zipf::Ranks;
 
-/// What a record takes, in units that a rate of a thousandth of a record per second does in a nanosecond.
+/// Work of a record, in units of which a rate of one thousandth of a record per second does one per nanosecond.
 const WORK_PER_RECORD: u64 = 1_000_000_000_000;
 
-/// Above the lower rates, latency markers stand in the first message of every interval of so many nanoseconds.
+/// At rates without a marker per message, latency markers stand in the first message of every such interval, in ns.
 const MARKED_NS: u64 = 1_000_000_000 / MARKERS_PER_S;
 
 const NANOS_PER_MILLI: u64 = 1_000_000;
 
-/// A load at a rate, worked out.
+/// A load at a rate, prepared for walks.
 #[derive(Debug)]
 pub(super) struct Course {
     load: Load,
-    /// From when on, in nanoseconds, how many thousandths of a record there are per second; the first from 0 on.
+    /// Steps: start in nanoseconds, and the rate from then on in thousandths of a record per second; the first starts
+    /// at 0.
     steps: Vec<(u64, u64)>,
     bursts: Option<Pareto>,
     message_records: u64,
     way: Way,
-    /// What is sent within as much has one delay, unless there are messages.
+    /// Without messages, all records sent within this time have one delay.
     tick_ns: u64,
-    /// Where the random numbers start of gaps, of bursts and of delays.
+    /// Seeds of the random numbers for gaps, for bursts and for delays.
     seeds: [u64; 3],
-    /// Whether each message has a latency marker.
+    /// True if each message has a latency marker.
     marks_each: bool,
 }
 
-/// How long messages are on their way.
+/// Transit delay of messages.
 #[derive(Debug)]
 enum Way {
     Straight,
-    /// Below so many nanoseconds.
+    /// Uniform, below this number of nanoseconds.
     Uniform(u64),
-    /// In milliseconds.
+    /// By Zipf's law, in milliseconds.
     Zipf(Ranks),
 }
 
 impl Course {
-    /// `load` has been checked, with this rate.
+    /// Creates the course of `load`, which has been checked with this rate.
     pub(super) fn new(load: &Load, rate_per_s: u64) -> Arc<Self> {
         let later = load.steps.iter().map(|step| (nanos(step.from), step.rate_per_s * 1_000));
         let message_records = load.message_records.unwrap_or(1);
@@ -88,21 +89,21 @@ impl Course {
         &self.load
     }
 
-    /// Bytes of what is looked up in it.
+    /// Returns the bytes of its tables.
     pub(super) fn bytes(&self) -> usize {
         let ranks = if let Way::Zipf(ranks) = &self.way { ranks.bytes() } else { 0 };
         self.steps.capacity() * size_of::<(u64, u64)>() + ranks
     }
 
-    /// The lowest rate there may be, in records per second; 1 at least.
+    /// Returns the lowest possible rate, in records per second; at least 1.
     pub(super) fn least_rate_per_s(&self) -> u64 {
         let least = self.steps.iter().map(|(_, rate)| *rate).min().unwrap_or(0);
         let share = self.bursts.map_or(1.0, |bursts| bursts.least());
         ((least as f64 * share) as u64 / 1_000).max(1)
     }
 
-    /// Records per second on average between two instants, in nanoseconds from the start on, of which the first lies before
-    /// the second; of gaps that are drawn, what they have on average anyway.
+    /// Returns the mean rate in records per second between two instants, in nanoseconds from the start on; the first
+    /// must lie before the second. Random gaps count with their mean.
     pub(super) fn mean_rate_per_s(self: &Arc<Self>, from_ns: u64, to_ns: u64) -> f64 {
         let pieces = Pieces::new(Arc::clone(self)).take_while(|piece| piece.start_ns < to_ns);
         let work_of = |Piece { start_ns, end_ns, rate }: Piece| {
@@ -112,13 +113,13 @@ impl Course {
     }
 }
 
-/// A span of time in which the rate is steady.
+/// A span of time with a steady rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Piece {
     start_ns: u64,
-    /// `u64::MAX` if it does not end.
+    /// End in nanoseconds; `u64::MAX` if the piece does not end.
     end_ns: u64,
-    /// In thousandths of a record per second; above zero.
+    /// Rate in thousandths of a record per second; above zero.
     rate: u64,
 }
 
@@ -126,10 +127,10 @@ struct Piece {
 #[derive(Clone, Debug)]
 struct Pieces {
     course: Arc<Course>,
-    /// Which of the steps is in force.
+    /// Index of the current step.
     step: usize,
     draws: SeededEntropy,
-    /// Of the burst at hand.
+    /// Factor of the current burst.
     times: f64,
     burst_end_ns: u64,
     at_ns: u64,
@@ -169,12 +170,12 @@ impl Iterator for Pieces {
     }
 }
 
-/// When a record is to be sent and when it arrives, in nanoseconds from the start on.
+/// When a record is sent and when it arrives, in nanoseconds from the start on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Times {
     pub(super) sent_ns: u64,
     pub(super) due_ns: u64,
-    /// Whether a latency marker stands behind it.
+    /// True if a latency marker stands behind it.
     pub(super) is_marked: bool,
 }
 
@@ -184,18 +185,18 @@ pub(super) struct Walk {
     course: Arc<Course>,
     pieces: Pieces,
     piece: Piece,
-    /// The work that is done at `times.sent_ns` beyond that of the message at hand: less than a nanosecond's.
+    /// Work done at `times.sent_ns` beyond that of the current message: less than that of one nanosecond.
     over: u64,
     gaps: SeededEntropy,
     delays: SeededEntropy,
     delay_ns: u64,
     /// The tick that `delay_ns` belongs to.
     tick: u64,
-    /// Of the message at hand.
+    /// Times of the current message.
     times: Times,
-    /// The next record.
+    /// Index of the next record.
     index: u64,
-    /// Records of the message at hand, the next one included.
+    /// Remaining records of the current message, the next one included.
     left: u64,
 }
 
@@ -229,23 +230,23 @@ impl Walk {
         &self.course
     }
 
-    /// The next record.
+    /// Returns the index of the next record.
     pub(super) fn index(&self) -> u64 {
         self.index
     }
 
-    /// When the next record is to be sent and arrives, and whether it is marked.
+    /// Returns when the next record is sent and arrives, and whether it is marked.
     pub(super) fn times(&self) -> Times {
-        // Only the last of its message.
+        // Only the last record of a message is marked.
         Times { is_marked: self.times.is_marked && self.left == 1, ..self.times }
     }
 
-    /// How far apart records are to be sent now, in nanoseconds.
+    /// Returns the time between two records at the present rate, in nanoseconds.
     pub(super) fn spacing_ns(&self) -> u64 {
         WORK_PER_RECORD / self.piece.rate
     }
 
-    /// Goes on behind so many records.
+    /// Skips `count` records.
     pub(super) fn pass(&mut self, mut count: u64) {
         while self.left <= count {
             count -= self.left;
@@ -257,12 +258,13 @@ impl Walk {
         self.left -= count;
     }
 
-    /// Goes to the next message.
+    /// Moves to the next message.
     fn send_next(&mut self) {
         let message_work = self.course.message_records * WORK_PER_RECORD;
         let work = match self.course.load.arrivals {
             Arrivals::Constant | Arrivals::Pareto { .. } => message_work,
-            // The logarithm of a number from above 0 to 1. At most 37 times the mean: 53 bits are drawn.
+            // An exponential gap: the logarithm of a number from above 0 to 1. At most 37 times the mean, since 53
+            // bits are drawn.
             Arrivals::Poisson => (message_work as f64 * -(1.0 - self.gaps.unit()).ln()) as u64,
         };
         let before_ns = self.times.sent_ns;
@@ -271,7 +273,7 @@ impl Walk {
         while self.piece.end_ns <= sent_ns
             && let Some(next) = self.pieces.next()
         {
-            // What the rest of the piece did is done.
+            // The work that was done in the rest of the piece is subtracted.
             let from_ns = before_ns.max(self.piece.start_ns);
             work -= (self.piece.end_ns - from_ns) * self.piece.rate;
             self.piece = next;
@@ -283,7 +285,7 @@ impl Walk {
         self.travel();
     }
 
-    /// Finds out when the message at hand arrives.
+    /// Computes when the current message arrives.
     fn travel(&mut self) {
         let sent_ns = self.times.sent_ns;
         let tick = sent_ns / self.course.tick_ns;

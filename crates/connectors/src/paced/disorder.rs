@@ -1,20 +1,20 @@
-//! Disorder made on purpose: a generator's records, shuffled within a span of event time.
+//! Intended disorder: a generator's records, shuffled within a span of event time.
 //!
 //! ```text
-//!   place    0 1 2 3 4 | 5 6 7 8 9 | ...      in which order records come
-//!   index    3 1 4 2 0 | 7 5 8 6 9 | ...      which record of the generator it is, and by that its event time
+//!   place    0 1 2 3 4 | 5 6 7 8 9 | ...      the order in which records come
+//!   index    3 1 4 2 0 | 7 5 8 6 9 | ...      the generator's index of the record, which sets its event time
 //! ```
 //!
 //! The sequence is cut into runs of as many records as lie within the span, and each run is shuffled by itself. So a
-//! record lies behind the latest before it by at most the span, by half of it on average, and never by more; and what
-//! has come after a whole number of runs is what comes without disorder, in another order.
+//! record lies behind the latest before it by at most the span, and by half of it on average. After a whole number of
+//! runs the same records have come as without disorder, in another order.
 //!
-//! The shuffle (ours): the record at place `p` of a run of `n` is `(start + p * step) mod n`, where `step` and `n` have no
+//! The shuffle (ours): the record at place `p` of a run of `n` is `(start + p * step) mod n`. `step` and `n` have no
 //! common divisor, so that every record comes once, and `start` is drawn anew for every run. With `step` near `n`
 //! divided by the golden ratio, neighbours come from all over the run (Knuth, "The Art of Computer Programming",
-//! volume 3, section 6.4, theorem S). One record after the other costs an addition.
+//! volume 3, section 6.4, theorem S). Each further record costs an addition.
 //!
-//! Records can come an epoch early besides, in whatever order their like would come: see `paced/early.rs`.
+//! In addition records can come an epoch early, in any order: see `paced/early.rs`.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ use super::early::{Early, EarlyShare};
 /// The fractional part of the golden ratio, in units of 2^-64.
 const GOLDEN: u128 = 0x9e37_79b9_7f4a_7c15;
 
-/// How a generator's records are shuffled.
+/// Shuffling of a generator's records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Disorder {
     bound: Span,
@@ -37,11 +37,12 @@ pub struct Disorder {
 }
 
 impl Disorder {
-    /// Records that come `rate_per_s` to a second of event time, shuffled as far as `bound`; below zero is zero.
+    /// Creates the disorder of records at `rate_per_s` per second of event time, shuffled within `bound`; below zero
+    /// counts as zero.
     pub fn new(bound: Span, rate_per_s: u64, seed: u64) -> Self {
         let bound = bound.max(Span::ZERO);
         let apart = bound.as_micros().cast_unsigned() as u128 * u128::from(rate_per_s) / 1_000_000;
-        // Two places together are below 2^64.
+        // The sum of two places stays below 2^64.
         let run_records = u64::try_from(apart + 1).unwrap_or(u64::MAX).min(1 << 62);
         let near_golden = (u128::from(run_records) * GOLDEN) >> 64;
         let mut step = u64::try_from(near_golden).expect("a fraction of 64 bits fits 64 bits").max(1);
@@ -51,42 +52,43 @@ impl Disorder {
         Disorder { bound, seed, run_records, step, rate_per_s, early: None }
     }
 
-    /// The same, in which a share of the records comes an epoch early.
+    /// Returns the same disorder, in which a share of the records comes an epoch early.
     pub fn with_early(self, share: EarlyShare) -> Self {
         Disorder { early: Early::new(share, self.rate_per_s), ..self }
     }
 
-    /// Whether records come in another order than without it.
+    /// Returns true if records come in another order than without it.
     pub fn is_any(&self) -> bool {
         1 < self.run_records || self.early.is_some()
     }
 
-    /// Which records come early, if the order of their like is the generator's and early ones lie exactly an epoch apart
-    /// from them.
+    /// Returns which records come early, if the other records keep the generator's order and an epoch is a whole
+    /// number of records.
     pub(super) fn early_only(&self) -> Option<Early> {
         self.early.filter(|early| self.run_records == 1 && early.is_whole())
     }
 
-    /// How far a record may lie behind the latest before it.
+    /// Returns how far a record may lie behind the latest before it.
     pub fn bound(&self) -> Span {
         let shuffled = if 1 < self.run_records { self.bound } else { Span::ZERO };
         let early = self.early.map_or(Span::ZERO, |early| early.epoch());
         Span::from_micros(shuffled.as_micros().saturating_add(early.as_micros()))
     }
 
-    /// Indexes of which all are among the first `count` records that come.
+    /// Returns a range of indexes that are all among the first `count` records.
     pub fn whole(&self, count: u64) -> Range<u64> {
         let places = count - count % self.run_records;
         let first = self.early.map_or(0, |early| early.epoch_records());
         first.min(places)..places
     }
 
-    /// The indexes of the first `count` records, less those that are [whole](Self::whole).
+    /// Returns the indexes of the first `count` records that are not in the range of [`whole`](Self::whole).
     pub fn others(&self, count: u64) -> impl Iterator<Item = u64> + use<> {
         let Range { start: first, end: places } = self.whole(count);
         let early = self.early;
         let epoch_records = early.map_or(0, |early| early.epoch_records());
-        // In the first epoch those are missing that would have had to come before it; behind the last, some have come.
+        // In the first epoch those records are missing that would come before the start; behind the last, early ones
+        // have come.
         let begun = (0..first).filter(move |index| early.is_none_or(|early| !early.is_early(*index)));
         let ahead = (places.saturating_sub(epoch_records)..places)
             .filter(move |index| early.is_some_and(|early| early.is_early(*index)))
@@ -95,7 +97,7 @@ impl Disorder {
         begun.chain(ahead).chain(self.indexes_from(places).take(left))
     }
 
-    /// The indexes of the records from `place` on, in the order in which they come.
+    /// Returns the indexes of the records from `place` on, in the order in which they come.
     pub fn indexes_from(&self, place: u64) -> impl Iterator<Item = u64> + use<> {
         let (first, within) = (place - place % self.run_records, place % self.run_records);
         let walked = u128::from(within) * u128::from(self.step) % u128::from(self.run_records);
@@ -106,7 +108,7 @@ impl Disorder {
         indexes
     }
 
-    /// The index within the run that begins at `first` of the record that comes first.
+    /// Returns the index, within the run that begins at `first`, of the record that comes first.
     fn start_of_run(&self, first: u64) -> u64 {
         if self.run_records == 1 {
             return 0;
@@ -115,13 +117,13 @@ impl Disorder {
         SeededEntropy::new(self.seed ^ run.wrapping_mul(0xd134_2543_de82_ef95)).below(self.run_records)
     }
 
-    /// All that it was made of, to be saved.
+    /// Returns all parameters, to be saved.
     pub(super) fn written_down(&self) -> WrittenDisorder {
         (self.run_records, self.seed, self.early.map(|early| early.written_down()))
     }
 }
 
-/// A [`Disorder`] that can be saved.
+/// A [`Disorder`] in a form that can be saved.
 pub(super) type WrittenDisorder = (u64, u64, Option<(u64, u128, u64)>);
 
 fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
@@ -131,14 +133,14 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
     a
 }
 
-/// Indexes of records in the order in which they come, without end.
+/// Endless iterator over the indexes of records in the order in which they come.
 struct Indexes {
     disorder: Disorder,
-    /// Of the run at hand.
+    /// First index of the current run.
     first: u64,
-    /// Within the run: of the next record.
+    /// Index of the next record within the run.
     at: u64,
-    /// Of the run, the next one included; not zero.
+    /// Remaining records of the run, the next one included; not zero.
     left: u64,
 }
 
@@ -186,7 +188,7 @@ mod tests {
         }
     }
 
-    /// A thousandth of a second holds two of 1,000 records/s, its end included.
+    /// 1 ms contains two records at 1,000 records/s, since its end counts.
     #[test]
     fn a_run_is_what_lies_within_the_span() {
         let records = |micros, rate| Disorder::new(Span::from_micros(micros), rate, 0).run_records;
@@ -202,7 +204,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every record of a run comes once, none lies behind another by more than the span, and some by half of it.
+        /// Every record of a run comes once; none lies behind another by more than the span, and some by half of it.
         #[test]
         fn each_run_is_shuffled_by_itself(micros in 0..2_000_000i64, rate in 1..3_000u64, seed: u64) {
             let disorder = Disorder::new(Span::from_micros(micros), rate, seed);
@@ -224,7 +226,8 @@ mod tests {
             prop_assert_eq!(found.iter().max(), Some(&(3 * run as u64 - 1)));
         }
 
-        /// The first records are the whole ones and the others, each once; and none lies further back than the bound says.
+        /// The first records are the whole range and the others, each once; and none lies further behind than the
+        /// bound.
         #[test]
         fn whole_ones_and_others(
             micros in 0..2_000_000i64,
@@ -250,7 +253,7 @@ mod tests {
             prop_assert_eq!(sorted, told);
         }
 
-        /// Wherever one begins.
+        /// An iterator from any place gives the rest of the whole sequence.
         #[test]
         fn the_rest_is_the_rest(micros in 0..2_000_000i64, rate in 1..100u64, seed: u64, place in 0..1_000usize) {
             let share = EarlyShare { percent: (seed % 50) as f64, epoch: Span::from_secs(1), seed };

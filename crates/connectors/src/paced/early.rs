@@ -1,13 +1,13 @@
-//! Records that come an epoch early: a generator's records, some of which are sent in place of others so far ahead of them.
+//! Early records: some of a generator's records are sent an epoch early, in place of the records that would come then.
 //!
 //! ```text
-//!   place    0 1 2 3 | 4 5 6 7 | 8 9 ...      in which order records come; here an epoch is four records
-//!   index    0 5 2 3 | 4 9 6 7 | 8 13 ...     which record it is: place 1 of every epoch is sent an epoch early
+//!   place    0 1 2 3 | 4 5 6 7 | 8 9 ...      the order in which records come; here an epoch is four records
+//!   index    0 5 2 3 | 4 9 6 7 | 8 13 ...     the index of the record: place 1 of every epoch is sent an epoch early
 //! ```
 //!
-//! The same places of every epoch send early, so every record comes once, apart from those of the first epoch that would
-//! have had to come before the beginning: they are not there. None of those that come is late: watermarks that lie an epoch
-//! behind the latest record are right, and no further behind than the records that come in their time.
+//! The same places of every epoch send early, so every record comes once. The exceptions are those records of the
+//! first epoch that would have to come before the start: they are left out. With watermarks an epoch behind the
+//! latest record no record is late, and such watermarks are no further behind than the records that come in time.
 //!
 //! Source: Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine", ATC 2017, section 9, "Out-of-order
 //! records": "we force a certain percent of records to arrive early in each epoch, i.e., the event time of these records is
@@ -15,65 +15,66 @@
 
 use thalweg_model::{Entropy, SeededEntropy, Span};
 
-/// Which records are to come early.
+/// Choice of the records that come early.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EarlyShare {
-    /// Of a hundred records, how many; below zero is zero, above a hundred is a hundred.
+    /// Percentage of the records, clamped to 0 and 100.
     pub percent: f64,
-    /// How much earlier than it would, a record comes, as a span of event time; below zero is zero.
+    /// How much earlier such a record comes, as a span of event time; below zero counts as zero.
     pub epoch: Span,
-    /// Where the random numbers start that choose them.
+    /// Seed of the random choice.
     pub seed: u64,
 }
 
-/// Which records come early, at some rate.
+/// Choice of the records that come early, at a given rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Early {
     epoch: Span,
     epoch_records: u64,
-    /// Of 2^64 random numbers, those below this one say that a record comes early.
+    /// A record comes early if its random number of 64 bits is below this threshold.
     threshold: u128,
     seed: u64,
-    /// Whether the event times of two records that lie `epoch_records` apart lie exactly an epoch apart.
+    /// True if the event times of two records that lie `epoch_records` apart lie exactly an epoch apart.
     is_whole: bool,
 }
 
 impl Early {
-    /// None if no record comes early.
+    /// Creates the choice; none if no record comes early.
     pub(super) fn new(share: EarlyShare, rate_per_s: u64) -> Option<Self> {
         let epoch = share.epoch.max(Span::ZERO);
         let records = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) / 1_000_000;
         let is_whole = u128::from(epoch.as_micros().unsigned_abs()) * u128::from(rate_per_s) % 1_000_000 == 0;
         let epoch_records = u64::try_from(records).unwrap_or(u64::MAX).min(1 << 62);
-        // In 2^32nds, of which a hundred per cent is a whole number.
+        // In units of 2^-32, in which 100 % is a whole number.
         let threshold = (share.percent.clamp(0.0, 100.0) / 100.0 * 2f64.powi(32)) as u128;
         let early = Early { epoch, epoch_records, threshold: threshold << 32, seed: share.seed, is_whole };
         (early.epoch_records > 0 && early.threshold > 0).then_some(early)
     }
 
-    /// How much earlier they come, at most.
+    /// Returns how much earlier the records come, at most.
     pub(super) fn epoch(&self) -> Span {
         self.epoch
     }
 
-    /// The same in records.
+    /// Returns the length of an epoch in records.
     pub(super) fn epoch_records(&self) -> u64 {
         self.epoch_records
     }
 
-    /// Whether the event times of two records that lie [`epoch_records`](Self::epoch_records) apart lie exactly an
-    /// [`epoch`](Self::epoch) apart.
+    /// Returns true if the event times of two records that lie [`epoch_records`](Self::epoch_records) apart lie
+    /// exactly an [`epoch`](Self::epoch) apart.
     pub(super) fn is_whole(&self) -> bool {
         self.is_whole
     }
 
-    /// Whether, where the record at `index` would come in its time, another one comes early; and so does this one.
+    /// Returns true if the place of record `index` sends early; then that record itself came an epoch early too.
     #[inline(always)]
     pub(super) fn is_early(&self, index: u64) -> bool {
         self.is_early_place(index % self.epoch_records)
     }
 
-    /// The same for each index from one on, without end and without a division each: all bits are set, or none.
+    /// Returns [`is_early`](Self::is_early) for each index from `index` on, without end, as masks with all bits set
+    /// or none. It needs no division per index.
     #[inline(always)]
     pub(super) fn early_masks(self, index: u64) -> impl Iterator<Item = u64> {
         let mut place = index % self.epoch_records;
@@ -84,27 +85,28 @@ impl Early {
         })
     }
 
-    /// Of a place within an epoch.
+    /// Returns true if a place within an epoch sends early.
     #[inline(always)]
     fn is_early_place(&self, place: u64) -> bool {
         self.mask(place) != 0
     }
 
-    /// The upper half of a difference, which is below zero for a number below the threshold: compared and chosen by, it would
-    /// become a branch, which is predicted wrong for two records of five at a share of 40 %.
+    /// Returns all bits set if the place sends early, else zero. It is the upper half of a difference, which is
+    /// negative for a number below the threshold. A comparison would become a branch, mispredicted for two records in
+    /// five at a share of 40 %.
     #[inline(always)]
     fn mask(&self, place: u64) -> u64 {
         let drawn = SeededEntropy::new(self.seed ^ place.wrapping_mul(0xd134_2543_de82_ef95)).next_u64();
         (u128::from(drawn).wrapping_sub(self.threshold) >> 64) as u64
     }
 
-    /// The record that comes where that at `index` would come in its time.
+    /// Returns the index of the record that comes in the place of record `index`.
     #[inline(always)]
     pub(super) fn sent_at(&self, index: u64) -> u64 {
         if self.is_early(index) { index.saturating_add(self.epoch_records) } else { index }
     }
 
-    /// All that it was made of, to be saved.
+    /// Returns all parameters, to be saved.
     pub(super) fn written_down(&self) -> (u64, u128, u64) {
         (self.epoch_records, self.threshold, self.seed)
     }
@@ -141,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Every record comes once, but for some of the first epoch; in its time or an epoch before.
+        /// Every record comes once, except some of the first epoch; in its time or an epoch before.
         #[test]
         fn nobody_is_lost(percent in 0.1f64..100.0, epoch_ms in 1i64..2_000, rate in 1u64..300, seed: u64) {
             let Some(early) = early(percent, epoch_ms, rate, seed) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Records of a generator that were made and are not taken yet.
+//! Records of a generator that are made and not taken yet.
 
 use thalweg_memory::prefetch;
 use thalweg_model::{EventTime, Generate, Record};
@@ -6,32 +6,32 @@ use thalweg_model::{EventTime, Generate, Record};
 use super::Disorder;
 use super::schedule::EventTimes;
 
-/// Records made at a time, at most: as many as a filter takes in one pass.
+/// Most records made at a time: as many as a filter takes in one pass.
 const KEPT_RECORDS_MAX: usize = 128;
 
-/// Bytes of records made at a time, unless a single one has more: half of a first-level cache of 32 KiB, in which they are
-/// to be when they are taken.
+/// Most bytes of records made at a time, unless a single record has more: half of a first-level cache of 32 KiB, so
+/// that they are still in the cache when they are taken.
 const KEPT_BYTES_MAX: usize = 16 << 10;
 
 /// Records in the order in which they come.
 pub(super) struct Kept<T> {
     records: Vec<Record<T>>,
-    /// The first that is not taken.
+    /// Index of the first record that is not taken.
     next: usize,
-    /// Which of the records behind these come early, so that their values can be fetched already.
+    /// Which of the records behind these come early, so that their values can be prefetched.
     ahead: Ahead,
 }
 
 /// Which records of a stretch come early.
 struct Ahead {
-    /// The place of the first.
+    /// The place of the first record.
     first: u64,
-    /// All bits for a record that does, none for one that does not.
+    /// One mask per record: all bits set if it comes early, none if not.
     masks: Vec<u64>,
 }
 
 impl<T> Kept<T> {
-    /// Records of this type made at a time, at most.
+    /// Most records of this type made at a time.
     pub(super) const RECORDS: usize = {
         let fitting = KEPT_BYTES_MAX / size_of::<Record<T>>();
         if fitting == 0 {
@@ -43,29 +43,29 @@ impl<T> Kept<T> {
         }
     };
 
-    /// None, and no memory for any.
+    /// Creates an empty store without memory.
     pub(super) fn none() -> Self {
         Kept { records: Vec::new(), next: 0, ahead: Ahead { first: 0, masks: Vec::new() } }
     }
 
-    /// Forgets what is left.
+    /// Drops the remaining records.
     pub(super) fn clear(&mut self) {
         self.next = self.records.len();
     }
 
-    /// What is left.
+    /// Returns the remaining records.
     #[inline(always)]
     pub(super) fn rest(&self) -> &[Record<T>] {
         &self.records[self.next..]
     }
 
-    /// Passes records that were taken.
+    /// Removes `count` records that were taken.
     #[inline(always)]
     pub(super) fn pass(&mut self, count: usize) {
         self.next += count;
     }
 
-    /// Makes the [`RECORDS`](Self::RECORDS) records from the place `next` on, instead of those that are taken.
+    /// Makes the [`RECORDS`](Self::RECORDS) records from the place `next` on; all records before must be taken.
     #[inline]
     pub(super) fn refill<G>(
         &mut self,
@@ -82,7 +82,8 @@ impl<T> Kept<T> {
             self.records.reserve_exact(Self::RECORDS);
             self.records.resize(Self::RECORDS, Record::new(event_time, generator.value(next, event_time)));
         }
-        // Written over, not pushed: there is always room, and no record waits on the stack until that is known.
+        // Records are overwritten, not pushed: there is always room, and no record waits on the stack until that is
+        // known.
         let mut places = self.records.iter_mut();
         if let Some(early) = disorder.and_then(|disorder| disorder.early_only()) {
             let (stretch, ahead) = (times.stretch(next), &mut self.ahead);
@@ -93,7 +94,7 @@ impl<T> Kept<T> {
                 ahead.masks.extend(early.early_masks(next).take(Self::RECORDS));
             }
             ahead.first = next.saturating_add(Self::RECORDS as u64);
-            // Without a branch: which records are early is as good as random.
+            // No branch on the mask: which records are early is as good as random.
             let masks = ahead.masks.iter_mut().zip(early.early_masks(ahead.first));
             for ((offset, place), (mask, later)) in places.enumerate().zip(masks) {
                 if let Some(value) =
@@ -125,9 +126,9 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Makes the records from the index `next` on, with these event times, instead of those that are taken. One by one and not
-    /// by [`Generate::each_value`]: whose loop stands in [`refill`](Self::refill), and of two such loops the compiler inlines
-    /// neither whole, which cost Linear Road a fifth of its speed.
+    /// Makes the records from the index `next` on, with these event times; all records before must be taken. Values
+    /// are made one by one and not by [`Generate::each_value`], which [`refill`](Self::refill) uses: with two such
+    /// loops the compiler inlines neither fully, which cost Linear Road a fifth of its speed.
     #[inline(never)]
     pub(super) fn refill_stamped<G>(
         &mut self,
@@ -147,7 +148,7 @@ impl<T> Kept<T> {
         self.next = 0;
     }
 
-    /// Bytes of the records, without what they hold elsewhere.
+    /// Returns the bytes of the records, without memory that they hold elsewhere.
     pub(super) fn bytes(&self) -> usize {
         self.records.capacity() * size_of::<Record<T>>() + self.ahead.masks.capacity() * size_of::<u64>()
     }

@@ -1,21 +1,20 @@
-//! A load that changes while it is offered: steps of the rate, bursts, messages of several records, and how long these are on
-//! their way.
+//! Loads that change over time: steps of the rate, bursts, messages of several records, and transit delays of messages.
 //!
 //! ```text
-//!   rate per s     ----____----        steps: from this instant on, so many
-//!   times          _-_|-__-_|_         Pareto: each second its own share of it
-//!   messages       |   | ||   |        one is sent when its records have come together, or at random (Poisson)
+//!   rate per s     ----____----        steps: the rate from this instant on
+//!   times          _-_|-__-_|_         Pareto: a factor of the rate for each second
+//!   messages       |   | ||   |        one is sent when its records are complete, or at random (Poisson)
 //!   delayed        .|...||.|...|       it arrives later, behind those before it
 //! ```
 //!
-//! All of it follows from the numbers here and a seed, so whoever checks a run can tell every time stamp ([`Stamps`]).
-//! Records bear the time at which their message is to be sent, and latency counts from there: what was long on its way, or
-//! came in a burst, is late.
+//! Everything follows from these parameters and a seed, so a check of a run can compute every time stamp
+//! ([`Stamps`]). Records carry the time at which their message is due to be sent, and latency counts from there. So a
+//! record that was delayed in transit, or came in a burst, shows as latency.
 //!
-//! Sources: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI 2021,
-//! section 6 (messages of 1,000 events, data volumes by Pareto's distribution; it tells neither shape nor interval); Farhat et
-//! al., "Klink: Progress-Aware Scheduling for Streaming Data Systems", SIGMOD 2021, section 6 (delays, uniform or by Zipf's law
-//! with exponent 0.99; a delay of rank `k` is ours: `k` milliseconds of 1,000).
+//! Sources: Xu et al., "Move Fast and Meet Deadlines: Fine-grained Real-time Stream Processing with Cameo", NSDI
+//! 2021, section 6 (messages of 1,000 events, data volumes by Pareto's distribution; it gives neither shape nor
+//! interval); Farhat et al., "Klink: Progress-Aware Scheduling for Streaming Data Systems", SIGMOD 2021, section 6
+//! (delays, uniform or by Zipf's law with exponent 0.99). A delay of `k` milliseconds for rank `k` of 1,000 is ours.
 //!
 //! [`Stamps`]: super::Stamps
 
@@ -27,107 +26,107 @@ use thalweg_model::{Coded, Span};
 use super::course::Course;
 use super::schedule::RATE_PER_S_MAX;
 
-/// Steps of a load: a change every second for a minute, and more than anybody writes on a command line.
+/// Most steps of a load: a change every second for a minute, and more than fit on a command line.
 pub const STEPS_MAX: usize = 64;
 
-/// What a shape of Pareto's distribution may be. From 1 down it has no mean; at 100 all intervals are nearly alike.
+/// Allowed shapes of Pareto's distribution. At 1 and below it has no mean; at 100 all intervals are nearly equal.
 pub const PARETO_SHAPES: (f64, f64) = (1.01, 100.0);
 
-/// The most that an interval may have, as a multiple of the mean. Without a bound there is no telling what a run of some
-/// minutes has on average, as the variance is infinite up to shape 2; and a bound of 20 lets the greatest burst be worked
-/// off by whoever is used to a twentieth. At shape 1.5 it cuts off one interval in 500.
+/// Greatest factor of an interval, as a multiple of the mean. Without a bound the mean of a run of some minutes
+/// cannot be predicted, since the variance is infinite up to shape 2. With a bound of 20, a system with 20 times the
+/// capacity of the mean rate can process the greatest burst. At shape 1.5 it cuts off one interval in 500.
 pub const PARETO_TIMES_MAX: u64 = 20;
 
-/// Records of a message: a hundred of Cameo's. What waits in a message waits in no memory.
+/// Most records of a message: a hundred times Cameo's. Records that wait in a message take no memory.
 pub const MESSAGE_RECORDS_MAX: u64 = 100_000;
 
-/// The longest delay: of networks that work; and what is under way when a run ends is not in it.
+/// Greatest delay: above that of any working network. Messages in transit at the end of a run are not part of the run.
 pub const DELAY_MAX: Span = Span::from_secs(60);
 
-/// The highest exponent of Zipf's law: there one of 250 is not of the first rank.
+/// Highest exponent of Zipf's law: with it, one draw in 250 does not give the first rank.
 pub const ZIPF_EXPONENT_MAX: f64 = 8.0;
 
-/// Delays by Zipf's law are 1 to so many milliseconds.
+/// Number of ranks of delays by Zipf's law, which are 1 to this many milliseconds.
 pub const ZIPF_DELAYS: usize = 1_000;
 
-/// When each interval of [`Arrivals::Pareto`] ends.
+/// Length of each interval of [`Arrivals::Pareto`], in nanoseconds.
 pub(super) const BURST_NS: u64 = 1_000_000_000;
 
-/// Where there are no messages, what is to be sent within a tick has one delay. A tick is as long as the longest delay: if it
-/// were much shorter, nearly all would wait for one before them that has a long one, and hardly any delay would be the one that
-/// was drawn. (By Zipf's law with exponent 0.99, in ticks of 10 ms, the mean is not 137 ms but 700.) This is the shortest: ten
-/// watermarks of the usual step.
+/// Least length of a tick. Without messages, all records due within a tick have one delay. A tick is as long as the
+/// greatest delay: if it were much shorter, nearly all records would wait for an earlier one with a long delay, and
+/// hardly any would have the delay that was drawn. (By Zipf's law with exponent 0.99, in ticks of 10 ms, the mean is
+/// not 137 ms but 700 ms.) The least length is ten watermarks of the usual step.
 pub(super) const TICK_NS_MIN: u64 = 10_000_000;
 
-/// A load, at a rate that is told elsewhere. The default is that rate, record by record, at once.
+/// A load at a rate that is given elsewhere. The default is that rate, record by record, without delay.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Load {
-    /// By rising time.
+    /// Steps of the rate, by rising time.
     pub steps: Vec<RateStep>,
-    /// When messages are to be sent.
+    /// Distribution of the times at which messages are sent.
     pub arrivals: Arrivals,
-    /// So many records are sent at a time and arrive together; if none, one.
+    /// Records per message, which are sent and arrive together; none means one record.
     pub message_records: Option<u64>,
-    /// How long messages are on their way; or if there are none, all that is to be sent within a span as long as the longest
-    /// delay, 10 ms at least. Nobody overtakes: who comes too early waits for the one before.
+    /// Transit delay of messages. Without messages, all records due within a span as long as the greatest delay, at
+    /// least 10 ms, have one delay. No message overtakes another: an early one waits for the one before.
     pub delay: Delay,
-    /// Where the random numbers start.
+    /// Seed of the random numbers.
     pub seed: u64,
 }
 
 /// A change of the rate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct RateStep {
-    /// How long after the first record was to be sent; above zero.
+    /// Time of the change, from when the first record is due; above zero.
     pub from: Span,
     /// Records per second from then on, until the next step.
     pub rate_per_s: u64,
 }
 
-/// When messages are to be sent.
+/// Distribution of the times at which messages are sent.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Arrivals {
-    /// As evenly as can be: whenever the rate, summed up over time, has brought all records of the next one.
+    /// Even: whenever the rate, summed over time, has produced all records of the next message.
     #[default]
     Constant,
-    /// Independently of each other: gaps are exponential, and on average as long as they would be evenly.
+    /// Independent: gaps are exponential, with the mean of an even distribution.
     Poisson,
-    /// Evenly at a rate of its own each second: the rate times a number drawn from Pareto's distribution, whose mean is 1
-    /// and that is cut off at [`PARETO_TIMES_MAX`].
+    /// Even within each second, at a rate of its own: the rate times a number drawn from Pareto's distribution with
+    /// mean 1, truncated at [`PARETO_TIMES_MAX`].
     Pareto {
-        /// The lower, the rarer and higher the bursts; within [`PARETO_SHAPES`].
+        /// Shape: the lower, the rarer and higher the bursts; within [`PARETO_SHAPES`].
         shape: f64,
     },
 }
 
-/// How long messages are on their way.
+/// Transit delay of messages.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum Delay {
-    /// Not at all.
+    /// No delay.
     #[default]
     None,
-    /// As likely as not for any time up to a greatest.
+    /// Uniform, from zero to a maximum.
     Uniform {
-        /// The greatest; at most [`DELAY_MAX`].
+        /// The maximum; at most [`DELAY_MAX`].
         max: Span,
     },
     /// 1 to [`ZIPF_DELAYS`] milliseconds, which are the ranks of Zipf's law.
     Zipf {
-        /// The lower, the more are long; from 0 to [`ZIPF_EXPONENT_MAX`].
+        /// Exponent: the lower, the more long delays; from 0 to [`ZIPF_EXPONENT_MAX`].
         exponent: f64,
     },
 }
 
 impl Load {
-    /// Whether it does not change, and nothing is held up.
+    /// Returns true if the load does not change and has no delays.
     pub fn is_steady(&self) -> bool {
         *self == Load { seed: self.seed, ..Load::default() }
     }
 
-    /// Whether it can be offered, beginning at this rate.
+    /// Checks the load, beginning at this rate.
     ///
     /// # Errors
-    /// [`LoadError`], but for those of a source.
+    /// [`LoadError`], except those variants that concern the source.
     pub fn check(&self, rate_per_s: u64) -> Result<(), LoadError> {
         check_steps(&self.steps)?;
         self.arrivals.check()?;
@@ -141,11 +140,11 @@ impl Load {
         rates.into_iter().try_for_each(|rate_per_s| within("rate", rate_per_s, (1, most), " records/s"))
     }
 
-    /// Records per second on average over a part of the run, told from its start on: with the bursts that were drawn, and
-    /// with gaps as they are on average. Zero over nothing.
+    /// Returns the mean rate in records per second over a part of the run, counted from its start. Bursts count as
+    /// they are drawn, random gaps with their mean. Zero for an empty part.
     ///
     /// # Errors
-    /// [`LoadError`] if there can be no such load at this rate.
+    /// [`LoadError`] if the load is invalid at this rate.
     pub fn mean_rate_per_s(&self, rate_per_s: u64, over: Range<Span>) -> Result<f64, LoadError> {
         self.check(rate_per_s)?;
         let [from_ns, to_ns] = [over.start, over.end].map(nanos);
@@ -154,7 +153,7 @@ impl Load {
     }
 }
 
-/// Whether these can be steps of a load.
+/// Checks the steps of a load.
 ///
 /// # Errors
 /// [`LoadError::OutOfBounds`], [`LoadError::StepsOutOfOrder`].
@@ -173,7 +172,7 @@ pub fn check_steps(steps: &[RateStep]) -> Result<(), LoadError> {
     Ok(())
 }
 
-/// Whether messages can have so many records.
+/// Checks the number of records of a message.
 ///
 /// # Errors
 /// [`LoadError::OutOfBounds`].
@@ -182,7 +181,7 @@ pub fn check_message_records(records: u64) -> Result<(), LoadError> {
 }
 
 impl Arrivals {
-    /// Whether there can be such.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// [`LoadError::OutOfBounds`].
@@ -195,7 +194,7 @@ impl Arrivals {
 }
 
 impl Delay {
-    /// Whether there can be such.
+    /// Checks the parameters.
     ///
     /// # Errors
     /// [`LoadError::OutOfBounds`].
@@ -211,7 +210,7 @@ impl Delay {
     }
 }
 
-/// Nanoseconds of a span; none if it is below zero.
+/// Returns the nanoseconds of a span; zero if it is negative.
 pub(super) fn nanos(span: Span) -> u64 {
     u64::try_from(span.as_micros()).unwrap_or(0).saturating_mul(1_000)
 }
@@ -233,28 +232,28 @@ fn real_within(what: &'static str, value: f64, (min, max): (f64, f64)) -> Result
     if is_within { Ok(()) } else { Err(LoadError::OutOfBounds { what, value, min, max, unit: "" }) }
 }
 
-/// Why a load cannot be offered.
+/// Invalid load.
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum LoadError {
     /// `LOAD_OUT_OF_BOUNDS`: a number is not within its bounds.
     OutOfBounds {
-        /// Which.
+        /// Name of the parameter.
         what: &'static str,
-        /// What it is.
+        /// The given value.
         value: f64,
-        /// The least that it may be.
+        /// The least value allowed.
         min: f64,
-        /// The most.
+        /// The greatest value allowed.
         max: f64,
-        /// In which unit, with a blank before it; empty for a plain number.
+        /// Unit with a blank before it; empty for a plain number.
         unit: &'static str,
     },
-    /// `STEPS_OUT_OF_ORDER`: a step is not behind the one before it, or not behind the start.
+    /// `STEPS_OUT_OF_ORDER`: a step does not lie after the one before it, or not after the start.
     StepsOutOfOrder {
-        /// When it is.
+        /// Time of the step.
         from: Span,
-        /// When the one before is.
+        /// Time of the step before, or the start.
         before: Span,
     },
     /// `LOAD_WITHOUT_RATE`: the source is drained, so records come as fast as they are taken.

@@ -1,18 +1,19 @@
-//! Pareto's distribution, cut off at the top and with mean 1: how much more or less than usual an interval has.
+//! Pareto's distribution, truncated at the top and with mean 1: the factor of each interval of a load.
 //!
-//! Of `x` from `least` to `most`, a share `(1 - (least/x)^shape) / (1 - (least/most)^shape)` is at most `x`. The mean is
+//! For `x` from `least` to `most`, the probability of at most `x` is
+//! `(1 - (least/x)^shape) / (1 - (least/most)^shape)`. The mean is
 //!
 //! ```text
 //!   shape / (shape - 1) * (least - most * (least/most)^shape) / (1 - (least/most)^shape)
 //! ```
 //!
-//! and `least` is the number that makes it 1. Source: Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions",
-//! volume 1, chapter 20, "Pareto Distributions" (truncated). What it is for: `paced/load.rs`.
+//! and `least` is chosen such that the mean is 1. Source: Johnson, Kotz and Balakrishnan, "Continuous Univariate
+//! Distributions", volume 1, chapter 20, "Pareto Distributions" (truncated). `paced/load.rs` explains its use.
 
-/// Halvings that find `least`: a double has no more bits than these tell apart.
+/// Steps of the bisection for `least`: more than a double has bits.
 const HALVINGS: u32 = 60;
 
-/// The distribution.
+/// The truncated distribution.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Pareto {
     shape: f64,
@@ -21,7 +22,7 @@ pub(super) struct Pareto {
 }
 
 impl Pareto {
-    /// Of this shape, above 1, and cut off at `most` times the mean, above 1.
+    /// Creates the distribution with this shape, above 1, truncated at `most` times the mean, above 1.
     pub(super) fn new(shape: f64, most: f64) -> Self {
         let (mut low, mut high) = (0.0, 1.0);
         for _ in 0..HALVINGS {
@@ -35,17 +36,17 @@ impl Pareto {
         Pareto { shape, least: high, most }
     }
 
-    /// The least that is drawn.
+    /// Returns the least number that is drawn.
     pub(super) fn least(&self) -> f64 {
         self.least
     }
 
-    /// What a number from 0 to below 1 stands for.
+    /// Returns the number drawn for `unit`, which is uniform from 0 to below 1.
     pub(super) fn at(&self, unit: f64) -> f64 {
         (self.least * (1.0 - unit * (1.0 - self.beyond())).powf(-1.0 / self.shape)).min(self.most)
     }
 
-    /// Without the cut, the share beyond it.
+    /// Returns the probability beyond the truncation, in the distribution that is not truncated.
     fn beyond(&self) -> f64 {
         (self.least / self.most).powf(self.shape)
     }
@@ -62,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// Whatever the shape: between its bounds, with mean 1; and a higher shape is nearer to steady.
+    /// With every shape, numbers stay within their bounds, with mean 1; a higher shape is nearer to a steady rate.
     #[test]
     fn the_mean_is_one() {
         let mut last = 0.0;
@@ -78,7 +79,8 @@ mod tests {
         assert!(last > 0.98);
     }
 
-    /// Without a cut that matters, the least is `(shape - 1) / shape`, and half lie below `least * 2^(1/shape)`.
+    /// With a truncation that hardly matters, the least is `(shape - 1) / shape`, and half lie below
+    /// `least * 2^(1/shape)`.
     #[test]
     fn the_shape_is_pareto_s() {
         let pareto = Pareto::new(3.0, 1e6);

@@ -1,4 +1,4 @@
-//! The arithmetic of a rate: which instant belongs to which record, exactly, without a division per record.
+//! Arithmetic of a steady rate: the exact instant of each record, without a division per record.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use thalweg_model::{EventTime, ProcessingTime, Span};
 
 use super::Pace;
 
-/// The most records that one poll makes, a stretch: a bound on `offset` in the proof below.
+/// Most records that one poll makes, called a stretch: a bound on `offset` in the proof below.
 pub(super) const STRETCH_RECORDS_MAX: usize = 4_096;
 
 /// The highest rate, in records per second: intended times are whole nanoseconds.
@@ -15,27 +15,27 @@ pub(super) const RATE_PER_S_MAX: u64 = 1_000_000_000;
 const MICROS_PER_S: u64 = 1_000_000;
 const NANOS_PER_S: u128 = 1_000_000_000;
 
-/// At rates up to this one, in records per second, every record has a latency marker behind it.
+/// Highest rate, in records per second, at which every record has a latency marker behind it.
 pub const MARKER_PER_RECORD_RATE_MAX: u64 = 10_000;
 
-/// Above it, markers per second of intended time: one every 50 ms.
+/// Markers per second of intended time above that rate: one every 50 ms.
 pub(super) const MARKERS_PER_S: u64 = 20;
 
-/// The intended time between two markers above that rate.
+/// Intended time between two markers above that rate.
 pub const MARKER_EVERY: Duration = Duration::from_millis(1_000 / MARKERS_PER_S);
 
 /// The event time of every record: `origin + floor((index * 1_000_000 + phase) / rate)` microseconds.
 ///
-/// A drained generator starts at a whole microsecond, and `phase` is 0. A generator in real time starts at
-/// `start` nanoseconds, and the event time is the intended time cut to microseconds. With `origin = start / 1000`
-/// and `rest = start % 1000` that is
+/// A drained generator starts at a whole microsecond, and `phase` is 0. A generator in real time starts at `start`
+/// nanoseconds, and the event time is the intended time truncated to microseconds. With `origin = start / 1000` and
+/// `rest = start % 1000` that is
 ///
 /// ```text
 ///   floor((start + floor(index * 10^9 / rate)) / 1000)  =  origin + floor((index * 10^6 + rest * rate / 1000) / rate)
 /// ```
 ///
-/// where `rest * rate / 1000` may be cut to a whole number first, since `index * 10^6` is one. Nested floors of
-/// divisions by whole numbers make one: Graham, Knuth and Patashnik, "Concrete Mathematics", equation (3.11).
+/// where `rest * rate / 1000` may be truncated to a whole number first, since `index * 10^6` is whole. Nested floors
+/// of divisions by whole numbers make one: Graham, Knuth and Patashnik, "Concrete Mathematics", equation (3.11).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct EventTimes {
     rate: u64,
@@ -61,16 +61,16 @@ impl EventTimes {
         EventTimes { rate, inverse: (1u64 << 63).div_ceil(rate), origin_micros, phase }
     }
 
-    /// The same, earlier by `span`.
+    /// Returns the same times, earlier by `span`.
     pub(super) fn earlier(self, span: Span) -> Self {
         EventTimes { origin_micros: self.origin_micros.saturating_sub(span.as_micros()), ..self }
     }
 
-    /// The time of one record.
+    /// Returns the event time of one record.
     #[inline]
     pub(super) fn at(&self, index: u64) -> EventTime {
         let numerator = index.checked_mul(MICROS_PER_S).and_then(|micros| micros.checked_add(self.phase));
-        // In 64 bits up to 18 million million records, as every run is.
+        // 64 bits suffice up to 18 * 10^12 records, more than in any run.
         match numerator {
             Some(numerator) => {
                 let micros = i64::try_from(numerator / self.rate).unwrap_or(i64::MAX);
@@ -80,7 +80,7 @@ impl EventTimes {
         }
     }
 
-    /// The times of the records from `first_index` on: one exact division for all of them.
+    /// Returns the times of the records from `first_index` on, with one exact division for all of them.
     pub(super) fn stretch(&self, first_index: u64) -> StretchTimes {
         let numerator = u128::from(first_index) * u128::from(MICROS_PER_S) + u128::from(self.phase);
         let (quotient, remainder) = (numerator / u128::from(self.rate), numerator % u128::from(self.rate));
@@ -92,13 +92,13 @@ impl EventTimes {
                 let doubled_remainder = 2 * u64::try_from(remainder).expect("a remainder is below the rate");
                 StretchTimes { base_micros, doubled_remainder, inverse: self.inverse }
             }
-            // The end of time: everything from here on happens at its last instant. Never goes back, never wraps.
+            // The end of time: all further records have the last instant. Times never go back and never wrap.
             _ => StretchTimes { base_micros: i64::MAX, doubled_remainder: 0, inverse: 0 },
         }
     }
 }
 
-/// The event times of `STRETCH_RECORDS_MAX` records in a row, from the first of them on.
+/// The event times of `STRETCH_RECORDS_MAX` consecutive records, from the first of them on.
 ///
 /// With `n = remainder + offset * 10^6` the time is `base + floor(n / rate)`, and the division is a multiplication
 /// by `m = ceil(2^63 / rate)`. It is exact: `m = (2^63 + e) / rate` with `0 <= e < rate`, so
@@ -115,7 +115,7 @@ pub(super) struct StretchTimes {
 }
 
 impl StretchTimes {
-    /// The event time of the record `offset` places behind the first.
+    /// Returns the event time of the record `offset` places behind the first.
     #[inline(always)]
     pub(super) fn at(&self, offset: usize) -> EventTime {
         debug_assert!(offset <= STRETCH_RECORDS_MAX, "offset {offset} is beyond the stretch");
@@ -125,7 +125,8 @@ impl StretchTimes {
     }
 }
 
-/// When each record of a generator in real time is to be sent: `start + floor(index * 10^9 / rate)` nanoseconds.
+/// Intended times of a generator in real time: record `index` is due at `start + floor(index * 10^9 / rate)`
+/// nanoseconds.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct SendTimes {
     rate: u64,
@@ -137,13 +138,13 @@ impl SendTimes {
         SendTimes { rate, start }
     }
 
-    /// When record `index` is to be sent.
+    /// Returns when record `index` is due.
     pub(super) fn intended(&self, index: u64) -> ProcessingTime {
         let nanos = u128::from(index) * NANOS_PER_S / u128::from(self.rate);
         u64::try_from(nanos).map_or(ProcessingTime::NEVER, |nanos| self.start.plus_nanos(nanos))
     }
 
-    /// How many records are to be sent up to and including `now`.
+    /// Returns how many records are due up to and including `now`.
     pub(super) fn due_count(&self, now: ProcessingTime) -> u64 {
         if now < self.start {
             return 0;
@@ -154,14 +155,14 @@ impl SendTimes {
         u64::try_from(count).unwrap_or(u64::MAX)
     }
 
-    /// The first record at or behind `index` that has a latency marker behind it: every one, or the first whose
-    /// intended time is at or past `k` times 50 ms, for each `k` from 1 on.
+    /// Returns the first record at or after `index` that has a latency marker behind it: every record, or the first
+    /// whose intended time is at or past `k` times 50 ms, for each `k` from 1 on.
     pub(super) fn marked_index(&self, index: u64) -> u64 {
         if self.rate <= MARKER_PER_RECORD_RATE_MAX {
             return index;
         }
-        // Record i is the first past k / 20 s when i = ceil(k * rate / 20); that is at or behind `index` when
-        // k * rate / 20 > index - 1.
+        // Record i is the first past k / 20 s when i = ceil(k * rate / 20); it is at or after `index` when k * rate /
+        // 20 > index - 1.
         let (rate, markers_per_s) = (u128::from(self.rate), u128::from(MARKERS_PER_S));
         let k = u128::from(index.saturating_sub(1)) * markers_per_s / rate + 1;
         u64::try_from((k * rate).div_ceil(markers_per_s)).unwrap_or(u64::MAX)

@@ -1,16 +1,15 @@
-//! One of several splits of a generator: each makes the records of every so many runs, so that several workers make them at
-//! once.
+//! Splits of a generator: each makes the records of its own runs, so that several workers can make them at once.
 //!
 //! ```text
-//!   place    0 1 2 3 | 4 5 6 7 | 8 9 10 11 | 12 13 14 15 | ...      in which order records would come from one source
+//!   place 0 1 2 3 | 4 5 6 7 | 8 9 10 11 | 12 13 14 15 | ... the order in which one source would make the records
 //!   split       0         1          0            1
 //!   skewed        0           1   |       0              1
 //! ```
 //!
-//! Splits may be skewed: then the runs of some are longer, and those of all together as long as ever.
+//! Splits may be skewed: then some have longer runs, and a round of all splits is as long as before.
 //!
-//! A split is never more than so many runs ahead of the slowest: its records would only wait in state for those of the
-//! others, since watermarks are the least of all (Flink calls it watermark alignment).
+//! A split is never more than a number of runs ahead of the slowest. Its records would only wait in state for those
+//! of the other splits, since the watermark is the least of all. (Flink calls this watermark alignment.)
 
 use std::ops::Range;
 
@@ -21,34 +20,33 @@ use super::course::Course;
 use super::load::{Load, LoadError};
 use super::zipf::{least_share, zipf_parts};
 
-/// Records in a row of one split of a generator that is drained: as many as a poll makes.
+/// Records of a run if the generator is drained: as many as a poll makes.
 const DRAINED_RUN_RECORDS: u64 = 4_096;
 
-/// At a rate, runs are as long as this, in runs per second: a millisecond, in which a split that has nothing to send holds
-/// the others' results up.
+/// Runs per second at a rate: a run lasts 1 ms, for which a split without due records may delay the others' results.
 const RUNS_PER_S: u64 = 1_000;
 
-/// Runs of all splits that the fastest may be ahead of the slowest.
+/// Number of runs, of all splits, by which the fastest may be ahead of the slowest.
 const AHEAD_RUNS: u64 = 64;
 
-/// The shortest run of skewed splits, in records: so that whole numbers are near their shares.
+/// Length of the shortest run of skewed splits, in records, so that whole numbers are close to the shares.
 const SKEWED_RUN_RECORDS_MIN: f64 = 8.0;
 
-/// How a generator's records are dealt to its splits.
+/// Distribution of a generator's records over its splits.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Dealt {
     splits: u64,
-    /// Of each, unless they are skewed.
+    /// Records of each run, unless the splits are skewed.
     run_records: u64,
-    /// Where the runs of a round end, if they are skewed.
+    /// Ends of the runs of a round, if the splits are skewed.
     ends: Option<Box<[u64]>>,
 }
 
 impl Dealt {
-    /// To one split: all records come from it.
+    /// One split, which makes all records.
     pub const WHOLE: Dealt = Dealt { splits: 1, run_records: u64::MAX, ends: None };
 
-    /// To so many splits, one at least, of a generator at this pace.
+    /// Creates a distribution over `splits` splits, at least one, for a generator at this pace.
     pub fn to(splits: usize, pace: Pace) -> Self {
         match pace {
             Pace::Drain { .. } => Dealt::in_runs(splits, DRAINED_RUN_RECORDS),
@@ -56,10 +54,11 @@ impl Dealt {
         }
     }
 
-    /// To so many splits, one at least, of a generator under this load that begins at this rate.
+    /// Creates a distribution over `splits` splits, at least one, for a generator under this load that begins at this
+    /// rate.
     ///
     /// # Errors
-    /// [`LoadError`] if there can be no such load.
+    /// [`LoadError`] if the load is invalid.
     pub fn under(splits: usize, load: &Load, rate_per_s: u64) -> Result<Self, LoadError> {
         load.check(rate_per_s)?;
         Ok(Dealt::on(splits, &Course::new(load, rate_per_s)))
@@ -80,8 +79,9 @@ impl Dealt {
         }
     }
 
-    /// The same, but for how many records each split has: by Zipf's law, the first the most. With exponent 0 all have as
-    /// many. A round of runs may be longer than it was, so that the least has some of it.
+    /// Returns the same distribution with skewed numbers of records: by Zipf's law, the first split has the most.
+    /// With exponent 0 all splits have the same number. A round of runs may become longer, so that the smallest split
+    /// has some records of it.
     pub fn skewed(self, exponent: f64) -> Self {
         if self.splits == 1 {
             return self;
@@ -96,12 +96,13 @@ impl Dealt {
         Dealt { ends: Some(parts.into_iter().scan(0, end).collect()), ..self }
     }
 
-    /// How many splits there are, one at least.
+    /// Returns the number of splits, at least one.
     pub fn split_count(&self) -> usize {
         usize::try_from(self.splits).expect("splits are counted in usize when they are dealt to")
     }
 
-    /// The places of the run of a split that place `at` belongs to, or else of its first run behind it.
+    /// Returns the places of the run of `split` that contains place `at`, from `at` on, or else of its first run
+    /// after `at`.
     fn run_at(&self, split: u64, at: u64) -> Range<u64> {
         if self.splits == 1 {
             return at..u64::MAX;
@@ -113,7 +114,7 @@ impl Dealt {
         begun.saturating_add(run.start).max(at)..begun.saturating_add(run.end)
     }
 
-    /// The places of a split's run in the first round.
+    /// Returns the places of a split's run in the first round.
     fn run(&self, split: u64) -> Range<u64> {
         match &self.ends {
             None => split * self.run_records..(split + 1) * self.run_records,
@@ -124,12 +125,12 @@ impl Dealt {
         }
     }
 
-    /// Records in a round, in which each split has a run.
+    /// Returns the records in a round, in which each split has one run.
     fn round_records(&self) -> u64 {
         self.run(self.splits - 1).end
     }
 
-    /// As how many records of all one of a split counts.
+    /// Returns the number of records of all splits per record of this split.
     pub(super) fn records_per_own(&self, split: u64) -> u64 {
         if self.splits == 1 {
             return 1;
@@ -138,8 +139,8 @@ impl Dealt {
         self.round_records() / (run.end - run.start)
     }
 
-    /// The places of the first records that the splits have made, so many each: in rising order, as ranges that do not
-    /// touch. Of one split it is one range.
+    /// Returns the places of the first records of the splits, `made[i]` of split `i`: in rising order, as ranges that
+    /// do not touch. For a single split it is one range.
     pub fn places(&self, made: &[u64]) -> Vec<Range<u64>> {
         assert!(made.len() as u64 == self.splits, "{} splits have made {made:?}", self.splits);
         if self.splits == 1 {
@@ -151,7 +152,7 @@ impl Dealt {
             (run, made / run_records, made % run_records)
         };
         let of_splits: Vec<_> = made.iter().enumerate().map(run_of).collect();
-        // Runs of every split up to the last that all have made.
+        // Whole rounds that every split has made.
         let whole_runs = of_splits.iter().map(|(_, runs, _)| *runs).min().unwrap_or(0);
         let round_records = self.round_records();
         let mut places: Vec<Range<u64>> = Vec::with_capacity(1);
@@ -182,27 +183,27 @@ impl Dealt {
     }
 }
 
-/// A [`Split`] that can be saved.
+/// A [`Split`] in a form that can be saved.
 pub(super) type WrittenSplit = (u64, u64, Vec<u64>);
 
-/// One of the splits, and how far the others are.
+/// One of the splits, and the progress of the others.
 #[derive(Debug)]
 pub(super) struct Split {
     dealt: Dealt,
     index: u64,
-    /// The first place that each split has not made. Relaxed: nothing but a pace hangs on it.
+    /// The first place that each split has not made. Relaxed: only the pace depends on it.
     progress: Arc<[AtomicU64]>,
-    /// The run at hand.
+    /// The current run.
     run: Range<u64>,
 }
 
 impl Split {
-    /// The only one.
+    /// Creates the only split of a generator.
     pub(super) fn whole() -> Self {
         Split { dealt: Dealt::WHOLE, index: 0, progress: Arc::from([]), run: 0..u64::MAX }
     }
 
-    /// All splits of a generator.
+    /// Creates all splits of a generator.
     pub(super) fn all(dealt: &Dealt) -> Vec<Self> {
         let progress: Arc<[AtomicU64]> = (0..dealt.splits).map(|_| AtomicU64::new(0)).collect();
         let split = |index| Split {
@@ -218,24 +219,24 @@ impl Split {
         self.dealt.splits
     }
 
-    /// As how many records of all one of these counts.
+    /// Returns the number of records of all splits per record of this one.
     pub(super) fn records_per_own(&self) -> u64 {
         self.dealt.records_per_own(self.index)
     }
 
-    /// Which it is of how many, and where the runs of a round end, to be saved.
+    /// Returns the split's index, the number of splits, and the ends of the runs of a round, to be saved.
     pub(super) fn written_down(&self) -> WrittenSplit {
         let ends = (0..self.dealt.splits).map(|split| self.dealt.run(split).end);
         (self.index, self.dealt.splits, ends.collect())
     }
 
-    /// The end of the run at hand.
+    /// Returns the end of the current run.
     #[inline(always)]
     pub(super) fn run_end(&self) -> u64 {
         self.run.end
     }
 
-    /// The place to go on at when the records before `next` are made: the same, or that of the next run.
+    /// Returns the next place when the records before `next` are made: `next` itself, or the start of the next run.
     #[inline]
     pub(super) fn go_on(&mut self, next: u64) -> u64 {
         if next < self.run.end {
@@ -244,7 +245,7 @@ impl Split {
         self.turn_to(next)
     }
 
-    /// Goes to the run that a place belongs to, or else to the first behind it; answers where it begins.
+    /// Moves to the run that contains place `next`, or else to the first run after it; returns the place to go on at.
     #[cold]
     pub(super) fn turn_to(&mut self, next: u64) -> u64 {
         self.run = self.dealt.run_at(self.index, next);
@@ -254,14 +255,14 @@ impl Split {
         self.run.start
     }
 
-    /// Nothing more comes of it: nobody waits for it.
+    /// Marks the split as ended, so that no other split waits for it.
     pub(super) fn end(&self) {
         if let Some(own) = self.progress.get(self.index as usize) {
             own.store(u64::MAX, Ordering::Relaxed);
         }
     }
 
-    /// Whether it is so far ahead that the others come first.
+    /// Returns true if the split is so far ahead that it must wait for the others.
     pub(super) fn is_ahead(&self) -> bool {
         let slowest = self.progress.iter().map(|place| place.load(Ordering::Relaxed)).min();
         let ahead = slowest.map_or(0, |slowest| self.run.start.saturating_sub(slowest));
@@ -319,7 +320,8 @@ mod tests {
         check(&skewed, &[3, 3], &[(0, 3), (6, 8), (14, 15)]);
     }
 
-    /// By Zipf's law and to whole records, in rounds that are as long as they were, or so long that the least has eight.
+    /// Shares follow Zipf's law in whole records. A round is as long as before, or so long that the smallest split
+    /// has eight.
     #[test]
     fn splits_may_be_skewed() {
         let ends = |splits, run_records, exponent| {
@@ -336,7 +338,7 @@ mod tests {
         assert_eq!(last.turn_to(650), 650, "in the middle of a run");
     }
 
-    /// Who is too far ahead waits for the slowest; who has ended is waited for by nobody.
+    /// A split that is too far ahead waits for the slowest; no split waits for one that has ended.
     #[test]
     fn nobody_runs_away() {
         let mut splits = Split::all(&Dealt { splits: 2, run_records: 4, ends: None });

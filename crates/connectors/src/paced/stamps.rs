@@ -1,11 +1,11 @@
-//! The time stamps of a load, for whoever checks what became of its records.
+//! Time stamps of a load, for checks of a run's results.
 
 use thalweg_model::{EventTime, ProcessingTime};
 
 use super::course::{Course, Times, Walk};
 use super::load::{Load, LoadError};
 
-/// When the records of a load happened, one after the other.
+/// Event times of a load's records, by rising index.
 #[derive(Clone, Debug)]
 pub struct Stamps {
     walk: Walk,
@@ -13,20 +13,20 @@ pub struct Stamps {
 }
 
 impl Stamps {
-    /// Of a load that begins at `start`, at this rate.
+    /// Creates the stamps of a load that begins at `start`, at this rate.
     ///
     /// # Errors
-    /// [`LoadError`] if there can be no such load.
+    /// [`LoadError`] if the load is invalid.
     pub fn new(load: &Load, rate_per_s: u64, start: ProcessingTime) -> Result<Self, LoadError> {
         load.check(rate_per_s)?;
         Ok(Stamps { walk: Walk::new(&Course::new(load, rate_per_s)), start })
     }
 
-    /// When the record at `index` happened: its message is to be sent then, cut to microseconds. A step for each message
-    /// since the record that was asked for before.
+    /// Returns the event time of the record at `index`: the time at which its message is due to be sent, truncated to
+    /// microseconds. It costs a step for each message since the last call.
     ///
     /// # Panics
-    /// If a record behind it was asked for before.
+    /// If a later record was asked for before.
     pub fn at(&mut self, index: u64) -> EventTime {
         assert!(self.walk.index() <= index, "stamps are asked for by rising index");
         self.walk.pass(index - self.walk.index());
@@ -34,7 +34,7 @@ impl Stamps {
     }
 }
 
-/// The event time of a record that is to be sent so long after the start.
+/// Returns the event time of a record with these times after the start.
 pub(super) fn stamp(start: ProcessingTime, times: Times) -> EventTime {
     let micros = start.plus_nanos(times.sent_ns).as_nanos() / 1_000;
     EventTime::from_micros(i64::try_from(micros).expect("a thousandth of 64 bits fits 63 bits"))

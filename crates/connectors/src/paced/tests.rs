@@ -1,4 +1,4 @@
-//! Polls in the form `index@event_time_us ...`, then the marker (`L<ns>`) and how the source stands.
+//! Polls in the form `index@event_time_us ...`, then the marker (`L<ns>`) and the state of the source.
 
 use proptest::prelude::*;
 
@@ -7,11 +7,11 @@ use crate::testing::VecOutput;
 
 mod load;
 
-/// Its values are their own indices, and know the event time that they were made with. They are kept, or made as they are
-/// looked at.
+/// Generator whose values are their own indices and the event times that they were made with. They are kept, or made
+/// when they are inspected.
 struct Indices<const IS_CHEAP: bool>;
 
-/// Those that are kept.
+/// The generator whose values are kept.
 const INDICES: Indices<false> = Indices;
 
 impl<const IS_CHEAP: bool> Generate for Indices<IS_CHEAP> {
@@ -83,14 +83,14 @@ fn drained_records_come_as_fast_as_they_are_taken() {
     assert_eq!(shown(&mut drain(1).with_limit(0), 0, 3), "ended");
 }
 
-/// Nothing before its time; then one record a poll, each with its marker; then the time of the next.
+/// No record before its time; then one record per poll, each with its marker; then the time of the next.
 #[test]
 fn a_low_rate_marks_every_record() {
     let mut source = rate(3);
     assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
     assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10333333333");
     assert_eq!(shown(&mut source, 10_333_333_332, 9), "idle until 10333333333");
-    // A stall of a second: everything that was due in it comes, stamped as if there had been none.
+    // After a stall of a second every record that was due in it comes, with the same stamps as without the stall.
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "1@10333333 L10333333333 due since 10666666666");
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "2@10666666 L10666666666 due since 11000000000");
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "3@11000000 L11000000000 idle until 11333333333");
@@ -113,7 +113,7 @@ fn a_high_rate_marks_every_50_ms() {
     assert_eq!(cuts, [(1_001, Some(50 * MILLI)), (1_000, Some(100 * MILLI)), (400, None)]);
 }
 
-/// Without room nothing is made, and a marker waits for the record that it stands behind.
+/// Without room no record is made, and a marker waits for the record that it stands behind.
 #[test]
 fn room_is_respected() {
     let mut source = rate(1_000);
@@ -136,7 +136,7 @@ fn ends() {
     assert_eq!(shown(&mut source, 10 * SECOND, 9), "0@10000000 L10000000000 idle until 10000000005");
     assert_eq!(shown(&mut source, 10 * SECOND + 5, 9), "ended");
 
-    // What is due and was not asked for in time is not sent.
+    // Records that were due and not taken in time are not sent.
     let mut source = rate(1_000).stopping_at(stop);
     assert_eq!(shown(&mut source, 11 * SECOND, 9), "ended");
 
@@ -164,7 +164,7 @@ fn rates_have_bounds() {
     assert_eq!(PaceError::RateOutOfBounds { rate_per_s: 0 }.to_string(), told);
 }
 
-/// What is looked at is what is taken, and a selection takes away all and hands over some.
+/// Records taken are those inspected, and a selection removes all records and hands over some.
 #[test]
 fn the_input_of_a_poll() {
     struct Probe(Vec<u64>);
@@ -195,7 +195,7 @@ fn the_input_of_a_poll() {
     check::<true>();
 }
 
-/// A hundred or so of small values, a few of large ones, one of a huge one.
+/// A hundred or so small values are kept, a few large ones, or one huge one.
 #[test]
 fn what_is_kept_has_a_bound_in_bytes() {
     struct Wide<const WORDS: usize>;
@@ -228,7 +228,7 @@ fn saved(source: &Paced<Indices<false>>) -> Vec<u8> {
     state.into_bytes()
 }
 
-/// At a rate the first start counts: what was due in between is caught up with.
+/// At a rate the first start counts: records that were due in between come at once.
 #[test]
 fn going_back_to_a_position() {
     let mut first = rate(2);
@@ -257,7 +257,8 @@ fn positions_of_another_pace_are_refused() {
     assert!(drain(5).with_limit(7).load(&mut StateReader::new(&bytes)).is_ok());
 }
 
-/// Three records lie within 2 us, four runs of them are drained: each record as it would be without, and none too late.
+/// Three records lie within 2 us, and four runs of them are drained: the same records as without disorder, none too
+/// late.
 #[test]
 fn disorder_shuffles_the_same_records() {
     let mut source = drain(1_000_000).with_disorder(Span::from_micros(2), 7).with_limit(12);
@@ -275,7 +276,8 @@ fn disorder_shuffles_the_same_records() {
     assert_eq!(found, in_order);
 }
 
-/// Sent when it would be without, stamped with what happened before: by 2 us for the disorder, and up to as much again.
+/// Records are sent at the times that they have without disorder. Their stamps are earlier, by 2 us for the disorder,
+/// and by up to as much again.
 #[test]
 fn disorder_at_a_rate_is_no_news_from_the_future() {
     let mut source = rate(1_000_000).with_disorder(Span::from_micros(2), 7);
@@ -293,7 +295,7 @@ fn early(percent: f64, epoch_us: i64) -> EarlyShare {
     EarlyShare { percent, epoch: Span::from_micros(epoch_us), seed: 1 }
 }
 
-/// A record that comes an epoch early is the one that would, with its own value and time; the others come in their time.
+/// An early record keeps its own value and event time, and the others come in their time.
 #[test]
 fn some_records_come_an_epoch_early() {
     let records = |source: Paced<Indices<false>>| {
@@ -308,12 +310,13 @@ fn some_records_come_an_epoch_early() {
         assert_eq!(*record, Record::new(event_time, (index, event_time)));
     }
     assert_eq!(records(drain(1_000_000).with_early(early(0.0, 10))), records(drain(1_000_000)));
-    // Where an epoch is no whole number of records, they lie a little less apart.
+    // If an epoch is not a whole number of records, early records lie a little less than an epoch apart from the
+    // others.
     let found = records(drain(300_000).with_early(early(40.0, 10)));
     let apart = (0..).zip(&found).map(|(place, record)| record.value.0 - place).collect::<Vec<u64>>();
     assert!(apart.iter().all(|apart| [0, 3].contains(apart)) && apart.contains(&3), "{apart:?}");
     assert!(found.iter().all(|record| record.event_time == record.value.1));
-    // And of those that are shuffled, as many.
+    // With disorder in addition, the same records come early.
     let shuffled = drain(1_000_000).with_disorder(Span::from_micros(4), 7);
     let mut both = records(shuffled.with_early(early(40.0, 10)));
     both.sort_by_key(|record| record.event_time);
@@ -351,7 +354,7 @@ fn a_position_keeps_its_disorder() {
 }
 
 proptest! {
-    /// However it is polled: all records in order, none before its time, each marker behind the record it is for.
+    /// With any sequence of polls, all records come in order, none before its time, each marker behind its record.
     #[test]
     fn open_loop(
         rate_per_s in prop_oneof![1..50u64, 9_999..10_003u64, 10_000..RATE_PER_S_MAX],
@@ -385,7 +388,7 @@ proptest! {
 }
 
 proptest! {
-    /// Whatever is asked of which split and when: together they make the records of one source, each once, in order within
+    /// With any sequence of polls, the splits together make the records of one source: each once, in order within
     /// each split, and with as many latency markers.
     #[test]
     fn splits_make_the_records_of_one_source(

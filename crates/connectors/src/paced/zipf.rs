@@ -1,19 +1,19 @@
-//! Zipf's law: of so many ranks, counted from 1, each has a share in proportion to its rank to the power of minus an
-//! exponent. With exponent 0 all shares are equal; with 1 the second has half of what the first has, the third a third.
+//! Zipf's law: the share of a rank, counted from 1, is proportional to the rank to the power of minus an exponent.
+//! With exponent 0 all shares are equal; with 1 the second rank has half of the first one's share, the third a third.
 
-/// The shares of the ranks, which add up to 1.
+/// Returns the shares of the ranks, which add up to 1.
 fn shares(count: usize, exponent: f64) -> Vec<f64> {
     let weights: Vec<f64> = (1..=count).map(|rank| (rank as f64).powf(-exponent)).collect();
     let sum: f64 = weights.iter().sum();
     weights.into_iter().map(|weight| weight / sum).collect()
 }
 
-/// `total`, cut into whole parts by Zipf's law: they add up to it, and each is the next whole number below its share or
-/// above it. A rank whose share is below 1 may get nothing.
+/// Cuts `total` into whole parts by Zipf's law. The parts add up to `total`, and each is its share rounded down or
+/// up. A rank whose share is below 1 may get nothing.
 pub fn zipf_parts(total: u64, count: usize, exponent: f64) -> Vec<u64> {
     let shares: Vec<f64> = shares(count, exponent).into_iter().map(|share| share * total as f64).collect();
     let mut parts: Vec<u64> = shares.iter().map(|share| *share as u64).collect();
-    // Who lost most by rounding gets what is left: the method of the largest remainders.
+    // The ranks that lost most by rounding get the rest: the method of the largest remainders.
     let mut by_loss: Vec<usize> = (0..count).collect();
     let loss = |rank: &usize| shares[*rank].fract();
     by_loss.sort_by(|a, b| loss(b).total_cmp(&loss(a)));
@@ -22,17 +22,17 @@ pub fn zipf_parts(total: u64, count: usize, exponent: f64) -> Vec<u64> {
     parts
 }
 
-/// The least share of so many ranks; 1 if there are none.
+/// Returns the least share of `count` ranks; 1 if there are none.
 pub(super) fn least_share(count: usize, exponent: f64) -> f64 {
     shares(count, exponent).last().copied().unwrap_or(1.0)
 }
 
-/// Ranks to be drawn by Zipf's law: a table of how many of a hundred, as it were, come up to each.
+/// Table for drawing ranks by Zipf's law: the cumulated share up to each rank.
 #[derive(Clone, Debug)]
 pub(super) struct Ranks(Box<[f64]>);
 
 impl Ranks {
-    /// So many ranks, one at least.
+    /// Creates the table of `count` ranks, at least one.
     pub(super) fn new(count: usize, exponent: f64) -> Self {
         let add = |sum: &mut f64, share| {
             *sum += share;
@@ -45,7 +45,7 @@ impl Ranks {
         size_of_val(&*self.0)
     }
 
-    /// The rank that a number from 0 to below 1 stands for, from 1 on.
+    /// Returns the rank, from 1 on, for `unit`, which is uniform from 0 to below 1.
     pub(super) fn at(&self, unit: f64) -> u64 {
         // The last sum may be a little below 1.
         let rank = self.0.partition_point(|up_to| *up_to <= unit).min(self.0.len().saturating_sub(1));
@@ -74,7 +74,7 @@ mod tests {
         }
     }
 
-    /// Of a million, each rank as often as its share says.
+    /// A million draws give each rank as often as its share says.
     #[test]
     fn ranks_are_drawn_by_their_shares() {
         let (ranks, mut entropy) = (Ranks::new(4, 1.0), SeededEntropy::new(1));

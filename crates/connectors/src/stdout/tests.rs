@@ -1,4 +1,4 @@
-//! When rows reach the writer, and what becomes of its errors.
+//! Times at which rows reach the writer, and handling of the writer's errors.
 
 use std::sync::{Arc, Mutex};
 
@@ -6,7 +6,7 @@ use thalweg_model::{EventTime, ProcessingTime};
 
 use super::*;
 
-/// A writer that shows what was flushed, or fails.
+/// A writer that shows the flushed bytes, or fails.
 #[derive(Clone, Default)]
 struct Pipe {
     written: Vec<u8>,
@@ -72,7 +72,7 @@ fn a_reader_that_has_gone_is_told_apart_from_other_faults() {
     }
 }
 
-/// A query without watermarks for a long time must not gather its whole output.
+/// The rows of a query without watermarks for a long time must not all be gathered in memory.
 #[test]
 fn the_buffer_is_bounded() {
     let mut sink = sink(&Pipe::default());

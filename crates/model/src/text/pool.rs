@@ -1,4 +1,4 @@
-//! Buffers that are filled, shared, and filled again.
+//! Pool of text buffers, which are filled, shared, and filled again.
 
 use std::fmt;
 use std::ops::Range;
@@ -6,17 +6,17 @@ use std::sync::Arc;
 
 use super::{Lines, TextBuffer};
 
-/// Buffers that are looked at for each that is asked for, and more only until one is found: a nanosecond or two each,
-/// which even with a thousand buffers out is little beside filling one.
+/// Number of buffers that each [`TextPool::draft`] inspects; it inspects more only until it has found a free one. One
+/// inspection takes a nanosecond or two, so even with a thousand buffers in use it costs little beside filling one.
 pub(super) const LOOKS: usize = 16;
 
-/// Of those that are looked at, so many may have come back and stay for later.
+/// Number of further free buffers among the inspected ones that stay in the pool for later.
 const SPARE_MAX: usize = 4;
 
-/// Buffers of one source: each is drafted, filled and sealed, and comes back when its last text is gone.
+/// Buffers of one source: each is drafted, filled and sealed, and comes back when its last text is dropped.
 ///
-/// It never waits and never refuses: how many are out depends on what is read of them and not yet dropped. So the bound is
-/// the budget that [`held_bytes`](Self::held_bytes) is counted against.
+/// It never waits and never refuses: the number of buffers in use depends on the texts that are still alive. So their
+/// bound is the budget that [`held_bytes`](Self::held_bytes) is counted against.
 ///
 /// ```
 /// use thalweg_model::TextPool;
@@ -34,20 +34,20 @@ const SPARE_MAX: usize = 4;
 #[derive(Default)]
 pub struct TextPool {
     pub(super) sealed: Vec<TextBuffer>,
-    /// The next of them to be looked at.
+    /// Index of the next buffer to inspect.
     next: usize,
-    /// Bytes of all that are sealed.
+    /// Bytes of all sealed buffers.
     bytes: usize,
 }
 
 impl TextPool {
-    /// A pool without buffers.
+    /// Creates a pool without buffers.
     pub fn new() -> Self {
         TextPool::default()
     }
 
-    /// An empty draft: a buffer that has come back, or a new one. Where more have come back than a steady stream needs,
-    /// some are dropped, so that a burst leaves nothing behind.
+    /// Returns an empty draft: a buffer that has come back, or a new one. If more buffers have come back than a
+    /// steady stream needs, some are dropped, so that a burst leaves no memory behind.
     pub fn draft(&mut self) -> TextDraft {
         let mut found: Option<TextBuffer> = None;
         let mut spare = 0;
@@ -58,7 +58,7 @@ impl TextPool {
             if self.next >= self.sealed.len() {
                 self.next = 0;
             }
-            // Nobody can clone the handle meanwhile: this is the only one.
+            // This is the only handle, so no other thread can clone it meanwhile.
             let is_free = Arc::get_mut(&mut self.sealed[self.next].0).is_some();
             spare += usize::from(is_free && found.is_some());
             if !is_free || (found.is_some() && spare <= SPARE_MAX) {
@@ -78,10 +78,10 @@ impl TextPool {
         TextDraft { shell: Some(buffer), text }
     }
 
-    /// Makes a buffer of a draft; the pool keeps a handle of it.
+    /// Turns a draft into a buffer; the pool keeps a handle of it.
     ///
     /// # Panics
-    /// If it holds more than [`TextBuffer::BYTES_MAX`].
+    /// If the draft holds more than [`TextBuffer::BYTES_MAX`].
     pub fn seal(&mut self, draft: TextDraft) -> TextBuffer {
         let TextDraft { shell, text } = draft;
         let buffer = match shell {
@@ -96,7 +96,7 @@ impl TextPool {
         buffer
     }
 
-    /// Bytes of all buffers, filled or free, and of what is kept of them here.
+    /// Returns the bytes of all buffers, filled or free, and of the pool's own table.
     pub fn held_bytes(&self) -> usize {
         self.bytes + self.sealed.capacity() * size_of::<TextBuffer>()
     }
@@ -111,13 +111,13 @@ impl fmt::Debug for TextPool {
 
 /// A buffer that is being filled.
 pub struct TextDraft {
-    /// What counts those who share it, if it was a buffer before; its text is taken out.
+    /// The allocation of a reused buffer, with its reference count; its text is taken out. None for a new buffer.
     shell: Option<TextBuffer>,
     text: String,
 }
 
 impl TextDraft {
-    /// Takes in a line, or what is wanted of it; where it will lie in the buffer.
+    /// Appends a line, or the wanted part of one; returns its place in the buffer.
     #[inline]
     pub fn push(&mut self, line: &str) -> Range<usize> {
         let start = self.text.len();
@@ -125,28 +125,28 @@ impl TextDraft {
         start..self.text.len()
     }
 
-    /// Bytes of text.
+    /// Returns the length of the text in bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Whether there is nothing in it.
+    /// Returns true if the draft has no text.
     pub fn is_empty(&self) -> bool {
         self.text.is_empty()
     }
 
-    /// Makes room for so many bytes in all.
+    /// Makes room for `bytes` bytes in all.
     pub fn reserve(&mut self, bytes: usize) {
         self.text.reserve(bytes.saturating_sub(self.text.len()));
     }
 
-    /// Whether it was no buffer before.
+    /// Returns true if the draft is not a reused buffer.
     pub fn is_new(&self) -> bool {
         self.shell.is_none()
     }
 
-    /// Bytes that it takes, whatever they are used for.
+    /// Returns the bytes that the draft takes, used or not.
     pub fn held_bytes(&self) -> usize {
         size_of::<Lines>() + self.text.capacity()
     }

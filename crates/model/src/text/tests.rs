@@ -1,4 +1,4 @@
-//! Text against `str`, and buffers that come back.
+//! Text against `str`, and reuse of buffers.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, DefaultHasher, Hash, Hasher};
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::state::{StateReader, StateWriter};
 
-/// The same text in every form: in itself if it is short, alone in a buffer, and within one.
+/// Every form of one text: in itself if it is short, alone in a buffer, and within one.
 fn forms(text: &str) -> Vec<Text> {
     let within = TextBuffer::new(format!("before {text} behind, so that it is a part"));
     let owned = TextBuffer::new(text.to_owned());
@@ -29,7 +29,7 @@ fn hash_of(value: &(impl Hash + ?Sized)) -> u64 {
     hasher.finish()
 }
 
-/// Counts what a hasher is told, call by call: not only SipHash must find the two alike.
+/// A hasher that records each call: the hashes must agree for every hasher, not only for SipHash.
 #[derive(Default)]
 struct Told(Vec<Vec<u8>>);
 
@@ -49,7 +49,7 @@ fn told_by(value: &(impl Hash + ?Sized)) -> Vec<Vec<u8>> {
     told.0
 }
 
-/// Around the length at which text no longer lies in itself, with characters of one to four bytes.
+/// Texts around the greatest inline length, with characters of one to four bytes.
 fn texts() -> impl Strategy<Value = String> {
     prop_oneof![
         proptest::collection::vec(prop_oneof![Just('a'), Just('b'), Just('ß'), Just('€'), Just('😀')], 0..16)
@@ -97,7 +97,7 @@ proptest! {
         }
     }
 
-    /// What is saved is what a `String` saves; so keys may be changed from one to the other.
+    /// A text saves the same bytes as a `String`, so the key type may be changed from one to the other.
     #[test]
     fn saved_and_loaded_it_is_the_same(text in texts()) {
         let saved = |value: &dyn Fn(&mut StateWriter)| {
@@ -115,7 +115,8 @@ proptest! {
         }
     }
 
-    /// Whatever is filled, dropped and filled again: texts stay what they were, and bytes are those of all buffers.
+    /// In any sequence of filling, dropping and refilling, texts stay unchanged, and the bytes are those of all
+    /// buffers.
     #[test]
     fn buffers_come_back_and_no_text_changes(steps in proptest::collection::vec((0..4u8, 0..9usize), 0..100)) {
         let mut pool = TextPool::new();
@@ -141,7 +142,7 @@ proptest! {
     }
 }
 
-/// A map by text is asked by `str`, and one by `String` by text.
+/// A map by text can be looked up by `str`, and a map by `String` by text.
 #[test]
 fn it_can_be_looked_up_by_str() {
     let map: HashMap<Text, u32> =
@@ -171,7 +172,7 @@ fn no_text_ends_within_a_character() {
     Text::from("straße").slice(..5);
 }
 
-/// A steady stream, of which so many buffers are alive at a time, makes no more than that and one.
+/// A steady stream with a constant number of live buffers makes no more than that number and `LOOKS`.
 #[test]
 fn a_steady_stream_makes_no_new_buffers() {
     let mut pool = TextPool::new();
@@ -186,11 +187,11 @@ fn a_steady_stream_makes_no_new_buffers() {
             alive.pop_front();
         }
     }
-    // A buffer is found at the latest when all others have been looked at.
+    // A free buffer is found at the latest when all others have been inspected.
     assert!(new <= 40 + pool::LOOKS, "{new} buffers for 40 that are alive");
 }
 
-/// When a burst is over, its buffers go.
+/// When a burst is over, its buffers are dropped.
 #[test]
 fn a_burst_leaves_few_buffers() {
     let mut pool = TextPool::new();

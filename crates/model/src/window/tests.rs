@@ -61,7 +61,7 @@ proptest! {
 }
 
 fn sliding(size: i64, slide: i64, offset: i64) -> SlidingWindows {
-    // The arithmetic holds for all spans, also where a record belongs to more windows than may be asked for.
+    // The arithmetic also holds for spans with which a record belongs to more windows than are allowed.
     let (size, slide) = (Span::from_micros(size), Span::from_micros(slide));
     let windows = SlidingWindows { size, slide, offset: Span::ZERO, pane: pane_of(size, slide) };
     windows.with_offset(Span::from_micros(offset))
@@ -82,7 +82,7 @@ fn an_instant_is_in_the_windows_that_span_it_in_the_order_of_their_ends() {
         (10, 10, 3, 2, &[(-7, 3)]),
         (7, 3, 0, 7, &[(3, 10), (6, 13)]),
         (7, 3, 0, 6, &[(0, 7), (3, 10), (6, 13)]),
-        // Samples: ten of every thirty.
+        // Samples: ten instants of every thirty.
         (10, 30, 0, 9, &[(0, 10)]),
         (10, 30, 0, 10, &[]),
         (10, 30, 0, -1, &[]),
@@ -135,8 +135,8 @@ fn a_record_belongs_to_a_bounded_number_of_windows() {
     assert!(told.contains("86400000 windows, but at most 10000 are possible"), "{told}");
 }
 
-/// Whatever the spans, nothing wraps: each window of the last instants reaches up to the end of the range, and all
-/// of them have ended there.
+/// With any spans nothing wraps: each window of the last instants reaches up to the end of the range, and all of them
+/// have ended there.
 #[test]
 fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
     let (min, max) = (i64::MIN, i64::MAX);
@@ -148,7 +148,7 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
         let pane = windows.pane_of(instant).unwrap();
         assert!(pane.contains(&instant) && windows.windows_of(instant).count() == 1);
     }
-    // Windows that begin five instants before and behind the first of all do not contain it.
+    // Windows that begin five instants before and after the first instant of the range do not contain it.
     let samples = sliding(1, 10, (min + 5).rem_euclid(10));
     assert_eq!((samples.pane_of(EventTime::MIN), samples.windows_of(EventTime::MIN).count()), (None, 0));
     for windows in [sliding(10, 5, 0), sliding(1, max, 0), sliding(max, 1, 0), widest] {
@@ -158,7 +158,7 @@ fn sliding_windows_are_cut_off_at_the_ends_of_the_range_too() {
 }
 
 proptest! {
-    /// Numbers, panes and lateness against the definition, with nothing but additions: window `n` is
+    /// Numbers, panes and lateness against the definition, computed with additions only: window `n` is
     /// `[offset + n * slide, offset + n * slide + size)`.
     #[test]
     fn sliding_windows_equal_their_definition(
@@ -182,7 +182,7 @@ proptest! {
         prop_assert_eq!(pane.is_none(), expected.is_empty());
         if let Some(pane) = pane {
             prop_assert!(pane.contains(&at));
-            // Instants of one pane are in the same windows, and the pane cannot be longer if windows overlap.
+            // Instants of one pane are in the same windows, and with overlapping windows the pane cannot be longer.
             if pane.contains(&other) {
                 prop_assert_eq!(windows.windows_of(other).collect::<Vec<_>>(), expected);
             } else {

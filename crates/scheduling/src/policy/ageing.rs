@@ -1,14 +1,15 @@
-//! Ageing: a bound on how long an operator waits, for policies that have none. Their variants are called `+ageing`.
+//! Ageing: a bound on how long an operator waits, for policies that have none. The bounded variants are called
+//! `+ageing`.
 //!
 //! Source     ours
-//! Class      0: has waited for longer than the bound, the longest first
+//! Class      0: operators that have waited for longer than the bound, the longest first
 //!            one more than under the policy itself: all others
 //! Score      in class 0 the earlier the wait began, the higher; else the policy's own
-//! Eligible   as under the policy, and whoever can run and has waited too long
+//! Eligible   as under the policy, and every operator that can run and has waited too long
 //! Quantum    the policy's own
-//! Starves    nobody: whoever has waited for the bound runs once all that had waited before it have
+//! Starves    none: an operator that has waited for the bound runs once all that had waited before it have run
 //!
-//! An operator waits since its oldest input arrived or its last run ended, whichever is later.
+//! A wait begins when the operator's oldest input arrived or when its last run ended, whichever is later.
 
 use thalweg_model::ProcessingTime;
 
@@ -16,26 +17,27 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Origin, Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, Snapshot};
 
-/// The bound, unless a policy has another: 10 rounds of 1 ms. Longer than the rounds that Enjima's authors find good (1 to
-/// 5 ms), shorter than a delay that people notice.
+/// The bound, unless a policy has another: 10 rounds of 1 ms. It is longer than the rounds that Enjima's authors find
+/// good (1 to 5 ms), and shorter than a delay that people notice.
 pub const STARVATION_NS: u64 = 10_000_000;
 
-/// The class of those who have waited too long.
+/// The class of operators that have waited too long.
 const STARVING: u8 = 0;
 
-/// Finds who has waited too long.
+/// Finder of operators that have waited too long.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Patience {
     origin: Origin,
 }
 
 impl Patience {
-    /// At the beginning of each round: words of starving operators must be renewed with it.
+    /// Renews the origin of scores. Called at the beginning of each round, after which words of starving operators
+    /// must be renewed.
     pub(crate) fn begin_round(&mut self, now: ProcessingTime) {
         self.origin.renew(now);
     }
 
-    /// The rank of an operator that has waited for longer than `bound_ns`; none of one that has not, or cannot run.
+    /// Returns the rank of an operator that has waited for longer than `bound_ns`; none if it has not, or cannot run.
     #[inline]
     pub(crate) fn rank(
         self,
@@ -50,7 +52,7 @@ impl Patience {
     }
 }
 
-/// A policy under which nobody waits for longer than a bound and a round of those who have waited as long.
+/// A policy with a bounded wait: an operator waits at most for the bound and for those that have waited as long.
 #[derive(Clone, Debug)]
 pub struct Ageing<P> {
     name: &'static str,
@@ -59,7 +61,7 @@ pub struct Ageing<P> {
 }
 
 impl<P: Policy> Ageing<P> {
-    /// `policy`, bounded, under this name.
+    /// Wraps `policy` with the bound, under the name `name`.
     pub fn new(name: &'static str, policy: P) -> Self {
         Ageing { name, policy, patience: Patience::default() }
     }
@@ -123,7 +125,8 @@ mod tests {
     use super::*;
     use crate::policy::congestion::Congestion;
 
-    /// Waits in ms since the input came and since the last run ended, at 1 s; who ran is class 1, by pending.
+    /// Operators as (pending, ms since the input came, ms since the last run ended), at 1 s. The rest rank by pending
+    /// in class 1.
     #[test]
     fn who_has_waited_too_long_comes_first() {
         let ago = |ms: u64| ProcessingTime::from_nanos(1_000_000_000 - ms * 1_000_000);
@@ -141,7 +144,7 @@ mod tests {
         assert_eq!([ranks[0], ranks[2], ranks[4]], [Some((1, 9.0)), Some((1, 5.0)), None]);
         let words = [1, 3].map(|id| policy.rank(&snapshot, OperatorId(id)).unwrap());
         assert!(words.iter().all(|rank| rank.class == 0));
-        // Both wait since 11 ms: the lower number first.
+        // Both have waited for 11 ms: the lower number goes first.
         assert_eq!(words[0].score, words[1].score);
         assert!(words[0].word() < words[1].word());
         assert!(policy.reads().contain(Fields::OLDEST_PENDING | Fields::LAST_RUN));

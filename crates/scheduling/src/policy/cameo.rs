@@ -1,43 +1,48 @@
-//! `cameo_llf`, `cameo_edf`, `cameo_sjf`: the message that has to start first, for its result to be out in time, runs next.
+//! `cameo_llf`, `cameo_edf`, `cameo_sjf`: the message that must start first for its result to meet its deadline runs
+//! next.
 //!
 //! ```text
-//!   observed t_M       t_F, when its window is complete            start deadline          t_F + L
+//!   observed t_M       t_F, window complete               start deadline          t_F + L
 //!        |------------------|--------------------------------------------|----|---------------|
 //!                                                                        C_oM     C_path
 //! ```
 //!
 //! Paper      Xu et al., "Move Fast and Meet Deadlines" (NSDI 2021), "Cameo": sections 4, 5.2 and 6.3
 //! Class      0
-//! Score      the less, the higher: `cameo_llf` t_F + L - C_oM - C_path (Eq. 3), `cameo_edf` t_F + L - C_path, `cameo_sjf` C_oM
-//!            (4.2.2). A regular operator has t_F = t_M (Eq. 2)
+//! Score      the less, the higher: `cameo_llf` t_F + L - C_oM - C_path (Eq. 3), `cameo_edf` t_F + L - C_path,
+//!            `cameo_sjf` C_oM (4.2.2). A regular operator has t_F = t_M (Eq. 2)
 //! Eligible   pending > 0 and every output has room
-//! Quantum    one block, or as many records as take the grain of 1 ms (5.2, 6), if those are more
-//! Starves    under deadlines nobody: they are instants, so what comes in later goes behind, at most by the difference of
-//!            targets, windows and costs. Under `cameo_sjf` whoever costs more than those that keep the workers busy, by
-//!            definition; the variant `cameo_sjf+ageing` bounds it
-//! Symbols    M: the head of an operator; t_M: `head.observed`; p_F: `frontier`, which is the paper's TRANSFORM; t_F: see
-//!            `cameo/progress.rs`; C_oM: `cost_ns_per_run` with noise, C_path: see `cameo/costs.rs`; L: `latency_target_ns`
+//! Quantum    one block, or the records that fit the grain of 1 ms (5.2, 6), if those are more
+//! Starves    under deadlines none: deadlines are instants, so later input goes behind, at most by the difference of
+//!            targets, windows and costs. `cameo_sjf` starves operators that cost more than those that keep the
+//!            workers busy, by definition; the variant `cameo_sjf+ageing` bounds the wait
+//! Symbols    M: the head of an operator; t_M: `head.observed`; p_F: `frontier`, which is the paper's TRANSFORM; t_F:
+//!            see `cameo/progress.rs`; C_oM: `cost_ns_per_run` with noise, C_path: see `cameo/costs.rs`; L:
+//!            `latency_target_ns`
 //!
-//! Where it differs:
+//! Differences from the paper:
 //!
-//! * The paper's contexts carry the deadline and what it is made of, and costs come back with acknowledgements. Here records
-//!   carry t_M only. The rest is where the rank is made: the operator's own cost as fresh as its entry, and C_path, targets
-//!   and lines of progress from the last round, 1 ms ago, for all operators at once, instead of one step per acknowledgement.
-//! * Of one operator what came first runs first. By the paper's local priority that which is first in progress would; a block
-//!   stands between two watermarks, so what came first is of the same window or an earlier one.
-//! * A message is a run: as many blocks as a quantum lets through count as one. The paper swaps operators after the grain if
-//!   the next is more urgent; here a worker asks after each quantum, which is as long unless the bound of a run cuts it, and may choose the same.
-//! * t_F of an operator is not before t_M, and is t_M where nobody can tell: if a stream of its query has set no watermark,
-//!   and if only the end of the stream completes the window. A source is regular in any case: others wait for its progress.
-//! * A source that makes records on demand has nothing that was observed: its next record counts as observed when the source
-//!   was last asked, so that it ages, too.
-//! * The paper's queues have no bound. Ours are full at some time, and an operator whose output has no room is not eligible;
-//!   so a window may be filled before the deadline of what lies there: its source cannot go on otherwise.
-//! * A query without a target has one of 1 s. The paper has every user give one.
-//! * What a window puts out has t of the first record that the run found which took the watermark, not t of the watermark
-//!   itself: earlier by one run at most, so its deadline is never too late.
+//! * The paper's contexts carry the deadline and its parts, and costs come back with acknowledgements. Here records
+//!   carry t_M only; the rest is read where the rank is made. The operator's own cost is as fresh as its entry.
+//!   C_path, targets and lines of progress are of the last round, at most 1 ms ago, for all operators at once,
+//!   instead of one step per acknowledgement.
+//! * Within an operator the first arrival runs first. The paper's local priority takes the first in progress instead;
+//!   since a block lies between two watermarks, the first arrival is of the same window or an earlier one.
+//! * A message is a run: all blocks within a quantum count as one message. The paper swaps operators after the grain
+//!   if the next is more urgent. Here a worker asks after each quantum, which is as long as the grain unless the
+//!   bound of a run cuts it, and may choose the same operator.
+//! * t_F of an operator is not before t_M. It is t_M if it cannot be predicted: if a stream of the query has set no
+//!   watermark, or if only the end of the stream completes the window. A source always counts as regular, because the
+//!   other operators wait for its progress.
+//! * A source that makes records on demand has observed nothing yet. Its next record counts as observed when the
+//!   source was last polled, so that the source ages too.
+//! * The paper's queues have no bound. Here queues can be full, and an operator whose output has no room is not
+//!   eligible. So an operator with a window may run before the window's deadline: its source cannot go on otherwise.
+//! * A query without a target has a target of 1 s. In the paper every user gives one.
+//! * A window's output has the t of the first record found by the run that took the watermark, not the t of the
+//!   watermark itself. It is earlier by at most one run, so the deadline is never too late.
 //!
-//! **Ablations** (6.3): `cameo_llf_unaware` knows no windows, so that t_F = t_M everywhere (Fig. 14);
+//! **Ablations** (6.3): `cameo_llf_unaware` ignores windows, so that t_F = t_M everywhere (Fig. 14);
 //! [`CameoSettings::cost_noise_ns`] makes costs inaccurate (Fig. 15).
 
 mod costs;
@@ -52,43 +57,43 @@ use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, QueryState, Sn
 
 /// The name of least laxity first.
 pub const LLF_NAME: &str = "cameo_llf";
-/// The name of least laxity first that knows no windows.
+/// The name of least laxity first without knowledge of windows.
 pub const UNAWARE_NAME: &str = "cameo_llf_unaware";
 /// The name of earliest deadline first.
 pub const EDF_NAME: &str = "cameo_edf";
 /// The name of shortest job first.
 pub const SJF_NAME: &str = "cameo_sjf";
-/// The name of shortest job first in which nobody starves.
+/// The name of shortest job first with a bounded wait.
 pub const SJF_AGEING_NAME: &str = "cameo_sjf+ageing";
 
-/// What makes a message urgent (section 4.2).
+/// Urgency of a message (section 4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum CameoForm {
-    /// How soon it has to start: LLF, the paper's default.
+    /// By the time at which it must start: LLF, the paper's default.
     #[default]
     LeastLaxity,
-    /// How soon it has to be through here: EDF.
+    /// By the time at which it must be done at this operator: EDF.
     EarliestDeadline,
-    /// How little it costs: SJF.
+    /// By its cost: SJF.
     ShortestJob,
 }
 
-/// What the paper varies, and what it leaves open.
+/// Parameters that the paper varies, or leaves open.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct CameoSettings {
-    /// What makes a message urgent.
+    /// Urgency of a message.
     pub form: CameoForm,
-    /// Whether deadlines of what waits for the end of a window are put off until it is there (section 4.2.2).
+    /// True if the deadlines of messages that wait for the end of a window are postponed until then (section 4.2.2).
     pub is_semantics_aware: bool,
-    /// L of a query for which none was set, in ns. Ours: 1 s.
+    /// L of a query without a target, in ns. Ours: 1 s.
     pub latency_target_ns: u64,
-    /// How long an operator runs at least before it is swapped, in ns, if it has work for so long. Section 6: 1 ms. 0 swaps
-    /// after each block.
+    /// Least time that an operator runs before it is swapped, in ns, if it has work for so long. Section 6: 1 ms.
+    /// With 0 it is swapped after each block.
     pub grain_ns: u64,
-    /// sigma of the noise N(0, sigma) that is added to costs, in ns, drawn for each operator in each round. Section 6.3: 0 to
-    /// 1 s. What becomes less than zero by it stays so.
+    /// sigma of the noise N(0, sigma) that is added to costs, in ns, drawn for each operator in each round. Section
+    /// 6.3: 0 to 1 s. A cost that becomes negative stays so.
     pub cost_noise_ns: u64,
-    /// What the noise follows from.
+    /// Seed of the noise.
     pub noise_seed: u64,
 }
 
@@ -105,7 +110,7 @@ impl Default for CameoSettings {
     }
 }
 
-/// Deadlines, and the shortest job.
+/// Cameo policy: the earliest deadline, or the shortest job, first.
 #[derive(Clone, Debug)]
 pub struct Cameo {
     settings: CameoSettings,
@@ -123,7 +128,7 @@ impl Default for Cameo {
 }
 
 impl Cameo {
-    /// With these settings.
+    /// Creates the policy with these settings.
     pub fn new(settings: CameoSettings) -> Self {
         Cameo {
             settings,
@@ -134,12 +139,12 @@ impl Cameo {
         }
     }
 
-    /// In this form, and else by default.
+    /// Creates the policy in this form, with default settings otherwise.
     pub fn of(form: CameoForm) -> Self {
         Cameo::new(CameoSettings { form, ..CameoSettings::default() })
     }
 
-    /// The ablation: least laxity first that knows no windows.
+    /// Creates the ablation: least laxity first without knowledge of windows.
     pub fn unaware() -> Self {
         Cameo::new(CameoSettings { is_semantics_aware: false, ..CameoSettings::default() })
     }
@@ -152,9 +157,9 @@ impl Cameo {
         self.has_deadlines() && self.settings.is_semantics_aware
     }
 
-    /// t_F + L - C_path, counted from the origin and turned round: the higher, the sooner it has to be through here.
+    /// Returns t_F + L - C_path, counted from the origin and negated: the earlier this deadline, the higher the score.
     fn deadline_score(&self, state: &OperatorState, operator: OperatorId) -> f64 {
-        // Without windows no line of progress was looked at, so there is none to ask.
+        // If windows are ignored, `progress` is empty and predicts nothing.
         let complete = state.frontier.filter(|_| !state.is_source);
         let complete = complete.and_then(|frontier| self.progress.observed_at(state.query, frontier));
         let observed = state.head.observed;
@@ -219,7 +224,7 @@ impl Policy for Cameo {
 
     fn quantum(&self, snapshot: &Snapshot, operator: OperatorId) -> Quantum {
         let fitting = snapshot.operator(operator).map_or(0, |state| {
-            // A conversion of what is too large gives the largest.
+            // A float-to-integer cast saturates.
             (self.settings.grain_ns as f64 / output_cost::cost_ns(state)) as u32
         });
         Quantum { records: fitting.max(snapshot.block_records) }

@@ -1,4 +1,4 @@
-//! `chain`: whoever frees the most memory per time runs next, for one block.
+//! `chain`: the operator that frees the most memory per time runs next, for one block.
 //!
 //! ```text
 //!   share of a record  1 |*
@@ -14,11 +14,11 @@
 //!            Z = 0 behind a sink, where records leave
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block, which is a batch here
-//! Starves    whoever frees little for its cost, while the others keep the workers busy: by definition. The variant
-//!            `chain+ageing` bounds it
-//! Differs    the chart of an operator in the middle of a line begins where it stands, so it ranks above the one at which the
-//!            line begins. What has several readers goes on along the one from which the slope is steepest: the paper's
-//!            queries are paths
+//! Starves    an operator that frees little for its cost, while the others keep the workers busy: by definition. The
+//!            variant `chain+ageing` bounds the wait
+//! Differs    the chart of an operator in the middle of a line begins at that operator, so it ranks above the first
+//!            operator of the line. An operator with several readers follows the reader whose slope is steepest: the
+//!            paper's queries are paths
 
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{cost_ns, selectivity};
@@ -26,37 +26,37 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "chain";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "chain+ageing";
 
-/// The bound of times and shares along a line: products of many factors leave the range of doubles otherwise.
+/// Upper bound of times and shares along a line: products of many factors would leave the range of doubles.
 const MOST: f64 = 1e300;
 
-/// The steepest descent first.
+/// Chain policy: the steepest descent first.
 #[derive(Clone, Debug, Default)]
 pub struct Chain {
     operators: Downstream<Descent>,
 }
 
-/// The first line of the lower envelope from an operator on.
+/// First line of the lower envelope, from an operator on.
 #[derive(Clone, Copy, Debug, Default)]
 struct Descent {
-    /// Nanoseconds along it, per record that the operator takes.
+    /// Nanoseconds along the line, per record that the operator takes.
     nanos: f64,
-    /// What is left of such a record at its end.
+    /// Share of such a record that is left at the end of the line.
     left: f64,
-    /// Where the next line begins; none behind a sink.
+    /// Operator at which the next line begins; none behind a sink.
     behind: Option<OperatorId>,
-    /// Place from the end of the topological order: what stands downstream comes first.
+    /// Place from the end of the topological order: downstream operators come first.
     place: u32,
 }
 
 impl Descent {
-    /// That of an operator alone.
+    /// Creates the line of an operator alone.
     fn alone(state: &OperatorState, is_sink: bool, place: u32) -> Self {
-        // Not a least selectivity: what frees everything is best.
+        // No lower bound on the selectivity: an operator that frees everything is best.
         let left = if is_sink { 0.0 } else { selectivity(state, 0.0) };
         Descent { nanos: cost_ns(state), left, behind: None, place }
     }
@@ -65,7 +65,7 @@ impl Descent {
         (1.0 - self.left) / self.nanos
     }
 
-    /// Goes on along the next line.
+    /// Extends this line by the next one.
     fn then(self, next: Descent) -> Self {
         Descent {
             nanos: (self.nanos + self.left * next.nanos).min(MOST),
@@ -99,7 +99,7 @@ impl Policy for Chain {
             };
             let behind = snapshot.readers(operator).iter().copied().fold(None, steepest);
             let mut descent = Descent { behind, ..Descent::alone(state, behind.is_none(), place) };
-            // Lines get flatter further down; while the next is steeper than this one, the two are one.
+            // Slopes fall downstream. While the next line is steeper than this one, the two are merged.
             while let Some(next) = descent.behind.and_then(|behind| self.operators.of(behind))
                 && next.slope() > descent.slope()
             {
@@ -112,7 +112,7 @@ impl Policy for Chain {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // One that was submitted since the last round counts as if it were alone.
+        // An operator that was submitted since the last round counts as if it were alone.
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Descent::alone(state, state.is_sink, operator.0));
         Some(Rank { class: 0, score: of.slope(), tie: of.place })
@@ -133,28 +133,28 @@ mod tests {
         assert!(found.iter().zip(expected).all(is_near), "{found:?}, not {expected:?}");
     }
 
-    /// The paper's first example: an operator that frees four fifths in one unit of time, and one that frees the last fifth
-    /// in another, which is five units for a whole record: .8 and .2.
+    /// The paper's first example. One operator frees four fifths in one unit of time. The other frees the last fifth
+    /// in another unit, which is five units for a whole record. Slopes .8 and .2.
     #[test]
     fn the_example_of_the_paper() {
         check(&[(1.0, 0.2, &[1]), (5.0, 0.0, &[])], &[0.8, 0.2]);
     }
 
-    /// A frees a tenth, B behind it nine tenths: together .91 in 1.9; with C, a sink, all in 1.99, which is steeper. B with C:
-    /// all in 1.1. An operator that multiplies records frees less than nothing by itself.
+    /// A frees a tenth, B behind it nine tenths: together .91 in 1.9. With C, a sink: all in 1.99, which is steeper.
+    /// B with C: all in 1.1. An operator that multiplies records has a negative slope by itself.
     #[test]
     fn a_line_leads_past_who_frees_little() {
         check(&[(1.0, 0.9, &[1]), (1.0, 0.1, &[2]), (1.0, 1.0, &[])], &[1.0 / 1.99, 1.0 / 1.1, 1.0]);
         check(&[(1.0, 4.0, &[1]), (2.0, 0.5, &[2]), (100.0, 1.0, &[])], &[1.0 / 209.0, 0.25, 0.01]);
     }
 
-    /// Behind A are B, which frees nothing, and C, which frees all: the line goes to C.
+    /// A has two readers: B, which frees nothing, and C, which frees all. The line goes to C.
     #[test]
     fn of_several_readers_the_steepest_counts() {
         check(&[(1.0, 1.0, &[1, 2]), (10.0, 1.0, &[]), (1.0, 1.0, &[])], &[0.5, 0.1, 1.0]);
     }
 
-    /// Against the definition: the greatest of all slopes along the path.
+    /// Compares with the definition: the greatest of all slopes along the path.
     #[test]
     fn equals_the_greatest_of_all_slopes() {
         for seed in 0..200 {

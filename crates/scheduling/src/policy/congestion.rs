@@ -1,35 +1,37 @@
-//! `congestion`: whoever has the most waiting runs next, for one block.
+//! `congestion`: the operator with the most waiting records runs next, for one block.
 //!
-//! Paper      Fu et al., "EdgeWise: A Better Stream Processing Engine for the Edge" (USENIX ATC 2019), the longest queue first;
-//!            Frasca et al. (Computing Frontiers 2023), who give it to threads of Lachesis, with the queues of sources
-//! Score      pending records; of a source, what is due of it
+//! Paper      Fu et al., "EdgeWise: A Better Stream Processing Engine for the Edge" (USENIX ATC 2019), the longest
+//!            queue first; Frasca et al. (Computing Frontiers 2023), who apply it to the threads steered by Lachesis
+//!            and add source queues
+//! Score      pending records; for a source, the records that are due
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    whoever has less waiting than others that keep the workers busy. The variant `congestion+ageing` bounds it
+//! Starves    an operator with fewer waiting records than others that keep the workers busy. The variant
+//!            `congestion+ageing` bounds the wait
 //! Differs    where an operator of the papers has nothing to do, or no room, its thread finds that out itself
 //!
-//! `congestion_v1` knows nothing of what waits outside the engine: a source counts as if nothing waited there, as in the baseline of
-//! Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, the lower number first.
+//! `congestion_v1` does not see queues outside the engine: a source counts as if nothing waited there, as in the
+//! baseline of Frasca et al. (Figs. 5 to 13). So sources run when nothing else can, the lower number first.
 
 use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "congestion";
-/// The name of the form without queues of sources.
+/// The name of the form without source queues.
 pub const V1_NAME: &str = "congestion_v1";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "congestion+ageing";
 
-/// The longest queue first.
+/// Congestion policy: the longest queue first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Congestion {
     is_v1: bool,
 }
 
 impl Congestion {
-    /// `congestion_v1`.
+    /// Creates the form `congestion_v1`.
     pub fn v1() -> Self {
         Congestion { is_v1: true }
     }
@@ -62,7 +64,8 @@ mod tests {
     use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
-    /// A source with 700 due, an operator with 5, one with 900 and no room, one with 80: who runs, and in which order.
+    /// A source with 700 due, an operator with 5, one with 900 and no room, one with 80: checks the order in which
+    /// they run.
     #[test]
     fn the_longest_queue_runs_first() {
         let state = |(pending, is_source, can_output)| {

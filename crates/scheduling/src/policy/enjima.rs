@@ -1,26 +1,27 @@
-//! `enjima`: the operator from which a result costs least runs next, with some preference for queries that get slower,
-//! once enough waits for it to be worth a run.
+//! `enjima`: among the operators with enough input to be worth a run, the one with the least output cost runs next,
+//! with some preference for queries whose latency rises.
 //!
 //! Paper      Enjima (SIGMOD 2025), section 3.2.1
-//! Class      0: has waited for longer than the starvation bound, the longest first
+//! Class      0: operators that have waited for longer than the starvation bound, the longest first
 //!            1: eligible
 //!            2: could run and is not eligible
 //! Score      P = W / C in classes 1 and 2: C the output cost (Eq. 2, see [`output_cost`]),
 //!            W = 1 + clamp(latency gradient of the query, -1, 1) / 10 (Eq. 3); times the share factor, which is ours
 //! Eligible   every output has room, and pending >= ET, or pending > 0 and more than IT since the last run ended
-//!            (Algorithm 1); a source on demand has as much as it is asked for, so it always reaches ET; ET and IT
-//!            follow the latency gradient of the query (Eq. 5, see `enjima/thresholds.rs`)
+//!            (Algorithm 1). A source on demand has as many records as it is asked for, so it always reaches ET. ET
+//!            and IT follow the latency gradient of the query (Eq. 5, see `enjima/thresholds.rs`)
 //! Quantum    max(time left in the round / c, N_min) records (Eq. 4)
-//! Starves    nobody, by class 0
-//! Differs    Algorithm 1 prints pending > ET, where the paper's own example needs >=, and lets an operator run that is
-//!            idle and has no input; Eq. 4 is printed upside down. All three are mended here, in both forms.
-//!            Without more operators than workers, all are eligible and of priority 1, as in its code.
-//!            Ours: classes 0 and 2, so that nobody starves and no worker idles while something could run; queries of
-//!            about equal priority share evenly (see `enjima/shares.rs`); and input that arrives can make an
+//! Starves    none, by class 0
+//! Differs    Algorithm 1 prints pending > ET, where the paper's own example needs >=, and lets an operator run that
+//!            is idle and has no input; Eq. 4 is printed inverted. All three are corrected here, in both forms. If
+//!            there are no more operators than workers, all are eligible and of priority 1, as in Enjima's program.
+//!            Ours: classes 0 and 2, so that no operator starves and no worker idles while an operator could run;
+//!            queries of about equal priority share evenly (see `enjima/shares.rs`); input that arrives can make an
 //!            operator eligible at once, where the paper waits for the next round.
 //!
-//! `enjima_strict` is the literal form, without what is ours: an operator that is not eligible waits for a round that
-//! finds it eligible, workers idle if there is none, and what is never the best of the eligible starves.
+//! `enjima_strict` is the literal form, without the parts that are ours. An operator that is not eligible waits for a
+//! round that finds it eligible, and workers idle if no operator is eligible. An operator that is never the best of
+//! the eligible starves.
 
 mod shares;
 mod thresholds;
@@ -34,42 +35,42 @@ use crate::policy::{Policy, Refresh, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "enjima";
 /// The name of the literal form.
 pub const STRICT_NAME: &str = "enjima_strict";
 
-/// The classes of its ranks, behind that of the starving.
+/// Classes of ranks, after class 0 of starving operators.
 const ELIGIBLE: u8 = 1;
 const NOT_ELIGIBLE: u8 = 2;
 
-/// What the paper leaves open or calls a parameter. "Code" is what its published program has.
+/// Parameters that the paper names or leaves open. "Code" is the value in its published program.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct EnjimaSettings {
-    /// How the output cost is summed: Eq. 2 differs from Aurora, whom it extends, and from the code.
+    /// How the output cost is summed: Eq. 2 differs from Aurora, which it extends, and from the program.
     pub output_cost: OutputCost,
-    /// Selectivities below this count as this, so that a window that has not fired costs no infinity. Above 0, 1 at
-    /// most. Ours; the code keeps the last selectivity that it saw.
+    /// Lower bound of selectivity, so that a window that did not fire does not cost infinitely much. Above 0 and not
+    /// above 1. Ours; the program keeps the last selectivity that it saw.
     pub min_selectivity: f64,
     /// ET, in records. Section 5.2: starts at 1,000, max 10,000, step at most 1,000. Code: max 100,000.
     pub event_threshold_records: ThresholdRange,
     /// IT, in ns. Section 5.2: starts at 1 ms, max 100 ms, step at most 10 ms; the code likewise.
     pub idle_threshold_ns: ThresholdRange,
-    /// After how many new samples of the latency gradient the thresholds are adapted. Section 3.2.1: "periodically".
-    /// Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples, so with 5 or more all of what
-    /// an adjustment is judged by has come after it.
+    /// Number of new samples of the latency gradient after which the thresholds are adapted. Section 3.2.1:
+    /// "periodically". Code: 1 s, which is 10 samples of 100 ms. The gradient is the mean of 5 samples, so with 5 or
+    /// more every sample that judges an adjustment was taken after it.
     pub adapt_every_samples: u64,
     /// N_min, the least quantum, in records. Section 3.2.1: open. Code: 1,000.
     pub min_quantum_records: u32,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. It waits since its
-    /// oldest input arrived or its last run ended, whichever is later. Ours: [`STARVATION_NS`].
+    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
+    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: [`STARVATION_NS`].
     pub starvation_ns: u64,
-    /// Queries whose priorities differ by less than this factor share evenly when both always have work; beyond it the
-    /// better one goes first, as in the paper. 1 switches it off. Ours: 2, since the measured costs of equal queries
-    /// differ by some 10 %, and by half if one has the caches and the other has not.
+    /// Queries whose priorities differ by less than this factor share evenly when both always have work. Beyond it
+    /// the better one goes first, as in the paper. 1 disables sharing. Ours: 2, because the measured costs of equal
+    /// queries differ by some 10 %, and by half if only one of them has its data in the caches.
     pub share_band: f64,
-    /// By how much CPU time, in ns, a query is ahead of the one that got least when it loses the whole band. Ours: 5
-    /// rounds of 1 ms, so that a lead of one round outweighs a difference of 20 %.
+    /// Lead in CPU time, in ns, over the least served query at which a query loses the whole band. Ours: 5 rounds of
+    /// 1 ms, so that a lead of one round outweighs a difference of 20 %.
     pub share_lead_ns: f64,
 }
 
@@ -94,42 +95,42 @@ impl Default for EnjimaSettings {
     }
 }
 
-/// Latency-driven priorities with eligibility, and the literal form.
+/// Enjima policy: priorities driven by output cost and latency, with eligibility; and its literal form.
 #[derive(Clone, Debug)]
 pub struct Enjima {
     settings: EnjimaSettings,
     is_strict: bool,
     patience: Patience,
     costs: OutputCosts,
-    /// By [`QueryId`]; those of queries that have ended are as new.
+    /// Plans by [`QueryId`]; the plan of an ended query is reset.
     queries: Vec<QueryPlan>,
-    /// By [`OperatorId`], as of the last round.
+    /// Plans by [`OperatorId`], as of the last round.
     operators: Vec<OperatorPlan>,
 }
 
-/// What is kept of a query from round to round.
+/// State of a query that is kept from round to round.
 #[derive(Clone, Copy, Debug)]
 struct QueryPlan {
     thresholds: Thresholds,
     share: Share,
-    /// W, times the share factor.
+    /// W times the share factor.
     weight: f64,
 }
 
-/// What ranks of an operator are made of until the next round: its rank is a matter of two comparisons.
+/// Inputs of an operator's rank until the next round, prepared so that `rank` needs two comparisons.
 #[derive(Clone, Copy, Debug)]
 struct OperatorPlan {
-    /// Whose operator was looked at; another's may have the number by now.
+    /// Query of the planned operator; another query's operator may have the number by now.
     query: QueryId,
     tie: u32,
     priority: f64,
-    /// ET, rounded up: pending records are whole.
+    /// ET, rounded up, because pending records are whole.
     event_threshold_records: u64,
-    /// IT, rounded down: so are nanoseconds, and it must be exceeded.
+    /// IT, rounded down, because nanoseconds are whole and IT must be exceeded.
     idle_threshold_ns: u64,
 }
 
-/// What no operator belongs to, so that nobody takes this plan for its own.
+/// Plan of an unused number. Its query matches no operator's query.
 const NOBODY: OperatorPlan = OperatorPlan {
     query: QueryId(u32::MAX),
     tie: 0,
@@ -145,7 +146,7 @@ impl Default for Enjima {
 }
 
 impl Enjima {
-    /// With class 0 and 2 and even shares: `enjima`.
+    /// Creates `enjima`, with classes 0 and 2 and with even shares.
     pub fn new(settings: EnjimaSettings) -> Self {
         Enjima {
             settings,
@@ -157,12 +158,12 @@ impl Enjima {
         }
     }
 
-    /// The literal form: `enjima_strict`. The starvation bound and the shares of the settings do not matter to it.
+    /// Creates the literal form, `enjima_strict`. It ignores the starvation bound and the shares in the settings.
     pub fn strict(settings: EnjimaSettings) -> Self {
         Enjima { is_strict: true, ..Enjima::new(settings) }
     }
 
-    /// Thresholds, weights and shares of all queries.
+    /// Updates thresholds, weights and shares of all queries.
     fn plan_queries(&mut self, snapshot: &Snapshot) {
         let Enjima { settings, queries, .. } = self;
         let new = QueryPlan { thresholds: Thresholds::new(settings), share: Share::default(), weight: 1.0 };
@@ -173,7 +174,7 @@ impl Enjima {
                     plan.thresholds.adapt(settings, state);
                     plan.weight = weight(state);
                 }
-                // What comes next under this number starts anew.
+                // The next query with this number starts anew.
                 None => *plan = new,
                 Some(state) => *plan = QueryPlan { weight: weight(state), ..new },
             }
@@ -193,7 +194,7 @@ impl Enjima {
         }
     }
 
-    /// Priorities and thresholds of all operators.
+    /// Updates priorities and thresholds of all operators.
     fn plan_operators(&mut self, snapshot: &Snapshot) {
         let is_crowded = snapshot.operators.iter().flatten().count() > snapshot.workers;
         let Enjima { settings, costs, queries, operators, .. } = self;
@@ -218,7 +219,7 @@ impl Enjima {
         }));
     }
 
-    /// Of an operator that was submitted since the last round: eligible as any, and as urgent as a sink.
+    /// Returns the plan of an operator submitted since the last round: initial thresholds, and the priority of a sink.
     #[cold]
     fn plan_of_newcomer(&self, state: &OperatorState, operator: OperatorId) -> OperatorPlan {
         let thresholds = Thresholds::new(&self.settings);
@@ -232,7 +233,7 @@ impl Enjima {
     }
 }
 
-/// W (Eq. 3): between 0.9 and 1.1. A gradient that is no number says nothing.
+/// Returns W (Eq. 3), between 0.9 and 1.1. A gradient that is NaN counts as 0.
 fn weight(query: &QueryState) -> f64 {
     let gradient = if query.latency_gradient.is_nan() { 0.0 } else { query.latency_gradient };
     1.0 + gradient.clamp(-1.0, 1.0) / 10.0

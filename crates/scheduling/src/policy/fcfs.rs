@@ -1,22 +1,22 @@
-//! `fcfs`: first come, first served. The operator whose oldest pending record came in first runs next. `fcfs_ingest` and
-//! `fifo` ask where else it came first: into the engine, and into the line of those that can run.
+//! `fcfs`: first come, first served. The operator whose oldest pending record arrived first runs next. `fcfs_ingest`
+//! goes by the arrival at the engine, `fifo` by the place in the queue of operators that can run.
 //!
-//! Paper      Enjima (SIGMOD 2025), section 5.1.2: "processes operators in order of their event arrivals"; `fifo` Cameo
-//!            (NSDI 2021), section 6, whose baseline puts operators into one run queue and takes the first
-//! Score      the earlier, the higher: in `fcfs` the arrival of the oldest pending record at this operator's input; in
-//!            `fcfs_ingest` that of the head record at its source; in `fifo` the instant since which the operator stands in
-//!            line: the arrival of its oldest pending record or the end of its last run, whichever is later
+//! Paper      Enjima (SIGMOD 2025), section 5.1.2: "processes operators in order of their event arrivals". `fifo`:
+//!            Cameo (NSDI 2021), section 6, whose baseline puts operators into one run queue and takes the first
+//! Score      the earlier, the higher. In `fcfs`: the arrival of the oldest pending record at this operator's input. In
+//!            `fcfs_ingest`: the arrival of the head record at its source. In `fifo`: the arrival of the oldest pending
+//!            record or the end of the last run, whichever is later
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    nobody: what arrives later goes behind
-//! Differs    `fcfs` goes by arrival at the operator, as Enjima's text says; its code ranks by the time at which an operator
-//!            was last eligible, which is the rule of `fifo`. A source that makes records as fast as they are taken has
-//!            nothing that arrived: its next record comes into being when it is asked. In `fcfs` and `fcfs_ingest` it counts
-//!            as if its record came in `ON_DEMAND_PATIENCE_NS` after it was last asked. Until then that is in the future, so
-//!            it goes behind everything that waits, and among its kind by the time at which it was last asked; from then on
-//!            it ages like a record. In `fifo` it goes to the end of the line, as everybody does.
-//!            Cameo names no quantum of its run queue, and its queues are never full: an operator whose output has no room
-//!            keeps its place in ours
+//! Starves    none: later arrivals go behind
+//! Differs    `fcfs` goes by arrival at the operator, as Enjima's text says; Enjima's program ranks by the time at
+//!            which an operator was last eligible, which is the rule of `fifo`. A source that makes records on demand
+//!            has no arrivals: its next record comes into being when it is polled. In `fcfs` and `fcfs_ingest` it
+//!            counts as if its record arrived `ON_DEMAND_PATIENCE_NS` after it was last polled. Until then that
+//!            instant is in the future, so the source goes behind everything that waits, and among such sources by
+//!            the time of the last poll. After that it ages like a record. In `fifo` it goes to the end of the queue,
+//!            like every operator. Cameo names no quantum of its run queue, and its queues are never full: here an
+//!            operator whose output has no room keeps its place in the queue
 
 use thalweg_model::ProcessingTime;
 
@@ -24,25 +24,25 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "fcfs";
 /// The name of the form that goes by arrival at the source.
 pub const INGEST_NAME: &str = "fcfs_ingest";
-/// The name of the form that goes by the place in line.
+/// The name of the form that goes by the place in the run queue.
 pub const FIFO_NAME: &str = "fifo";
 
-/// How long a source on demand goes behind everything that waits: long against the way of a record through a query,
-/// short for people.
+/// Time for which a source on demand goes behind everything that waits: long compared with the way of a record through
+/// a query, short for people.
 const ON_DEMAND_PATIENCE_NS: u64 = 1_000_000;
 
-/// First come, first served.
+/// First come, first served policy.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Fcfs {
     came_to: CameTo,
     origin: Origin,
 }
 
-/// Where it counts who came first.
+/// Place whose arrival time counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum CameTo {
     /// The operator's input.
@@ -50,23 +50,23 @@ enum CameTo {
     Input,
     /// The source from which the records stem.
     Source,
-    /// The line of those that can run.
+    /// The queue of operators that can run.
     Line,
 }
 
 impl Fcfs {
-    /// By arrival at the source: `fcfs_ingest`.
+    /// Creates the form `fcfs_ingest`: by arrival at the source.
     pub fn by_ingest() -> Self {
         Fcfs { came_to: CameTo::Source, ..Fcfs::default() }
     }
 
-    /// By the place in line: `fifo`.
+    /// Creates the form `fifo`: by the place in the run queue.
     pub fn fifo() -> Self {
         Fcfs { came_to: CameTo::Line, ..Fcfs::default() }
     }
 }
 
-/// Since when an operator stands in line: it gets in with its first input, and anew with the rest after each run.
+/// Returns since when an operator is in the run queue: it enters with its first input, and again after each run.
 #[inline]
 pub(super) fn in_line_since(state: &OperatorState) -> ProcessingTime {
     state.oldest_pending.max(state.last_run_ended)
@@ -117,7 +117,7 @@ mod tests {
     use crate::snapshot::Context;
     use crate::test_bed::{Bed, Task};
 
-    /// Each operator as (pending, arrival in ns, can output), at 1,000 ns; the order in which they run.
+    /// Checks the order of operators, each (pending, arrival in ns, can output), at 1,000 ns.
     fn check(operators: &[(u64, u64, bool)], expected: &[u32]) {
         let state = |&(pending, arrival, can_output): &(u64, u64, bool)| OperatorState {
             can_output,
@@ -176,8 +176,8 @@ mod tests {
         check(&[], &[]);
     }
 
-    /// Sources on demand go behind everything that waits, even if it came in just now; the one that waits longest
-    /// first. After a millisecond they age like records.
+    /// Sources on demand go behind everything that waits, even a record that arrived just now; among them the longest
+    /// wait goes first. After 1 ms they age like records.
     #[test]
     fn sources_on_demand_come_last_and_starve_not() {
         let record = |arrival| waiting(1, arrival);
@@ -186,7 +186,7 @@ mod tests {
         check_states(now, &[record(now - 5), source(now - 1_000_004), source(now - 1_000_006)], &[2, 0, 1]);
     }
 
-    /// What came in at its operator, at its source, and what has run since: each form goes by its own.
+    /// Arrival at the operator, arrival at the source, end of the last run: each form uses its own.
     #[test]
     fn each_form_asks_where_it_came_first() {
         // (at its source, at this operator, end of the last run) in ns
@@ -202,7 +202,7 @@ mod tests {
         check_form(Fcfs::fifo(), 100, &operators, &[3, 2, 0, 1]);
     }
 
-    /// By ingest a source on demand goes behind what it has made, for a while; in line it takes its place at once.
+    /// In `fcfs_ingest` a source on demand goes behind the records that it made, for 1 ms; in `fifo` it queues at once.
     #[test]
     fn sources_on_demand_have_their_place_in_each_form() {
         let made = |at| OperatorState { is_on_demand: false, is_source: false, ..source(at) };
@@ -212,8 +212,8 @@ mod tests {
         check_form(Fcfs::fifo(), now, &operators, &[2, 0, 1]);
     }
 
-    /// One line: A, with 9 records before blocks of 2, takes turns with the others, though all that it has came first; by
-    /// arrival it would be done with them before.
+    /// In `fifo`, A, with 9 records and blocks of 2, takes turns with the others, although all its records arrived
+    /// first. In `fcfs` A is done before the others.
     #[test]
     fn in_line_everybody_takes_turns() {
         for (policy, expected) in [(Fcfs::fifo(), "ABCABCAAA"), (Fcfs::default(), "AAAAABBCC")] {
@@ -226,7 +226,7 @@ mod tests {
         }
     }
 
-    /// Words are compared long after they were made: a rank given now equals the one given two seconds later, with a
+    /// Words are compared long after they were made: a rank given now equals the rank given two seconds later, with a
     /// round in between.
     #[test]
     fn a_rank_does_not_depend_on_when_it_was_given() {

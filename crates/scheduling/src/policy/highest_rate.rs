@@ -1,4 +1,4 @@
-//! `highest_rate`: whoever puts the most records out of its query per time runs next, for one block.
+//! `highest_rate`: the operator that puts the most records out of its query per time runs next, for one block.
 //!
 //! Paper      Sharaf et al., "Efficient Scheduling of Heterogeneous Continuous Queries" (VLDB 2006), HR; a baseline in
 //!            Enjima (SIGMOD 2025), section 5.1.2, and in Klink (SIGMOD 2021)
@@ -6,9 +6,10 @@
 //!            sink s(i) / c(i): records out of the query, and the time that this takes, per record into i
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block, which is a batch here
-//! Starves    whoever puts out little for its cost, while the others keep the workers busy: by definition. The variant
-//!            `highest_rate+ageing` bounds it
-//! Differs    a selectivity below 1/1000 counts as that: a window that has not fired in an interval would have no rate at all
+//! Starves    an operator that puts out little for its cost, while the others keep the workers busy: by definition.
+//!            The variant `highest_rate+ageing` bounds the wait
+//! Differs    a selectivity below 1/1000 counts as 1/1000: a window that did not fire in an interval would have no
+//!            rate at all
 
 use crate::policy::downstream::Downstream;
 use crate::policy::output_cost::{MIN_SELECTIVITY, cost_ns, selectivity};
@@ -16,33 +17,33 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, OperatorState, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "highest_rate";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "highest_rate+ageing";
 
-/// The bound of what one record becomes or costs further on: products of many factors leave the range of doubles otherwise.
+/// Upper bound of S and C: products of many factors would leave the range of doubles.
 const MOST: f64 = 1e300;
 
-/// The highest output rate first.
+/// Highest rate policy: the highest output rate first.
 #[derive(Clone, Debug, Default)]
 pub struct HighestRate {
     operators: Downstream<Rate>,
 }
 
-/// Of one operator, per record that it takes.
+/// Output rate of one operator, per record that it takes.
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     /// S: records out of the query.
     selectivity: f64,
-    /// C: nanoseconds spent on it from here on.
+    /// C: nanoseconds spent on the record from this operator on.
     cost_ns: f64,
-    /// Place from the end of the topological order: what stands downstream comes first.
+    /// Place from the end of the topological order: downstream operators come first.
     place: u32,
 }
 
 impl Rate {
-    /// Of an operator behind which records become so many and cost so much, each.
+    /// Creates the rate of an operator whose readers have these sums of selectivity and cost.
     fn of(state: &OperatorState, selectivity_behind: f64, cost_behind_ns: f64, place: u32) -> Self {
         let own = selectivity(state, MIN_SELECTIVITY);
         Rate {
@@ -87,7 +88,7 @@ impl Policy for HighestRate {
     #[inline]
     fn rank(&self, snapshot: &Snapshot, operator: OperatorId) -> Option<Rank> {
         let state = snapshot.operator(operator).filter(|state| state.can_run())?;
-        // One that was submitted since the last round counts as if it were a sink.
+        // An operator that was submitted since the last round counts as if it were a sink.
         let of = self.operators.of(operator).copied();
         let of = of.unwrap_or_else(|| Rate::of(state, 1.0, 0.0, operator.0));
         Some(Rank { class: 0, score: of.score(), tie: of.place })
@@ -111,7 +112,8 @@ mod tests {
         );
     }
 
-    /// What has not fired in an interval has some rate; what is not measured, or beyond belief, has one that is finite.
+    /// An operator that did not fire in an interval has a rate above zero; one that is unmeasured or out of range a
+    /// finite rate.
     #[test]
     fn rates_are_finite_and_above_zero() {
         let chain = |selectivity: f64| {

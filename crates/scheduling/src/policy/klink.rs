@@ -1,51 +1,57 @@
-//! `klink`: the query with the least slack runs next. Slack is how long it may idle and still have processed all that it
-//! holds when the watermark comes that makes it put out its next result.
+//! `klink`: the query with the least slack runs next. Slack is how long a query may idle and still have processed all
+//! its input when the watermark arrives that makes it put out its next result.
 //!
 //! Paper      Farhat et al., "Klink: Progress-Aware Scheduling for Streaming Data Systems" (SIGMOD 2021), section 3
-//! Class      0: has waited for longer than the starvation bound, the longest first
-//!            1: while memory is short, what frees the most of it (see `klink/memory.rs`); 2: all the others; 3: those
-//!            that came after the last evaluation
+//! Class      0: operators that have waited for longer than the starvation bound, the longest first
+//!            1: while memory is short, the operators that free the most of it (see `klink/memory.rs`)
+//!            2: all the others
+//!            3: operators submitted after the last evaluation
 //! Score      - slack of the query, as of the last evaluation: the least over its streams of w - t - cost (see
-//!            `klink/slack.rs`). Of one query: who has waited for more than a cycle, then what stands downstream; sources
-//!            last, the one that has waited longest first
-//! Evaluation in the first round of each cycle of 120 ms, and in one that finds a new query or a sweeping watermark that has
-//!            come in: then the next cycle begins
+//!            `klink/slack.rs`). Within a query: operators that have waited for more than a cycle, then downstream
+//!            operators first; sources last, the longest wait first
+//! Evaluation in the first round of each cycle of 120 ms, and in a round that finds a new query or a newly ingested
+//!            sweeping watermark, which then begins the next cycle
 //! Eligible   pending > 0 and every output has room
 //! Quantum    max(time left in the cycle / c, one block)
-//! Starves    nobody, by class 0; before that bound, a minute, whose deadline is far, until it is near: once it is overdue its
-//!            slack falls with time, like that of a query without deadlines from its oldest record on
+//! Starves    none, by class 0. Before that bound of one minute, a query with a far deadline waits until the deadline
+//!            is near. Once it is overdue its slack falls with time. The slack of a query without deadlines falls
+//!            from the arrival of its oldest record on
 //! Symbols    r: `cycle_ns`; t: `now`; w: [`swept`](crate::StreamState::swept), once it has come; mu, chi - mu^2:
 //!            `delays`; f: `reach_deviations`; b: `memory_share`; p_k: `Release`; sz and S: `pending` and `selectivity`
 //!
-//! Where it differs:
+//! Differences from the paper:
 //!
-//! * `E[w]` is the deadline and the mean delay; as Eq. 5 is printed the origin is missing. A delay is measured from the
-//!   deadline to the ingestion of the watermark that sweeps it: so the bound of lateness and the way from one watermark to
-//!   the next, which the paper counts as p, are part of the mean.
-//! * The variance is that of a delay; Eq. 6 is that of the mean of epochs, and far too small.
-//! * The expectation of Eq. 8 is written in closed form, which has no range, no steps, and an answer for who is overdue.
-//! * From its ingestion until it has reached all sinks a watermark stays the next one, so that the query ages. Rolling on to
-//!   the one after it would make the query look idle just when its result is due.
+//! * `E[w]` is the deadline plus the mean delay; Eq. 5 as printed lacks the origin. A delay is measured from the
+//!   deadline to the ingestion of the watermark that sweeps it. So the mean includes the bound of lateness and the
+//!   distance between two watermarks, which the paper counts as p.
+//! * The variance is that of one delay. Eq. 6 is the variance of the mean over epochs, which is far too small.
+//! * The expectation of Eq. 8 is computed in closed form, which needs no range and no steps, and which covers an
+//!   overdue query.
+//! * From its ingestion until it has reached all sinks a watermark stays the next one, so that the query ages. If the
+//!   next watermark took its place at once, the query would look idle just when its result is due.
 //! * Algorithm 1 never chooses a query with positive slack. Here the least slack wins, whatever its sign.
-//! * A sweeping watermark may wait unseen at a source that does not run. So it is taken not to have come before the oldest of
-//!   what its query's sources have waiting, and not before now: an overdue query that gets no turn ages.
-//! * A query none of whose streams has a deadline (no windows, timers, no watermark yet) has its result due at once: w is when
-//!   the oldest of what it holds came in.
+//! * A sweeping watermark may wait unseen at a source that does not run. So the watermark is assumed not to have
+//!   arrived before the oldest waiting input of the query's sources, or, without such input, before now. This way an
+//!   overdue query that gets no turn ages.
+//! * If no stream of a query has a deadline (no windows, timers, no watermark yet), its result is due at once: w is
+//!   the arrival of its oldest pending record.
 //! * The cost of firing a window is part of c, which is measured over whole runs.
-//! * Class 0. Else two would wait for ever: what a query holds whose sources have nothing, for its next watermark has not come;
-//!   and all others beside a join one of whose streams has swept while the other stays behind and is not silent, for its slack
-//!   falls as fast as time goes.
-//! * An evaluation does not wait for the end of a cycle when a watermark sweeps or a query comes: ours.
-//! * Workers take operators one by one in the order of their ranks, so that several queries run at once, and several
-//!   operators of one; the paper gives a worker a query.
+//! * Class 0 is ours. Without it two kinds of work would wait for ever. First, the input of a query whose sources
+//!   have no more data, because its next watermark does not come. Second, all queries beside a join of which one
+//!   stream has swept while the other stays behind and is not idle, because the slack of the join falls as fast as
+//!   time passes.
+//! * An evaluation does not wait for the end of a cycle when a watermark sweeps or a query is submitted: ours.
+//! * Workers take operators one by one in the order of their ranks, so several queries, and several operators of one
+//!   query, run at once; the paper gives a worker a query.
 //! * In memory mode the pipeline of a query is all of its operators in topological order, also where it branches.
 //!
-//! **Ablations** by name: `klink_no_memory` has no memory mode. `klink_sum` has Eq. 8, with its conditions mended (f = 95 %).
-//! `klink_lazy` is Algorithm 1 to the letter: whose slack is above zero runs only when nothing else can.
-//! `klink_literal_variance` is Eq. 6 to the letter; it asks for the variance within epochs, for which that between them stands
-//! in, as one delay of an epoch is seen. `klink_regression` is LR of Fig. 9c: w lies on the line through event time and
-//! processing time, and nowhere else. The two literal ones evaluate at the end of a cycle and for new queries only, and their
-//! waits have no bound. The round robin of section 6.1.3 is `rr_quantum` (see `round_robin.rs`).
+//! **Ablations** by name: `klink_no_memory` has no memory mode. `klink_sum` uses Eq. 8, with its conditions corrected
+//! (f = 95 %). `klink_lazy` is Algorithm 1 to the letter: a query with slack above zero runs only when nothing else
+//! can. `klink_literal_variance` is Eq. 6 to the letter. That equation needs the variance within epochs; the variance
+//! between epochs replaces it, because one delay is seen per epoch. `klink_regression` is LR of Fig. 9c: w lies
+//! exactly on the regression line of processing time over event time. `klink_lazy` and `klink_literal_variance`
+//! evaluate only at the end of a cycle and for new queries, and their waits have no bound. The round robin of section
+//! 6.1.3 is `rr_quantum` (see `round_robin.rs`).
 
 mod memory;
 mod plan;
@@ -67,53 +73,54 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Fields, OperatorId, OperatorState, QueryId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "klink";
 /// The name of the ablation without memory mode.
 pub const NO_MEMORY_NAME: &str = "klink_no_memory";
-/// The name of the ablation that sums up in steps.
+/// The name of the ablation that sums Eq. 8 in steps.
 pub const SUM_NAME: &str = "klink_sum";
-/// The name of the ablation that chooses nobody who has time.
+/// The name of the ablation in which a query with positive slack is not eligible.
 pub const LAZY_NAME: &str = "klink_lazy";
 /// The name of the ablation with the variance as printed.
 pub const LITERAL_VARIANCE_NAME: &str = "klink_literal_variance";
-/// The name of the form that foresees watermarks by regression.
+/// The name of the form that predicts watermarks by regression.
 pub const REGRESSION_NAME: &str = "klink_regression";
 
-/// The classes of its ranks, behind that of the starving.
+/// Classes of ranks, after class 0 of starving operators.
 const FREES_MEMORY: u8 = 1;
 const BY_SLACK: u8 = 2;
 const NOT_EVALUATED: u8 = 3;
 
-/// Ties of a query: a quarter for those who have waited long, a quarter for the other operators, half for sources.
+/// Unit of ties within a query: a quarter of the ties for operators that have waited long, a quarter for the other
+/// operators, half for sources.
 const PLACES: u32 = 1 << 14;
 
-/// The bound of what one record becomes or costs further on: products of many factors leave the range of doubles otherwise.
+/// Upper bound of products along a pipeline: many factors would leave the range of doubles.
 const MOST: f64 = 1e24;
 
-/// The least slack first.
+/// Klink policy: the least slack first.
 #[derive(Clone, Debug)]
 pub struct Klink {
     name: &'static str,
     settings: KlinkSettings,
-    /// The cycle that the last evaluation began.
+    /// The cycle that began with the last evaluation.
     cycle: Range<ProcessingTime>,
     memory: MemoryMode,
     patience: Patience,
-    /// What runs first while memory is short.
+    /// The pipeline that runs first while memory is short.
     frees_most: Option<Pipeline>,
-    /// By [`QueryId`], as of the last evaluation.
+    /// Plans by [`QueryId`], as of the last evaluation.
     queries: Vec<QueryPlan>,
     operators: Downstream<Standing>,
 }
 
-/// What an evaluation finds of an operator.
+/// Result of an evaluation for one operator.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
     query: QueryId,
-    /// How many of its query stand behind it in topological order.
+    /// Number of operators of its query that come later in topological order.
     place: u32,
-    /// G: what a record costs from here on to the sinks.
+    /// G: cost of a record from this operator to the sinks.
     cost_ns: f64,
 }
 
@@ -130,24 +137,24 @@ impl Default for Klink {
 }
 
 impl Klink {
-    /// `klink`.
+    /// Creates `klink`.
     pub fn new(settings: KlinkSettings) -> Self {
         Klink::named(NAME, settings)
     }
 
-    /// `klink_no_memory`: memory may be as short as it will.
+    /// Creates `klink_no_memory`: it never enters memory mode.
     pub fn no_memory() -> Self {
         let settings = KlinkSettings { memory_share: f64::INFINITY, ..KlinkSettings::default() };
         Klink::named(NO_MEMORY_NAME, settings)
     }
 
-    /// `klink_sum`: Eq. 8 at f = 95 %.
+    /// Creates `klink_sum`: Eq. 8 at f = 95 %.
     pub fn sum() -> Self {
         let estimate = Estimate::Sum { reach_deviations: 2.0 };
         Klink::named(SUM_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
     }
 
-    /// `klink_lazy`: Algorithm 1 to the letter.
+    /// Creates `klink_lazy`: Algorithm 1 to the letter.
     pub fn lazy() -> Self {
         let settings = KlinkSettings {
             is_lazy: true,
@@ -158,7 +165,7 @@ impl Klink {
         Klink::named(LAZY_NAME, settings)
     }
 
-    /// `klink_literal_variance`: Eq. 6 to the letter.
+    /// Creates `klink_literal_variance`: Eq. 6 to the letter.
     pub fn literal_variance() -> Self {
         let estimate = Estimate::LiteralVariance;
         let settings = KlinkSettings {
@@ -170,7 +177,7 @@ impl Klink {
         Klink::named(LITERAL_VARIANCE_NAME, settings)
     }
 
-    /// `klink_regression`: LR of Fig. 9c.
+    /// Creates `klink_regression`: LR of Fig. 9c.
     pub fn regression() -> Self {
         let estimate = Estimate::Regression;
         Klink::named(REGRESSION_NAME, KlinkSettings { estimate, ..KlinkSettings::default() })
@@ -189,8 +196,9 @@ impl Klink {
         }
     }
 
-    /// Whether there is an operator that the last evaluation has not seen. A query that came under the number of one that has
-    /// ended, with operators under the same numbers, is not found: it has the slack of the other until the cycle ends.
+    /// Returns true if there is an operator that the last evaluation has not seen. A new query is missed if it has
+    /// the number of an ended query and its operators have the numbers of that query's operators. It then keeps the
+    /// ended query's slack until the cycle ends.
     fn has_newcomers(&self, snapshot: &Snapshot) -> bool {
         snapshot.order.iter().any(|operator| {
             let is_known = |state: &OperatorState| {
@@ -200,14 +208,14 @@ impl Klink {
         })
     }
 
-    /// Whether a sweeping watermark has come in since the last evaluation.
+    /// Returns true if a sweeping watermark was ingested since the last evaluation.
     fn has_sweeps(&self, snapshot: &Snapshot) -> bool {
         snapshot.streams.iter().filter(|stream| !stream.is_away).any(|stream| {
             self.queries.get(stream.query.0 as usize).is_some_and(|plan| plan.swept < stream.swept)
         })
     }
 
-    /// What each query holds, since when, and what that costs.
+    /// Computes for each query its pending work, the age of that work, and its cost.
     fn weigh(&mut self, snapshot: &Snapshot) {
         let Klink { queries, operators, .. } = self;
         operators.begin(snapshot);
@@ -225,7 +233,7 @@ impl Klink {
         }
     }
 
-    /// The least slack over the streams of each query.
+    /// Computes the slack of each query: the least over its streams.
     fn find_slack(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, .. } = self;
         let now = snapshot.now;
@@ -233,7 +241,7 @@ impl Klink {
         for stream in &snapshot.streams {
             let Some(plan) = queries.get_mut(stream.query.0 as usize) else { continue };
             let slack_ns = slack_ns(settings, plan.known(now), stream);
-            // One that is no number, of statistics that are none, is passed over.
+            // A slack that is NaN, from invalid statistics, is ignored: `min` returns the other operand.
             plan.slack_ns = slack_ns.map_or(plan.slack_ns, |slack_ns| plan.slack_ns.min(slack_ns));
             if !stream.is_away {
                 plan.swept = plan.swept.max(stream.swept);
@@ -244,7 +252,7 @@ impl Klink {
         }
     }
 
-    /// What frees the most memory.
+    /// Finds the pipeline that frees the most memory.
     fn find_releases(&mut self, snapshot: &Snapshot) {
         let Klink { settings, queries, operators, .. } = self;
         for &operator in &snapshot.order {
@@ -274,7 +282,7 @@ impl Klink {
         }
     }
 
-    /// Where an operator stands in its query.
+    /// Returns the tie of an operator within its query.
     #[inline]
     fn tie(&self, state: &OperatorState, place: u32) -> u32 {
         let place = place.min(PLACES - 1);
@@ -283,7 +291,8 @@ impl Klink {
         match (waits_long, state.is_source) {
             (true, _) => place,
             (false, false) => PLACES + place,
-            // Where waits end that are not long, from 0 to twice the cycle after they begin to be.
+            // Sources that have not waited long: map the end of the wait, from 0 to two cycles after it becomes long,
+            // to a tie.
             (false, true) => {
                 let since_ns = waits_since.plus_nanos(self.settings.cycle_ns).nanos_since(self.cycle.start);
                 let share = since_ns as f64 / (2.0 * self.settings.cycle_ns.max(1) as f64);

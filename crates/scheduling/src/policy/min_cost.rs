@@ -1,41 +1,41 @@
 //! `min_cost`: the operators of a query run one after the other, from its sources to its sink, a turn each.
 //!
-//! Paper      Carney et al., "Operator Scheduling in a Data Stream Manager" (VLDB 2003), MC: a box is called as seldom as can
-//!            be, since all that feeds it has run before
-//! Score      the fewer turns taken, the higher; between equals by the post-order of the tree that is rooted at the sink: each
-//!            branch whole, what feeds an operator before it
+//! Paper      Carney et al., "Operator Scheduling in a Data Stream Manager" (VLDB 2003), MC: a box is called as
+//!            seldom as possible, since all operators that feed it have run before
+//! Score      the fewer turns taken, the higher; ties go by post-order of the tree rooted at the sink: each branch as a
+//!            whole, the writers of an operator before it
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block, which is a batch here
-//! Starves    nobody: whoever waits has its turn before anybody has two
-//! Differs    the paper walks through one tree, and then the next; so do we, by the numbers of their sinks. What several sinks
-//!            share runs with the first of them
+//! Starves    none: each waiting operator has one turn before any has two
+//! Differs    the paper walks through one tree and then the next; so does this policy, by the numbers of their sinks.
+//!            Operators that several sinks share run with the first of these sinks
 
 use crate::policy::turns::Turns;
 use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "min_cost";
 
-/// One turn each, in post-order.
+/// Minimum cost policy: one turn each, in post-order.
 #[derive(Clone, Debug, Default)]
 pub struct MinCost {
     turns: Turns,
-    /// By [`OperatorId`]; `NOWHERE` if it was not there in the last round.
+    /// Places in post-order, by [`OperatorId`]; `NOWHERE` for an operator that was absent in the last round.
     places: Vec<u32>,
     walk: Walk,
 }
 
-/// No place in the order.
+/// Marks an operator without a place.
 const NOWHERE: u32 = u32::MAX;
 
-/// What a walk needs, kept between rounds so that none allocates.
+/// Buffers of the walk, kept between rounds to save allocations.
 #[derive(Clone, Debug, Default)]
 struct Walk {
-    /// Who feeds an operator, by [`OperatorId`].
+    /// Writers of each operator, by [`OperatorId`].
     writers: Vec<Vec<OperatorId>>,
-    /// Operators on the way from a sink, and how many of their writers have been walked through.
+    /// Operators on the path from a sink, each with the number of its writers already walked.
     path: Vec<(OperatorId, usize)>,
 }
 
@@ -66,7 +66,7 @@ impl Walk {
                     self.path.push((writer, 0));
                     continue;
                 }
-                // One that several read is walked to several times, and numbered once.
+                // An operator with several readers is reached several times, and numbered once.
                 if *place == NOWHERE {
                     (*place, next) = (next, next + 1);
                 }
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
     use crate::test_bed::{Bed, Task, graph};
 
-    /// The order in which operators are numbered, a letter each.
+    /// Returns the operators in the order of their numbers, one letter each.
     fn order(readers: &[&[u32]]) -> String {
         let rows: Vec<(f64, f64, &[u32])> = readers.iter().map(|readers| (1.0, 1.0, *readers)).collect();
         let mut policy = MinCost::default();
@@ -131,7 +131,8 @@ mod tests {
         assert_eq!(order(&[]), "");
     }
 
-    /// Two queries of three, a source on demand each: every operator has one turn a cycle, a query after the other.
+    /// Two queries of three operators, each with a source on demand: every operator has one turn a cycle, query by
+    /// query.
     #[test]
     fn a_cycle_goes_through_one_query_and_then_the_next() {
         let chain = |first: u32, query| {

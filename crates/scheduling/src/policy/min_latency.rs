@@ -1,12 +1,12 @@
-//! `min_latency`: whoever can get a record out of its query at the least cost runs next, for one block.
+//! `min_latency`: the operator that can get a record out of its query at the least cost runs next, for one block.
 //!
 //! Paper      Carney et al., "Operator Scheduling in a Data Stream Manager" (VLDB 2003), ML; a baseline in Enjima
 //!            (SIGMOD 2025), section 5.1.2
 //! Score      1 / output cost (see [`output_cost`](crate::policy::output_cost), the form `Path`)
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block, which is a batch here
-//! Starves    whoever stands upstream, or in a query that costs more, while the others keep the workers busy: by
-//!            definition. The variant `min_latency+ageing` bounds it
+//! Starves    an operator that stands upstream, or in a query that costs more, while the others keep the workers
+//!            busy: by definition. The variant `min_latency+ageing` bounds the wait
 //! Differs    an operator with several readers has the output selectivity of the best of them, as in Enjima's Eq. 1;
 //!            Aurora multiplies over every operator downstream
 
@@ -15,12 +15,12 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "min_latency";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "min_latency+ageing";
 
-/// The least output cost first.
+/// Minimum latency policy: the least output cost first.
 #[derive(Clone, Debug)]
 pub struct MinLatency {
     costs: OutputCosts,
@@ -66,8 +66,8 @@ mod tests {
     use crate::rank::Quantum;
     use crate::snapshot::OperatorState;
 
-    /// A chain of three whose middle is blocked, and one that was submitted since the last round: the sink before the
-    /// source, though the source costs less by itself; the newcomer as if it were a sink.
+    /// A chain of three whose middle operator is blocked, and one operator submitted since the last round. The sink
+    /// ranks before the source, though the source costs less by itself; the new operator ranks as if it were a sink.
     #[test]
     fn downstream_comes_first() {
         let state = |cost_ns_per_record| {

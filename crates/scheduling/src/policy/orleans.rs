@@ -1,27 +1,30 @@
-//! `orleans`: who became able to run last runs next, for one block; on each worker what is at home there.
+//! `orleans`: the operator that became able to run last runs next, for one block; each worker prefers its own
+//! operators.
 //!
-//! Paper      Cameo (NSDI 2021), section 6, whose baseline is the scheduler of Orleans 1.5.2: a run queue that is a bag per
-//!            worker, with its own work before that of others
-//! Score      the later the operator got its oldest pending record or ended its last run, whichever is later, the higher; so
-//!            an operator that has more to do goes on, as one that puts itself back on top of its bag
+//! Paper      Cameo (NSDI 2021), section 6, whose baseline is the scheduler of Orleans 1.5.2: a run queue with one
+//!            bag per worker, which takes its own work before that of others
+//! Score      the time at which the operator got its oldest pending record or ended its last run, whichever is later;
+//!            the later, the higher. So an operator with more to do goes on, as one that returns to the top of its
+//!            bag
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    whoever lies below, while those above always have more: by definition. The variant `orleans+ageing` bounds it
-//! Differs    a bag is what is at home on a worker, and without anything there it takes the newest of all, where a thread of
-//!            Orleans takes the oldest of another bag. Among what is at home the executor takes what is near in the query,
-//!            not the newest. The paper names no quantum of Orleans
+//! Starves    an operator low in the bag, while those above always have more: by definition. The variant
+//!            `orleans+ageing` bounds the wait
+//! Differs    a bag is the set of operators that prefer this worker. A worker with an empty bag takes the newest
+//!            operator of all; a thread of Orleans takes the oldest of another bag. Within its bag the executor takes
+//!            an operator near in the query, not the newest. The paper names no quantum of Orleans
 
 use crate::policy::fcfs::in_line_since;
 use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "orleans";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "orleans+ageing";
 
-/// Last come, first served.
+/// Orleans policy: last come, first served.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Orleans {
     origin: Origin,
@@ -66,7 +69,8 @@ mod tests {
 
     const TODAY_NS: u64 = 1_800_000_000_000_000_000;
 
-    /// Each operator as (pending, arrival in ns, end of its last run in ns), of today; the order in which they run.
+    /// Checks the order of operators, each (pending, arrival in ns, end of its last run in ns), offsets from
+    /// [`TODAY_NS`].
     fn check(operators: &[(u64, u64, u64)], expected: &[u32]) {
         let state = |&(pending, arrival, ended): &(u64, u64, u64)| {
             Some(OperatorState {
@@ -97,8 +101,8 @@ mod tests {
         check(&[(1, 4_000_000_001, 0), (1, 4_000_000_003, 0), (1, 4_000_000_002, 0)], &[1, 2, 0]);
     }
 
-    /// Who has more goes on until it is done, and what it has made goes before all that waited: A, its reader D, then B
-    /// and C, who came before.
+    /// An operator with more input goes on until it is done, and the reader of its output runs before all that waited
+    /// earlier: A, its reader D, then B and C, which arrived before.
     #[test]
     fn who_has_more_goes_on() {
         let task = |readers: &[u32]| Task::new(10, 1.0, readers);

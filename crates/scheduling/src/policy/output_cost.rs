@@ -1,97 +1,97 @@
-//! What it takes to get one record out of a query from where an operator stands: output selectivity and output cost,
-//! which `enjima` and `min_latency` rank by.
+//! Output selectivity and output cost: the cost of getting one record out of a query, counted from an operator on.
+//! `enjima` and `min_latency` rank by it.
 //!
 //! ```text
 //!   S(i) = s(i) * max over readers k of S(k)         records out of the query per record into i; at a sink s(i)
-//!   own(i) = c(i) / S(i)                             what i spends for one of them
+//!   own(i) = c(i) / S(i)                             cost of i itself per such record
 //!
 //!   Path      C(i) = own(i) + sum of own(k) over every k downstream, each once
 //!   Printed   C(i) = own(i) + sum of own(k) over the readers k of i
 //!   Code      C(i) = own(i) + sum of CUM(k) over the readers k of i,   CUM(i) = C(i) + the same sum
 //! ```
 //!
-//! Source: Enjima (SIGMOD 2025), section 3.2.1, Eq. 1 for S and Eq. 2 for `Printed`; its published program for `Code`,
-//! which counts what is shared downstream once per way to it and twice per step; Carney et al., "Operator Scheduling in
-//! a Data Stream Manager" (VLDB 2003), output cost of ML, for `Path`. As printed, an operator two steps before an
-//! expensive one may rank above the one between them; with `Path`, and with `Code`, whatever stands downstream costs
-//! less than what feeds it.
+//! Source: Enjima (SIGMOD 2025), section 3.2.1, Eq. 1 for S and Eq. 2 for `Printed`; its published program for
+//! `Code`, which counts a shared downstream operator once per path to it and twice per step; Carney et al., "Operator
+//! Scheduling in a Data Stream Manager" (VLDB 2003), output cost of ML, for `Path`. With `Printed`, an operator two
+//! steps before an expensive one may rank above the operator between them. With `Path` and with `Code`, a downstream
+//! operator always costs less than the operators that feed it.
 //!
-//! Measured values are made fit first, so that every output cost is a finite number above zero and that order holds:
-//! costs are taken within 0.1 ns and 1000 s, selectivities within a least one and 10^6, output selectivities within
-//! 10^-15 and 10^15; a cost that is not above zero and a selectivity that is no number count as not measured. The least
-//! selectivity, 1/1000, is ours: a window that has not fired in an interval has selectivity zero and would cost
-//! infinitely much, though it is no further from its next result than one that has just fired. With the bound, both
-//! cost about the same.
+//! Measured values are clamped first, so that every output cost is a finite number above zero and that order holds.
+//! Costs are clamped to 0.1 ns and 1000 s, selectivities to a lower bound and 10^6, output selectivities to 10^-15
+//! and 10^15. A cost that is not above zero and a selectivity that is not a number count as not measured. The lower
+//! bound of selectivity, 1/1000, is ours: a window that did not fire in an interval has selectivity zero and would
+//! cost infinitely much, though it is no further from its next result than one that has just fired. With the bound,
+//! both cost about the same.
 
 use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
-/// How costs are summed along the way to the sink.
+/// Rule by which costs are summed along the way to the sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum OutputCost {
-    /// Every operator downstream once, as in Aurora.
+    /// Counts every downstream operator once, as in Aurora.
     #[default]
     Path,
-    /// The direct readers only, as Eq. 2 is printed.
+    /// Counts the direct readers only, as Eq. 2 is printed.
     Printed,
-    /// Cumulative costs of the direct readers, as in Enjima's program.
+    /// Adds the cumulative costs of the direct readers, as in Enjima's program.
     Code,
 }
 
-/// Default of the least selectivity: one record out per 1,000 records in.
+/// Default lower bound of selectivity: one record out per 1,000 records in.
 pub const MIN_SELECTIVITY: f64 = 1e-3;
 
-/// The bounds within which a cost is believed, in ns per record.
+/// Bounds of a cost, in ns per record; measurements are clamped to them.
 const COST_NS: std::ops::RangeInclusive<f64> = 0.1..=1e12;
-/// Above this a selectivity is not believed.
+/// Upper bound of a selectivity; measurements are clamped to it.
 const MAX_SELECTIVITY: f64 = 1e6;
-/// The bounds of an output selectivity: products of many factors leave the range of doubles otherwise.
+/// Bounds of an output selectivity: products of many factors would leave the range of doubles.
 const OUTPUT_SELECTIVITY: std::ops::RangeInclusive<f64> = 1e-15..=1e15;
-/// The bound of an output cost: `Code` doubles at every step, and there are 10^308 in doubles.
+/// Upper bound of an output cost: with `Code` it doubles at every step, and doubles end at about 10^308.
 const MAX_OUTPUT_COST_NS: f64 = 1e300;
 
-/// The output costs of all operators, as of the last update.
+/// Output costs of all operators, as of the last update.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputCosts {
     form: OutputCost,
     min_selectivity: f64,
     operators: Downstream<OutputCostOf>,
     walk: u64,
-    /// Kept between walks, so that none allocates.
+    /// Buffer of the walk, kept between walks to save allocations.
     to_visit: Vec<OperatorId>,
 }
 
-/// The output cost of one operator.
+/// Output cost of one operator.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct OutputCostOf {
     /// Output cost in ns per record out of the query.
     pub(crate) cost_ns: f64,
     /// Output selectivity.
     pub(crate) selectivity: f64,
-    /// Place from the end of the topological order: what stands downstream comes first.
+    /// Place from the end of the topological order: downstream operators come first.
     pub(crate) place: u32,
     own_ns: f64,
     cumulative_ns: f64,
-    /// The last walk that came by.
+    /// Number of the last walk that visited this operator.
     walk: u64,
 }
 
 impl OutputCosts {
-    /// No operators yet.
+    /// Creates an empty table.
     pub(crate) fn new(form: OutputCost, min_selectivity: f64) -> Self {
         let least = *OUTPUT_SELECTIVITY.start();
         let min_selectivity = if min_selectivity > least { min_selectivity.min(1.0) } else { least };
         OutputCosts { form, min_selectivity, operators: Downstream::default(), walk: 0, to_visit: Vec::new() }
     }
 
-    /// The output cost of `operator`, if it lived at the last update.
+    /// Returns the output cost of `operator`, if it lived at the last update.
     #[inline]
     pub(crate) fn of(&self, operator: OperatorId) -> Option<&OutputCostOf> {
         self.operators.of(operator)
     }
 
-    /// Computes all of them anew: one pass from the sinks up. With `Path` an operator with several readers adds a
-    /// walk over what is downstream of it, since branches may meet again.
+    /// Computes all output costs anew, in one pass from the sinks up. With `Path` an operator with several readers
+    /// adds a walk over its downstream operators, since branches may meet again.
     pub(crate) fn update(&mut self, snapshot: &Snapshot) {
         self.operators.begin(snapshot);
         for (place, &operator) in snapshot.order.iter().rev().enumerate() {
@@ -102,7 +102,7 @@ impl OutputCosts {
         }
     }
 
-    /// The output cost of an operator from those of its readers.
+    /// Computes the output cost of an operator from those of its readers.
     fn compute(&mut self, snapshot: &Snapshot, operator: OperatorId, state: &OperatorState) -> OutputCostOf {
         let (mut reader_count, mut best_selectivity, mut largest_ns) = (0, 0.0f64, 0.0f64);
         let (mut own_sum_ns, mut cumulative_sum_ns) = (0.0, 0.0);
@@ -119,7 +119,7 @@ impl OutputCosts {
         let own_ns = cost_ns(state) / selectivity;
         let downstream_ns = match self.form {
             OutputCost::Path if reader_count <= 1 => largest_ns,
-            // Summed in another order than the readers were: rounding must not make it less than one of them.
+            // The walk sums in another order than the readers did: rounding must not make the sum less than a reader's.
             OutputCost::Path => self.walk_ns(snapshot, operator).max(largest_ns),
             OutputCost::Printed => own_sum_ns,
             OutputCost::Code => cumulative_sum_ns,
@@ -129,7 +129,7 @@ impl OutputCosts {
         OutputCostOf { cost_ns, selectivity, place: 0, own_ns, cumulative_ns, walk: 0 }
     }
 
-    /// The sum of the own costs of everything downstream of `operator`, each once.
+    /// Returns the sum of the own costs of all operators downstream of `operator`, each counted once.
     fn walk_ns(&mut self, snapshot: &Snapshot, operator: OperatorId) -> f64 {
         self.walk += 1;
         let mut sum_ns = 0.0;
@@ -145,25 +145,25 @@ impl OutputCosts {
         sum_ns
     }
 
-    /// What an operator that was not there at the last update spends itself: as if it were a sink.
+    /// Returns the own cost of an operator that was absent at the last update: it counts as a sink.
     pub(crate) fn alone_ns(&self, state: &OperatorState) -> f64 {
         cost_ns(state) / selectivity(state, self.min_selectivity)
     }
 }
 
-/// The selectivity of `state`, made fit: finite, and not below `least`, which is.
+/// Returns the selectivity of `state`, clamped: finite, and at least `least`.
 #[inline]
 pub(crate) fn selectivity(state: &OperatorState, least: f64) -> f64 {
     let selectivity = if state.selectivity.is_nan() { 1.0 } else { state.selectivity };
     selectivity.clamp(least, MAX_SELECTIVITY)
 }
 
-/// The cost of `state` in ns per record, made fit: finite and above zero.
+/// Returns the cost of `state` in ns per record, clamped: finite and above zero.
 #[inline]
 pub(crate) fn cost_ns(state: &OperatorState) -> f64 {
     let (least, most) = COST_NS.into_inner();
     let cost_ns = state.cost_ns_per_record;
-    // Not a number is not above zero either. Nothing costs nothing: a quantum by such a cost would be endless.
+    // NaN fails the comparison too. A cost of zero would make a quantum by cost endless.
     if cost_ns > 0.0 { cost_ns.clamp(least, most) } else { OperatorState::ASSUMED_COST_NS_PER_RECORD }
 }
 

@@ -1,16 +1,17 @@
-//! `round_robin`: whoever has taken the fewest turns runs next, for one block.
+//! `round_robin`: the operator that has taken the fewest turns runs next, for one block.
 //!
 //! Paper      Enjima (SIGMOD 2025), section 5.1.2: "considers each operator in round robin fashion, processes a block
 //!            of events, and returns to the scheduler to process the next operator in sequence"
 //! Score      the fewer turns taken, the higher; between equals the lower number, so a cycle goes by number
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    nobody: whoever waits has its turn before anybody has two, but for those that other workers run meanwhile
-//! Differs    its code waits for every operator to take its turn, whether it has input or not; ours passes over those
-//!            that have nothing to do (see `turns.rs`)
+//! Starves    none: each waiting operator has one turn before any has two, except for those that other workers run
+//!            meanwhile
+//! Differs    Enjima's program waits for every operator to take its turn, whether it has input or not. This policy
+//!            passes over operators that have nothing to do (see `turns.rs`)
 //!
-//! `rr_quantum` gives a turn a fixed time instead, which is the baseline RR of Klink (SIGMOD 2021), section 6.1.3: as many
-//! records as are processed in Klink's cycle of 120 ms, and one block at least.
+//! `rr_quantum` gives each turn a fixed time instead, which is the baseline RR of Klink (SIGMOD 2021), section 6.1.3.
+//! The quantum is the number of records processed in Klink's cycle of 120 ms, and at least one block.
 
 use crate::policy::output_cost::cost_ns;
 use crate::policy::turns::Turns;
@@ -18,21 +19,21 @@ use crate::policy::{Policy, Scale};
 use crate::rank::{Quantum, Rank};
 use crate::snapshot::{Completion, Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "round_robin";
 /// The name of the form whose turns take a fixed time.
 pub const QUANTUM_NAME: &str = "rr_quantum";
 
-/// One turn each.
+/// Round robin policy: one turn each.
 #[derive(Clone, Debug, Default)]
 pub struct RoundRobin {
     turns: Turns,
-    /// How long a turn takes; a block, if there is none.
+    /// Duration of a turn; `None` means one block.
     quantum_ns: Option<u64>,
 }
 
 impl RoundRobin {
-    /// `rr_quantum`, with turns that take so long.
+    /// Creates the form `rr_quantum`, with turns of `quantum_ns`.
     pub fn with_quantum_ns(quantum_ns: u64) -> Self {
         RoundRobin { quantum_ns: Some(quantum_ns), ..RoundRobin::default() }
     }
@@ -79,7 +80,7 @@ mod tests {
     use crate::snapshot::{OperatorState, QueryId};
     use crate::test_bed::run_of;
 
-    /// Who runs, turn by turn, when in each turn those wait that are written in `waiting`, a digit each.
+    /// Checks which operator runs in each turn. `waiting` lists for each turn the waiting operators, one digit each.
     fn check(policy: &mut RoundRobin, waiting: &str, expected: &str) {
         let mut ran = String::new();
         for waiting in waiting.split(' ') {
@@ -120,21 +121,22 @@ mod tests {
         assert_eq!(fresh().rank(&snapshot, OperatorId(7)), None);
     }
 
-    /// 1 was away for two cycles. It joins the second of them, late, and from there on takes one turn where 0 and 2
-    /// take one.
+    /// Operator 1 is away for two cycles. It joins the second of them late, and from then on takes one turn per turn
+    /// of 0 and 2.
     #[test]
     fn whoever_was_away_does_not_make_up_for_it() {
         check(&mut fresh(), "012 012 012 02 02 02 02 012 012 012 012 012 012", "0120202101201");
     }
 
-    /// One that has input only now and then has no more turns than the one that always has: joining anew each time
-    /// gives no second turn in a cycle.
+    /// An operator that has input now and then takes no more turns than one that always has: joining anew gives no
+    /// second turn in a cycle.
     #[test]
     fn coming_and_going_earns_nothing() {
         check(&mut fresh(), "01 1 01 1 01 01 1 01 01 01", "0101011001");
     }
 
-    /// 120 ms at 1 us are 120,000 records; of what costs 1 ms it is a block, and of what was never measured 120 ms at 100 ns.
+    /// 120 ms at 1 us are 120,000 records. An operator that costs 1 ms gets a block; an unmeasured one counts as 100
+    /// ns.
     #[test]
     fn a_turn_of_fixed_time_is_a_block_at_least() {
         let policy = RoundRobin::with_quantum_ns(120_000_000);
@@ -150,7 +152,8 @@ mod tests {
         assert!(policy.reads().contain(Fields::COST_AND_SELECTIVITY));
     }
 
-    /// At a million turns a second, 2^33, where whole numbers end to be exact, comes after hours; 2^60 never.
+    /// At a million turns a second, counts reach 2^33, the end of exact whole numbers, within hours; they never reach
+    /// 2^60.
     #[test]
     fn counts_stay_exact_however_long_it_runs() {
         for cycle in [1 << 33, 1 << 53, 1 << 60] {

@@ -1,16 +1,16 @@
 //! `sbox`: the query whose window ends next runs, until it has processed a watermark.
 //!
 //! Paper      Farhat et al., "Klink" (SIGMOD 2021), section 6, whose baseline SBox takes StreamBox's idea to many queries
-//! Score      the query at hand, then the others by the end of their next window, the earlier the higher; of one query what
-//!            stands downstream first
-//! At hand    is the query with the earliest end among those that have something to do, until its sinks have seen a later
-//!            watermark or it has nothing more to do
+//! Score      the query at hand first, then the others by the end of their next window, the earlier the higher;
+//!            within a query, downstream operators first
+//! At hand    the current query: the query with the earliest window end among those that have work. It stays current
+//!            until its sinks have seen a later watermark, or until it has no more work
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    a query whose windows end later, while those before it keep the workers busy. The variant `sbox+ageing`
-//!            bounds it
-//! Differs    the paper runs one query; ours keeps several workers busy with those that come next. Of a query without windows,
-//!            or whose sources have set no watermark, nothing ends: it comes last
+//! Starves    a query whose windows end later, while the queries before it keep the workers busy. The variant
+//!            `sbox+ageing` bounds the wait
+//! Differs    the paper runs one query; here the other workers run the queries that come next. A query without
+//!            windows, or whose sources have set no watermark, has no window end and comes last
 
 use thalweg_model::EventTime;
 
@@ -19,34 +19,34 @@ use crate::policy::{Policy, Scale};
 use crate::rank::Rank;
 use crate::snapshot::{Fields, OperatorId, QueryId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "sbox";
-/// The name of the variant in which nobody starves.
+/// The name of the variant with a bounded wait.
 pub const AGEING_NAME: &str = "sbox+ageing";
 
-/// The closest window deadline first.
+/// SBox policy: the closest window deadline first.
 #[derive(Clone, Debug, Default)]
 pub struct Sbox {
-    /// The query at hand, and what its sinks had seen when it was chosen.
+    /// The current query, and the watermark that its sinks had seen when it was chosen.
     at_hand: Option<(QueryId, Option<EventTime>)>,
-    /// By [`QueryId`].
+    /// Turns by [`QueryId`].
     queries: Vec<Turn>,
-    /// All queries in the order of their turns; kept between rounds, so that none allocates.
+    /// All queries in the order of their turns; kept between rounds to save allocations.
     order: Vec<QueryId>,
-    /// Of each operator its place from the end of the topological order.
+    /// The place of each operator from the end of the topological order.
     places: Downstream<u32>,
 }
 
-/// When it is a query's turn.
+/// Place of a query in the order of turns.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     has_work: bool,
-    /// How many queries come before it.
+    /// Number of queries that come before it.
     place: u32,
 }
 
 impl Sbox {
-    /// Keeps the query at hand, or takes the one whose window ends first.
+    /// Keeps the current query, or chooses the query whose window ends first.
     fn choose(&mut self, snapshot: &Snapshot) {
         let has_work = |query: QueryId| self.queries.get(query.0 as usize).is_some_and(|turn| turn.has_work);
         let is_kept = self.at_hand.is_some_and(|(query, seen)| {
@@ -61,7 +61,7 @@ impl Sbox {
     }
 }
 
-/// When the next window of a query ends.
+/// Returns the end of the query's next window; `EventTime::MAX` if there is none.
 fn end_of(snapshot: &Snapshot, query: QueryId) -> EventTime {
     snapshot.query(query).and_then(|state| state.next_window_end).unwrap_or(EventTime::MAX)
 }
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
     use crate::snapshot::{OperatorState, QueryState};
 
-    /// Three queries of two operators, 0-1, 2-3 and 4-5, of which each has so much pending.
+    /// Three queries of two operators each: 0-1, 2-3 and 4-5.
     struct Stand {
         snapshot: Snapshot,
         policy: Sbox,
@@ -150,7 +150,7 @@ mod tests {
             }
         }
 
-        /// The order after a round.
+        /// Runs a round and returns the order of the operators.
         fn order(&mut self) -> String {
             self.policy.prepare(&self.snapshot);
             let ids = (0..6).map(OperatorId);
@@ -169,7 +169,7 @@ mod tests {
         assert_eq!(stand.order(), "321054");
     }
 
-    /// Until its sinks have seen another watermark: then whoever is next, even if its own next window ends earlier.
+    /// A query stays current until its sinks have seen another watermark, even if its own next window then ends first.
     #[test]
     fn a_query_stays_until_it_has_processed_a_watermark() {
         let mut stand = Stand::new();
@@ -181,7 +181,7 @@ mod tests {
         assert_eq!(stand.order(), "321054");
         stand.set(1, Some(400), Some(100));
         assert_eq!(stand.order(), "105432");
-        // Without work it is another's turn; and it is not at hand when it comes back.
+        // Without work it loses its turn, and it is not current when it has work again.
         stand.set_pending(0, 0);
         assert_eq!(stand.order(), "5432");
         stand.set_pending(0, 1);

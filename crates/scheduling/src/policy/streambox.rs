@@ -1,36 +1,38 @@
-//! `streambox`: what the next result in event time waits for runs first.
+//! `streambox`: work that the next result in event time waits for runs first.
 //!
 //! Paper      Miao et al., "StreamBox: Modern Stream Processing on a Multicore Machine" (USENIX ATC 2017), section 6
-//! Class      0: watermark tasks, the sink's side first (6, "higher priority"); 1: first pass, blocks of epochs at or before
-//!            NEM, upstream first, of one operator the oldest epoch first; 2: second pass, any work, the sink's side first;
-//!            3: sources, who has waited longest first
-//! NEM        the next externalization moment: the end of the window that the sinks put out next. Up to their first
-//!            watermark the first window end behind the sources'; then the first behind what all sinks have seen. Where no
-//!            window tells: that watermark and its mean advance, over some 8 of them, at least one microsecond
+//! Class      0: watermark tasks, those near the sink first (6, "higher priority"); 1: first pass, blocks of epochs
+//!            at or before NEM, upstream first, and within an operator the oldest epoch first; 2: second pass, any
+//!            work, near the sink first; 3: sources, the longest wait first
+//! NEM        the next externalization moment: the end of the window that the sinks put out next. Before their first
+//!            watermark it is the first window end after the sources' watermark; then the first after the watermark
+//!            that all sinks have seen. If the query has no window ends: that watermark plus its mean advance over
+//!            about 8 watermarks, at least one microsecond
 //! Eligible   pending > 0 and every output has room
-//! Quantum    one block; of a watermark what is there
-//! Starves    nobody: sources come last, the one that has waited longest first; all the others hold is bounded by the room
-//!            of their inputs, and worked off before a source makes more
-//! Symbols    NEM: `next_moment`; timestamp of a container: `due` of [`EpochWork::Blocks`]; distance from the top of the
-//!            network: `depth`; to its end: `height`
+//! Quantum    one block; for a watermark, the work that waits for it
+//! Starves    none: sources come last, the longest wait first. Records held by other operators are bounded by the
+//!            room of their inputs, and are processed before a source makes more
+//! Symbols    NEM: `next_moment`; timestamp of a container: `due` of [`EpochWork::Blocks`]; distance from the top of
+//!            the network: `depth`; to its end: `height`
 //!
-//! Where it differs:
+//! Differences from the paper:
 //!
-//! * A container is judged by the boundary at which its epoch is cut, known when it is opened, and not by its end watermark;
-//!   so nobody stops at the first open container: one whose boundary is at or before NEM is what the result waits for,
-//!   whether its end is known or not.
-//! * NEM follows from what sinks have seen instead of being advanced by a constant, and epochs are cut where windows end. So
-//!   the oldest epoch always ends at or before NEM: the published program's advance of 1 s against epochs of 2 s, with which
-//!   the first pass never fired, cannot be written down.
-//! * The paper's sources run on threads of their own, at a given rate; here they are ranked, behind all they have made.
-//! * Where a task reads an edge in order, no epoch is known. Behind one that closes epochs all that comes is what a
-//!   watermark has put out, and class 0; elsewhere, as in serial queries, it is left to the second pass.
+//! * A container is judged by the boundary at which its epoch is cut, which is known when it is opened, and not by
+//!   its end watermark. So the first pass does not stop at the first open container: the result waits for every
+//!   container whose boundary is at or before NEM, whether its end is known or not.
+//! * NEM follows from the watermarks that the sinks have seen instead of being advanced by a constant, and epochs are
+//!   cut where windows end. So the oldest epoch always ends at or before NEM. The published program's advance of 1 s
+//!   with epochs of 2 s, with which the first pass never ran, cannot be configured.
+//! * The paper's sources run on threads of their own, at a given rate; here they are ranked after all that they have
+//!   made.
+//! * Where a task reads an edge in order, no epoch is known. After an operator that closes epochs, all input was put
+//!   out by a watermark, so it is class 0. Elsewhere, as in serial queries, it belongs to the second pass.
 //! * "Otherwise the transform with most open containers" is not in the published program, nor here.
-//! * A worker takes what is hot on its core before others of the same class, where the paper prefers blocks of its node
-//!   within a container (7.1).
+//! * A worker takes data that is in its core's cache before other work of the same class; the paper prefers blocks of
+//!   its NUMA node within a container (7.1).
 //!
-//! **Ablation** (9.2, "Prioritized scheduling"): [`StreamBox::without_priority`] replaces watermark tasks and both passes by
-//! whatever is next: from the operator that ran last on, in the order of the network, each as long as it has something.
+//! **Ablation** (9.2, "Prioritized scheduling"): [`StreamBox::without_priority`] replaces watermark tasks and both
+//! passes by network order. It starts at the operator that ran last and takes each operator as long as it has input.
 
 use thalweg_model::{EventTime, Span};
 
@@ -40,7 +42,7 @@ use crate::snapshot::{
     Completion, EpochWork, Fields, OperatorId, OperatorState, QueryId, QueryState, Snapshot,
 };
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "streambox";
 
 const WATERMARK_TASK: u8 = 0;
@@ -48,52 +50,52 @@ const FIRST_PASS: u8 = 1;
 const SECOND_PASS: u8 = 2;
 const SOURCE: u8 = 3;
 
-/// How far from NEM epochs of one operator are told apart: what is left of a word's 33 bits beside 8 for the 256 tasks of a
-/// query. 33 s.
+/// Greatest distance from NEM within which epochs of one operator get distinct ranks. A word has 33 bits, of which 8
+/// are for the 256 tasks of a query; the remaining 25 hold 33 s.
 const REACH_US: i64 = (1 << 25) - 1;
 
-/// Of how many advances of the sinks' watermark the mean is taken, where no window tells when the next one comes.
+/// Weight of history in the mean advance of the sinks' watermark, which predicts NEM where no window end is known.
 const HISTORY: i64 = 8;
 
-/// What externalizes next goes first.
+/// StreamBox policy: work for the next externalization first.
 #[derive(Clone, Debug)]
 pub struct StreamBox {
     is_prioritized: bool,
     origin: Origin,
-    /// By [`QueryId`]; those of queries that have ended are as new.
+    /// Moments by [`QueryId`]; the moment of an ended query is reset.
     queries: Vec<Moment>,
-    /// By [`OperatorId`], as of the last round.
+    /// Positions by [`OperatorId`], as of the last round.
     operators: Vec<Standing>,
-    /// Who ran last.
+    /// The operator that ran last.
     last: OperatorId,
 }
 
-/// When a query externalizes.
+/// Externalization moment of a query.
 #[derive(Clone, Copy, Debug, Default)]
 struct Moment {
     /// NEM.
     next_moment: Option<EventTime>,
     sink_watermark: Option<EventTime>,
-    /// How far that moves at a time.
+    /// Mean advance of `sink_watermark`.
     advance: Span,
 }
 
-/// Where an operator stands.
+/// Position of an operator in the network.
 #[derive(Clone, Copy, Debug)]
 struct Standing {
-    /// Whose operator was looked at; another's may have the number by now.
+    /// Query of the operator; another query's operator may have the number by now.
     query: QueryId,
-    /// Steps from the farthest source.
+    /// Number of steps from the farthest source.
     depth: u32,
-    /// Steps to the farthest sink.
+    /// Number of steps to the farthest sink.
     height: u32,
-    /// Whether all that comes to it was put out by watermarks.
+    /// True if all input of the operator was put out by watermarks.
     is_behind_watermarks: bool,
-    /// How many come before it, from the operator that ran last on.
+    /// Number of operators that come before it, counted from the operator that ran last.
     turn: u32,
 }
 
-/// What no operator belongs to, so that nobody takes this place for its own.
+/// Position of an unused number. Its query matches no operator's query.
 const NOWHERE: Standing =
     Standing { query: QueryId(u32::MAX), depth: 0, height: 0, is_behind_watermarks: false, turn: 0 };
 
@@ -110,7 +112,7 @@ impl Default for StreamBox {
 }
 
 impl StreamBox {
-    /// The ablation: whatever is next.
+    /// Creates the ablation without priority: operators run in network order.
     pub fn without_priority() -> Self {
         StreamBox { is_prioritized: false, ..StreamBox::default() }
     }
@@ -125,7 +127,7 @@ impl StreamBox {
             let Some(state) = snapshot.operator(id) else { continue };
             let turn = ((place + count - current) % count) as u32;
             let own = &mut operators[id.0 as usize];
-            // What was said by those upstream stays.
+            // Upstream operators have set depth and is_behind_watermarks already.
             *own = Standing { query: state.query, turn, ..*own };
             let Standing { depth, is_behind_watermarks, .. } = *own;
             let is_put_out = match state.epoch_work {
@@ -170,11 +172,11 @@ impl StreamBox {
 }
 
 impl Moment {
-    /// Takes note of what the sinks have seen since.
+    /// Updates the moment from the watermark that the sinks have seen.
     fn advance(&mut self, state: &QueryState) {
         let seen = state.sink_watermark;
         if seen < self.sink_watermark {
-            // Another query under this number.
+            // Another query has the number now.
             *self = Moment::default();
         }
         if let (Some(before), Some(now)) = (self.sink_watermark, seen)
@@ -201,7 +203,7 @@ impl Policy for StreamBox {
     }
 
     fn refresh(&self) -> Refresh {
-        // A watermark task does not wait for a round.
+        // A watermark task must not wait for a round, hence ON_ARRIVAL.
         Refresh::EVERY_ROUND | Refresh::ON_RETURN | Refresh::ON_ARRIVAL
     }
 

@@ -1,4 +1,4 @@
-//! What holds for every policy: that it is found by its name, and who starves under it.
+//! Tests of every policy: it is found by its name, and starves operators only where documented.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
@@ -20,7 +20,7 @@ fn policies_are_found_by_their_names_and_by_no_other() {
     );
 }
 
-/// The README's table has all that there are.
+/// The README's table names every policy.
 #[test]
 fn the_readme_names_every_policy() {
     let readme = include_str!("../../../../README.md");
@@ -28,7 +28,7 @@ fn the_readme_names_every_policy() {
     assert!(missing.is_empty(), "not in the README: {missing:?}");
 }
 
-/// Without input or room nobody is ranked, by any policy, prepared or not; nor is who does not exist.
+/// An operator without input, without room or that does not exist is not ranked, by any policy, prepared or not.
 #[test]
 fn nobody_is_ranked_who_cannot_run() {
     let state = |pending, can_output| Some(OperatorState { pending, can_output, ..OperatorState::default() });
@@ -51,12 +51,11 @@ fn nobody_is_ranked_who_cannot_run() {
 
 /// Most records that wait for one operator in [`random`].
 const ROOM_RECORDS: u64 = 2_000;
-/// The largest cost there.
+/// Greatest cost in [`random`].
 const MAX_COST_NS: u64 = 500;
 
-/// Up to 20 operators in up to 4 queries, each feeding none to three later ones of its query; some sources on demand;
-/// any cost, measured up to 50 % wrong or
-/// not at all; selectivities from 0 to 2.
+/// Up to 20 operators in up to 4 queries, each feeding at most three later ones of its query. Some are sources on
+/// demand. Costs are random, and measured up to 50 % wrong or not at all. Selectivities are from 0 to 2.
 fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
     let count = 1 + entropy.below(20) as u32;
     let queries = 1 + entropy.below(4) as u32;
@@ -67,7 +66,7 @@ fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
         let selectivity = [0.0, 0.001, 0.3, 1.0, 2.0][entropy.below(5) as usize];
         let measured_cost_ns =
             [cost_ns as f64 * 2.0 * entropy.unit(), f64::NAN, 0.0][entropy.below(3) as usize];
-        // The first of a query has nobody before it.
+        // The first operator of a query has no writer.
         let is_on_demand = id < queries && entropy.below(2) == 0;
         let new = Task::new(cost_ns, selectivity, &readers);
         Task { query: id % queries, measured_cost_ns, is_on_demand, room_records: ROOM_RECORDS, ..new }
@@ -75,7 +74,7 @@ fn random(entropy: &mut SeededEntropy) -> Vec<Task> {
     (0..count).map(task).collect()
 }
 
-/// The same with no input but from sources, all of which make records whenever they are asked.
+/// Tasks as in [`random`], but input comes only from sources, all of which make records on demand.
 pub(crate) fn random_behind_sources(entropy: &mut SeededEntropy) -> Vec<Task> {
     let mut tasks = random(entropy);
     let queries = 1 + tasks.iter().map(|task| task.query).max().unwrap_or(0) as usize;
@@ -83,7 +82,8 @@ pub(crate) fn random_behind_sources(entropy: &mut SeededEntropy) -> Vec<Task> {
     tasks
 }
 
-/// The longest that anybody waits in 5,000 decisions, while input keeps arriving anywhere, in bursts and in drops.
+/// Returns the longest wait of any operator in 5,000 decisions, while input arrives at random operators, in bursts
+/// and in small amounts.
 pub(crate) fn longest_wait_ns(policy: Box<dyn Policy>, seed: u64) -> u64 {
     let mut entropy = SeededEntropy::new(seed);
     let tasks = random(&mut entropy);
@@ -100,24 +100,24 @@ pub(crate) fn longest_wait_ns(policy: Box<dyn Policy>, seed: u64) -> u64 {
     bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
 }
 
-/// Once around through all that the operators of [`longest_wait_ns`] hold.
+/// Returns the time to process once all that the operators of [`longest_wait_ns`] can hold.
 pub(crate) fn around_ns(seed: u64) -> u64 {
     random(&mut SeededEntropy::new(seed)).len() as u64 * ROOM_RECORDS * MAX_COST_NS
 }
 
-/// How long a policy lets somebody wait who then has its turn: the bound of ageing and a round or two, or a cycle of Klink
-/// for each query.
+/// Returns how long a policy may let an operator wait before its turn: the bound of ageing and a round or two, or a
+/// cycle of Klink for each query.
 fn patience_ns(policy: &str, queries: u32) -> u64 {
     if policy.starts_with(klink::NAME) { klink::CYCLE_NS * u64::from(queries) } else { 12_000_000 }
 }
 
-/// Those whose variants are bounded.
+/// Returns the names of the variants with ageing.
 fn aged() -> impl Iterator<Item = &'static str> {
     names().into_iter().filter(|name| name.ends_with("+ageing"))
 }
 
-/// Whoever can run is run: after the patience or the bound of the policy, and once around through all that the
-/// others hold, with as much again for what comes in meanwhile.
+/// Every operator that can run does run: after the patience or the bound of the policy, and the time to process once
+/// all that the others hold, with as much again for records that arrive meanwhile.
 #[test]
 fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
     let fair = [fcfs::NAME, round_robin::NAME, min_cost::NAME, enjima::NAME];
@@ -139,7 +139,8 @@ fn nobody_starves_by_arrival_by_turns_or_with_a_bound() {
     }
 }
 
-/// A source and a sink that cost 10 ns, and a pair that costs 30: how long one of the latter waits within 1 s.
+/// Runs a source and a sink that cost 10 ns, and a pair that costs 30 ns, for 1 s. Returns the longest wait in the
+/// costly pair.
 fn wait_of_the_costly_ns(policy: &str) -> u64 {
     let pair = |query: u32, cost_ns| {
         let source = Task { is_on_demand: true, ..Task::new(cost_ns, 1.0, &[2 * query + 1]) };
@@ -154,8 +155,9 @@ fn wait_of_the_costly_ns(policy: &str) -> u64 {
     bed.tasks[2..].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Priorities without a bound starve whoever costs more, as their papers have it; bounds hold, `enjima`'s beyond the band within
-/// which queries share. To `congestion_v1` sources are all alike, and the lower number goes first.
+/// Priorities without a bound starve costlier operators, as their papers imply. Bounds hold; for `enjima` that means
+/// the wait is bounded beyond the band within which queries share. To `congestion_v1` all sources are equal, and the
+/// lower number goes first.
 #[test]
 fn who_costs_more_starves_where_nothing_bounds_it() {
     for policy in names() {
@@ -178,7 +180,7 @@ fn who_costs_more_starves_where_nothing_bounds_it() {
     }
 }
 
-/// The longest queue first starves whoever has three records waiting beside a source that always has a block.
+/// `congestion` starves an operator with three waiting records beside a source that always has a full block.
 #[test]
 fn who_has_little_waiting_starves_under_congestion() {
     for (policy, starves) in [(congestion::NAME, true), (congestion::AGEING_NAME, false)] {

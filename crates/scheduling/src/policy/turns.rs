@@ -1,52 +1,52 @@
-//! Turns taken, by which everybody has one before anybody has two.
+//! Turn counts for policies in which each operator takes one turn per cycle.
 //!
-//! Whoever has nothing to do is passed over. Coming back it joins the cycle as it stands, with the count of the last that was
-//! chosen, and does not make up for the turns it missed: so virtual time is kept in "Start-time Fair Queuing" (Goyal, Vin and
-//! Cheng, SIGCOMM 1996), with turns for bytes.
+//! An operator with nothing to do is passed over. When it has work again it joins the current cycle, with the count
+//! of the last operator chosen, and does not make up for missed turns. This is how virtual time is kept in
+//! "Start-time Fair Queuing" (Goyal, Vin and Cheng, SIGCOMM 1996), with turns in place of bytes.
 
 use crate::snapshot::OperatorId;
 
-/// How far counts may run ahead of their base: half of the whole numbers that a word tells apart.
+/// Greatest distance of counts from their base: half of the whole numbers that a word holds exactly.
 pub(crate) const REACH_TURNS: u64 = 1 << 32;
 
-/// Turns taken.
+/// Turn counts of all operators.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// By [`OperatorId`]; of one that was away less than `cycle`, which it then counts for.
+    /// Counts by [`OperatorId`]. A count below `cycle` belongs to an operator that was away and counts as `cycle`.
     turns: Vec<u64>,
-    /// The count with which the last one that ran was chosen: nobody who waited had fewer. Never falls.
+    /// The count with which the last operator that ran was chosen: no waiting operator had a lower one. Never falls.
     cycle: u64,
-    /// What scores count from. Moved up once a round, so that they stay exact however long the engine runs.
+    /// Origin of scores. Moved up once a round, so that scores stay exact however long the engine runs.
     base: u64,
 }
 
 impl Turns {
-    /// As they stand after a long time.
+    /// Creates counts as they are after a long run.
     #[cfg(test)]
     pub(crate) fn late(turns: Vec<u64>, cycle: u64) -> Self {
         Turns { turns, cycle, base: 0 }
     }
 
-    /// The count with which `operator` stands in line.
+    /// Returns the count that `operator` competes with.
     #[inline]
     fn count(&self, operator: OperatorId) -> u64 {
         self.turns.get(operator.0 as usize).map_or(self.cycle, |turns| self.cycle.max(*turns))
     }
 
-    /// At the beginning of each round: all scores must be renewed with it.
+    /// Moves the base if needed. Called at the beginning of each round, after which all scores must be renewed.
     pub(crate) fn begin_round(&mut self) {
         if self.cycle - self.base >= REACH_TURNS {
             self.base = self.cycle;
         }
     }
 
-    /// The fewer turns, the higher.
+    /// Returns a score that is higher the fewer turns `operator` has taken.
     #[inline]
     pub(crate) fn score(&self, operator: OperatorId) -> f64 {
         0.0 - (self.count(operator) - self.base) as f64
     }
 
-    /// Takes note of a turn.
+    /// Counts a turn of `operator`.
     pub(crate) fn take(&mut self, operator: OperatorId) {
         let index = operator.0 as usize;
         if index >= self.turns.len() {

@@ -1,14 +1,14 @@
 //! Traces in files.
 //!
 //! ```text
-//!   "thalweg trace 1\n"   entry: name of the policy   entry: call ...   entry of no bytes   entry: calls left out
-//!   entry = length in bytes, 4, the lowest first; then so many bytes, as postcard encodes the value
+//!   "thalweg trace 1\n"   entry: name of the policy   entry: call ...   empty entry   entry: calls left out
+//!   entry = length in bytes as 4 bytes, little-endian; then that many bytes, encoded by postcard
 //! ```
 //!
-//! The encoding goes by the order of fields, so a trace is read by the version that wrote it: the number in the first line
-//! changes whenever a field does.
+//! The encoding depends on the order of fields, so only the version that wrote a trace can read it. The number in the
+//! first line changes whenever a field does.
 //!
-//! Bounds: an entry has at most `ENTRY_BYTES_MAX`, and all together take at most [`TRACE_BYTES_MAX`] in memory.
+//! Bounds: an entry has at most `ENTRY_BYTES_MAX` bytes; a trace takes at most [`TRACE_BYTES_MAX`] in memory.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -19,26 +19,26 @@ use serde::de::DeserializeOwned;
 use super::{Call, TRACE_BYTES_MAX, Trace};
 use crate::snapshot::OperatorId;
 
-/// What a file begins with.
+/// First bytes of a file.
 const HEAD: &[u8] = b"thalweg trace 1\n";
 
-/// The longest entry: a snapshot of ten thousand operators takes a fifth of it. Absent operators, of a byte each, become the
-/// hundredfold in memory.
+/// Greatest length of an entry: a snapshot of 10,000 operators takes a fifth of it. An absent operator takes one byte
+/// in the file and about a hundred times as much in memory.
 const ENTRY_BYTES_MAX: usize = 4 << 20;
 
-/// Numbers of operators lie below this: policies keep a place for each, up to the greatest that they hear of.
+/// Operator numbers are below this: a policy keeps a slot for each number up to the greatest that it sees.
 const OPERATORS_MAX: u32 = 1 << 20;
 
-/// Why a trace cannot be written or read.
+/// Failure to write or read a trace.
 #[derive(Debug)]
 pub enum TraceError {
-    /// Of the file.
+    /// The file cannot be read or written.
     Io(io::Error),
-    /// It does not begin as a trace of this version does.
+    /// The file does not begin as a trace of this version does.
     NotATrace,
-    /// An entry cannot be read, or is longer than one may be: which, from 0 on, and why.
+    /// An entry is damaged or longer than allowed: its index, from 0 on, and the reason.
     Entry(usize, String),
-    /// It has more calls than so many, or takes more than [`TRACE_BYTES_MAX`].
+    /// The trace has more calls than this limit, or takes more than [`TRACE_BYTES_MAX`].
     TooLong(usize),
 }
 
@@ -74,10 +74,10 @@ impl From<io::Error> for TraceError {
 }
 
 impl Trace {
-    /// Writes what was kept. `out` should be buffered: it is called for each entry.
+    /// Writes the kept calls. `out` should be buffered: it is called for each entry.
     ///
     /// # Errors
-    /// [`TraceError::Io`], and [`TraceError::Entry`] for a call too long to be read again.
+    /// [`TraceError::Io`], and [`TraceError::Entry`] for a call that is too long to be read again.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), TraceError> {
         let calls = self.calls();
         out.write_all(HEAD)?;
@@ -91,10 +91,10 @@ impl Trace {
         Ok(out.flush()?)
     }
 
-    /// Reads what [`Trace::write`] has written, of at most `calls_max` calls. `input` should be buffered.
+    /// Reads a trace that [`Trace::write`] has written, of at most `calls_max` calls. `input` should be buffered.
     ///
     /// # Errors
-    /// [`TraceError`]: nothing is taken of a trace that is damaged, or cut short.
+    /// [`TraceError`]: a trace that is damaged or cut short is refused as a whole.
     pub fn read(input: &mut dyn Read, calls_max: usize) -> Result<Self, TraceError> {
         let mut head = [0; HEAD.len()];
         match input.read_exact(&mut head) {
@@ -120,8 +120,8 @@ impl Trace {
 }
 
 impl Call {
-    /// What is wrong with it: policies count on operators of low numbers, in an order in which who writes stands before who
-    /// reads it.
+    /// Returns an error if the call cannot be replayed: policies rely on low operator numbers, and on an order in which
+    /// each writer stands before its readers.
     fn check(&self) -> Result<(), String> {
         let snapshot = match self {
             Call::Prepare(snapshot) => snapshot,
@@ -135,7 +135,7 @@ impl Call {
         }
         for (writer, readers) in snapshot.downstream.iter().enumerate() {
             let written = places.get(writer).copied().flatten();
-            // Who has ended has no place any more.
+            // An operator that has ended has no place in the order.
             let is_behind = |reader: &OperatorId| {
                 let read = places.get(reader.0 as usize).copied().flatten();
                 written.zip(read).is_none_or(|(written, read)| written < read)
@@ -152,7 +152,7 @@ fn check_number(operator: OperatorId) -> Result<(), String> {
     if operator.0 < OPERATORS_MAX { Ok(()) } else { Err(format!("there is no operator {}", operator.0)) }
 }
 
-/// What an entry is read into or written from, and how many there were.
+/// Reader and writer of entries: a buffer, and the number of entries so far.
 struct Entries {
     index: usize,
     bytes: Vec<u8>,
@@ -172,7 +172,7 @@ impl Entries {
         Ok(())
     }
 
-    /// The next entry; none if it has no bytes.
+    /// Reads the next entry; returns `None` for an empty entry.
     fn read<T: DeserializeOwned>(&mut self, input: &mut dyn Read) -> Result<Option<T>, TraceError> {
         let cut = |error: io::Error, entries: &Self| match error.kind() {
             io::ErrorKind::UnexpectedEof => entries.damaged("the file ends in it"),
@@ -188,7 +188,7 @@ impl Entries {
             return Err(self.damaged(format!("it would have {length} bytes")));
         }
         self.bytes.clear();
-        // By what is there, not by what is said to be.
+        // The buffer grows with the bytes that are there, not with the length that the file claims.
         let read = input.take(length as u64).read_to_end(&mut self.bytes)?;
         if read < length {
             return Err(self.damaged("the file ends in it"));
@@ -238,7 +238,8 @@ mod tests {
         }
     }
 
-    /// Cut anywhere, with any bit turned or any length put in: an error, or another trace; never a panic.
+    /// A file that is cut anywhere, has any bit flipped or any length replaced gives an error or another trace, never
+    /// a panic.
     #[test]
     fn damage_is_told() {
         let bytes = written(&recorded("klink", 3, 12));
@@ -248,7 +249,7 @@ mod tests {
         for bit in 0..bytes.len() * 8 {
             let mut turned = bytes.clone();
             turned[bit / 8] ^= 1 << (bit % 8);
-            // What can be read can be replayed, whatever comes of it.
+            // A trace that can be read can be replayed without a panic.
             let replayed = read(&turned).map(|trace| trace.replay(&mut *by_name("klink").unwrap()));
             assert!(replayed.is_err() || bit >= HEAD.len() * 8, "bit {bit} of the head");
         }

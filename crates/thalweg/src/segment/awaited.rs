@@ -1,4 +1,5 @@
-//! A piece that ends in an operator whose results come in their own time: it begins a task, and what follows may share it.
+//! Segments that end in a deferred operator, whose results come later. It begins a task, and the operators behind it
+//! may share that task.
 
 use std::marker::PhantomData;
 
@@ -10,7 +11,7 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 use super::{Cut, Gathers, Isolated, Planner, Segment, join};
 use crate::draft::Label;
 
-/// A piece and an operator behind it whose results come in their own time.
+/// A segment followed by a deferred operator, whose results come later.
 pub struct Awaited<H, In, D> {
     pub(crate) head: H,
     pub(crate) operator: D,

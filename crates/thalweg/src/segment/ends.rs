@@ -1,8 +1,8 @@
-//! Pieces of streams that begin at edges: branches of a shared stream, parts of one that was split, and what comes of
-//! several streams that come together.
+//! Segments that begin at edges: branches of a shared stream, parts of a split stream, and unions and joins of
+//! several streams.
 //!
-//! Such a piece holds no operator. Whatever follows it reads the edges itself, so nothing is copied in between, whatever
-//! the chaining.
+//! Such a segment holds no operator. The operator that follows reads the edges itself, so nothing is copied in
+//! between, whatever the chaining.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -16,51 +16,52 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan};
 use super::{Gathers, Isolated, LaneOf, Planner, Segment};
 use crate::draft::Label;
 
-/// The edges that a piece begins with.
+/// The edges that a segment begins with.
 pub trait Ends<T: Send + 'static>: Sized + 'static {
-    /// Whether [`is_shared`](Self::is_shared) may say so.
+    /// False if [`is_shared`](Self::is_shared) is always false.
     const MAY_BE_SHARED: bool = false;
 
-    /// Whether several workers may claim from them.
+    /// Returns true if several workers may claim blocks from the edges.
     fn is_shared(&self) -> bool {
         Self::MAY_BE_SHARED
     }
 
-    /// Whether [`is_spread`](Self::is_spread) may say so.
+    /// False if [`is_spread`](Self::is_spread) is always false.
     const MAY_SPREAD: bool = false;
 
-    /// Whether they are lanes, each of which others may go on from.
+    /// Returns true if the edges are partitions, from each of which the next operator may go on by itself.
     fn is_spread(&self) -> bool {
         false
     }
 
-    /// Whether [`may_exchange`](Self::may_exchange) may say so.
+    /// False if [`may_exchange`](Self::may_exchange) is always false.
     const MAY_EXCHANGE: bool = Self::MAY_SPREAD;
 
-    /// Whether what works per key may have copies behind them.
+    /// Returns true if an exchange by key is possible behind the edges.
     fn may_exchange(&self, _planner: &Planner) -> bool {
         self.is_spread()
     }
 
-    /// What one of the copies reads.
+    /// Input handle of one instance of a keyed operator.
     type Instance: EntryPlan<T>;
 
-    /// Plans what leads up to them, to where each of the copies of `operator` reads what goes to it.
+    /// Plans the streams before the edges up to an exchange by the keys of `operator`. Returns the input handle of
+    /// each instance.
     fn exchange<P>(from: FromEnds<Self>, planner: &mut Planner, operator: &P) -> Vec<Self::Instance>
     where
         P: Operator<T> + 'static;
 
-    /// What a task reads.
+    /// Input handle of a task that reads the edges.
     type Entry: EntryPlan<T>;
 
-    /// Plans what leads up to them.
+    /// Plans the streams before the edges.
     fn entry(self, planner: &mut Planner) -> Self::Entry;
 }
 
-/// A piece that begins at edges, and no operator yet.
+/// A segment that begins at edges and has no operator.
 pub struct FromEnds<E> {
     pub(crate) ends: E,
-    /// What a task is called that holds nothing else.
+    /// Name of a task that holds no operator.
     pub(crate) label: Label,
 }
 
@@ -132,8 +133,8 @@ impl<T: Send + 'static, E: Ends<T>> Segment<T> for FromEnds<E> {
     }
 }
 
-/// What the stream that makes something leaves for those that use it. Streams are planned in the order in which they
-/// were begun, so it is there when it is wanted.
+/// Slot in which a planned stream leaves its edge for the streams that read it. Streams are planned in the order in
+/// which they were begun, so the slot is filled before it is read.
 pub(crate) struct Slot<E>(Rc<RefCell<Option<E>>>);
 
 impl<E> Clone for Slot<E> {
@@ -152,7 +153,7 @@ impl<E> Slot<E> {
     }
 }
 
-/// A branch of a shared stream: sees all of it.
+/// A branch of a shared stream, which sees all its values.
 pub struct Branch<T: Send + Sync + 'static>(pub(crate) Slot<SharedEdge<T>>);
 
 impl<T: Clone + Send + Sync + 'static> Ends<T> for Branch<T> {
@@ -222,7 +223,7 @@ impl<T: Send + 'static> Ends<T> for Part<T> {
     }
 }
 
-/// Two streams of one type, united.
+/// Union of two streams of one type.
 pub struct BothOf<C, D>(pub(crate) C, pub(crate) D);
 
 impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
@@ -252,7 +253,7 @@ impl<T: Send + 'static, C: Segment<T>, D: Segment<T>> Ends<T> for BothOf<C, D> {
     }
 }
 
-/// Any number of streams of one type, united.
+/// Union of any number of streams of one type.
 pub struct SeveralOf<C>(pub(crate) Vec<C>);
 
 impl<T: Send + 'static, C: Segment<T>> Ends<T> for SeveralOf<C> {

@@ -1,7 +1,8 @@
-//! The planner: adds the tasks of one piece after the other to a graph, and decides who shares what.
+//! The planner: adds the tasks of one segment after the other to a graph, and decides which operators several workers
+//! share.
 //!
-//! Pieces ask it for what they cannot know by themselves: whether several workers share an operator, what the edge in front of
-//! it is then made of, and what tasks are called.
+//! Segments ask it for decisions that they cannot make by themselves: whether several workers share an operator,
+//! which kind of edge stands before it, and the names of tasks.
 
 use std::collections::HashSet;
 
@@ -13,15 +14,16 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, EntryPlan, ExitPlan, Graph,
 use super::{Chaining, FromSource, Layout, Parallel, Segment};
 use crate::draft::{Label, free_name};
 
-/// As many lanes as a stream may have; one of more splits is read by one task. So four streams may meet in any case.
+/// Most partitions of a stream; a source with more splits is read by one task. The bound lets one task read four such
+/// streams.
 pub(super) const LANES_MAX: usize = limits::INPUTS_PER_TASK.max as usize / 4;
 
-/// A graph in the making.
+/// A graph that is being built.
 pub struct Planner {
     pub(crate) graph: Graph,
     pub(crate) chaining: Chaining,
     parallel: Parallel,
-    /// Of operators, by [`Label`].
+    /// Names of operators, by [`Label`].
     names: Vec<String>,
     /// Names of tasks that are taken.
     tasks: HashSet<String>,
@@ -46,8 +48,8 @@ impl Planner {
         operator
     }
 
-    /// A task's name is made of its operators' names, joined by dashes, which may stand in these, too: so two tasks
-    /// may come by the same one, and nobody is to blame.
+    /// Returns a unique task name. A task's name consists of its operators' names, joined by dashes, which may occur
+    /// in operator names too. So two tasks can get the same name, which is not an error of the user.
     pub(super) fn task_name(&mut self, name: &str) -> String {
         let name = free_name(name, &mut 0, |name| self.tasks.contains(name));
         self.tasks.insert(name.clone());
@@ -68,7 +70,7 @@ impl Planner {
         self.graph.source(name, source, watermarks, tail, exit);
     }
 
-    /// Where one task writes: one of the lanes, if it is lanes.
+    /// Returns the output handle of one task: one partition, if `exit` has several.
     pub(super) fn one_of<T, X: ExitPlan<T>>(&mut self, exit: X) -> X {
         match exit.kind() {
             EdgeKind::Lanes => exit.again(&mut self.graph).expect("lanes take any number of writers"),
@@ -89,7 +91,7 @@ impl Planner {
         self.graph.operator(name, entry, operator, exit);
     }
 
-    /// Ends `segment` at `exit`, its operators in as many tasks as the chaining says.
+    /// Ends `segment` at `exit`; the chaining decides the tasks of its operators.
     pub(crate) fn end<T: Send + 'static>(&mut self, segment: impl Segment<T>, exit: EdgeExit<T>) {
         match self.chaining {
             Chaining::None => segment.split(self, exit),
@@ -97,7 +99,7 @@ impl Planner {
         }
     }
 
-    /// Ends `segment` at a new edge of this kind; gives the end to read.
+    /// Ends `segment` at a new edge of this kind, and returns its input handle.
     pub(super) fn end_at_edge<T: Send + 'static>(
         &mut self,
         segment: impl Segment<T>,
@@ -108,7 +110,7 @@ impl Planner {
         entry
     }
 
-    /// Reads where `segment` ends with `tail`, the first operator of another task.
+    /// Ends `segment` at an edge, from which `tail`, the first operator of another task, reads.
     pub(super) fn cut<T, P, X>(&mut self, segment: impl Segment<T>, tail: P, tail_name: &str, exit: X)
     where
         T: Send + 'static,
@@ -116,12 +118,13 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        // What parts where nothing stands before it has no name of its own.
+        // A split without an operator before it has no name of its own.
         let name = if tail_name.is_empty() { "part" } else { tail_name };
         self.follow(segment, tail, name, exit);
     }
 
-    /// The same, for a task of this name: or for several, which share the operator.
+    /// Ends `segment` at an edge, from which `operator` reads in a task of this name, or in several tasks that share
+    /// it.
     pub(crate) fn follow<T, C, P, X>(&mut self, segment: C, operator: P, name: &str, exit: X)
     where
         T: Send + 'static,
@@ -130,7 +133,7 @@ impl Planner {
         P::Out: Send + 'static,
         X: ExitPlan<P::Out>,
     {
-        // Settled when this is compiled, so that what cannot be shared is compiled as one task only.
+        // Decided at compile time, so that an operator that cannot be shared is compiled as one task only.
         if const {
             let can_be_shared = match P::SHARING {
                 Sharing::Keyed | Sharing::Serial => false,
@@ -166,7 +169,7 @@ impl Planner {
         self.operator(name, entry, operator, exit);
     }
 
-    /// Reads each of these with a copy of an operator, which writes a lane.
+    /// Reads each partition with its own instance of `operator`, which writes a partition of the output.
     fn follow_each<T, N, P, X>(&mut self, lanes: Vec<N>, operator: &P, name: &str, exit: &X)
     where
         T: Send + 'static,
@@ -183,12 +186,12 @@ impl Planner {
         }
     }
 
-    /// Whether this piece ends in several tasks, each with a lane of its own.
+    /// Returns true if the segment ends in several tasks, one per partition.
     pub(crate) fn spreads<T: Send + 'static>(&self, segment: &impl Segment<T>) -> bool {
         self.is_parallel() && segment.is_spread(self)
     }
 
-    /// Whether several workers share what works per key behind this piece, each with keys of its own.
+    /// Returns true if several workers share a keyed operator behind the segment, each with its own keys.
     pub(super) fn exchanges<T, C: Segment<T>>(&self, segment: &C) -> bool
     where
         T: Send + 'static,
@@ -196,7 +199,7 @@ impl Planner {
         C::MAY_EXCHANGE && self.keyed_copies() > 1 && segment.may_exchange(self)
     }
 
-    /// How many workers share what works per key. Whoever reads what they write reads as many lanes.
+    /// Returns the number of workers that share a keyed operator. A reader of their output reads as many partitions.
     pub(super) fn keyed_copies(&self) -> u32 {
         match self.parallel {
             Parallel::Serial => 1,
@@ -204,12 +207,14 @@ impl Planner {
         }
     }
 
-    /// Gives one of several tasks, the one that was added last, a home: each worker has as many of them as others.
+    /// Assigns a preferred worker to the task that was added last, so that each worker gets equally many of these
+    /// tasks.
     pub(super) fn settle(&mut self, number: u32) {
         self.graph.note_home(number % self.keyed_copies());
     }
 
-    /// Plans a piece so that each record is read by the copy of `operator`, its only reader, that has its key.
+    /// Plans a segment with an exchange by key: each record goes to the instance of `operator`, its only reader, that
+    /// has its key.
     pub(super) fn deal<T, C, Q>(&mut self, segment: C, operator: &Q) -> Vec<Several<EdgeEntry<T>>>
     where
         T: Send + 'static,
@@ -219,7 +224,8 @@ impl Planner {
         self.exchange_of(segment, Address::<_, Only>::new(operator.keys()))
     }
 
-    /// Plans a piece so that what each record is addressed to by `address` reads it: one of the copies of what follows.
+    /// Plans a segment with an exchange: each record goes to the instance of the next operator to which `address`
+    /// addresses it.
     pub(super) fn exchange_of<T, C, A>(&mut self, segment: C, address: A) -> Vec<Several<EdgeEntry<T>>>
     where
         T: Send + 'static,
@@ -231,7 +237,7 @@ impl Planner {
         entries.into_iter().map(|entry| Several(entry.lanes())).collect()
     }
 
-    /// Ends a piece where its records are addressed.
+    /// Ends a segment with `address`, which addresses its records.
     pub(super) fn address<T, C, A>(&mut self, segment: C, address: A, exit: AddressedExit<T>)
     where
         T: Send + 'static,
@@ -244,12 +250,12 @@ impl Planner {
         }
     }
 
-    /// What two parts of a stream are made of, where this piece parts.
+    /// Returns the kind of edge for the two parts of a stream that splits behind this segment.
     pub(crate) fn kind_of_parts<T: Send + 'static>(&self, segment: &impl Segment<T>) -> EdgeKind {
         if self.spreads(segment) { EdgeKind::Lanes } else { EdgeKind::Ordered }
     }
 
-    /// Plans a piece up to where one task reads it, and others beside.
+    /// Plans a segment up to one task that reads it, beside other inputs.
     pub(super) fn entry_of<T, C>(&mut self, segment: C) -> Several<LaneOf<T, C>>
     where
         T: Send + 'static,
@@ -263,7 +269,7 @@ impl Planner {
         matches!(self.parallel, Parallel::Epochs { .. })
     }
 
-    /// What a shared stream is made of, if all who read it gather, and what leads up to it is shared.
+    /// Returns the kind of edge of a shared stream. `all_gather` is true if all its readers gather.
     pub(crate) fn kind_of_shared<T: Send + 'static>(
         &self,
         segment: &impl Segment<T>,
@@ -278,7 +284,7 @@ impl Planner {
         }
     }
 
-    /// How many workers share an operator with this exit, if several may.
+    /// Returns the number of workers that share an operator with this output, if several may.
     fn sharing<P, T, X>(&self, exit: &X) -> Option<usize>
     where
         P: Operator<T>,
@@ -294,10 +300,10 @@ impl Planner {
     }
 }
 
-/// What is called after this tells of each record to which copy of a keyed operator it goes.
+/// Name of the operators that address records to the instances of a keyed operator.
 const KEY_BY: &str = "key_by";
 
-/// What is read of each of the lanes that a piece ends in.
+/// Input handle of one of the partitions that a segment ends in.
 pub(super) type LaneOf<T, C> = <<C as Segment<T>>::Entry as EntryPlan<T>>::Lane;
 
 pub(super) fn join(left: &str, right: &str) -> String {

@@ -1,7 +1,7 @@
-//! A source of several splits: a piece that begins with all of them, and goes on from each.
+//! Sources of several splits: a segment that begins with all of them, and goes on from each.
 //!
-//! One split alone is what a source is, in every respect: names, tasks and the edges between them are those of
-//! [`FromSource`]. So a query that has splits is written and compiled once, whatever their number.
+//! A single split is the same as a source in every respect: names, tasks and the edges between them are those of
+//! [`FromSource`]. So a query with splits is written and compiled once, whatever their number.
 
 use thalweg_model::{Operator, Sharing, Source, WatermarkStrategy, Watermarks};
 use thalweg_operators::Identity;
@@ -11,15 +11,15 @@ use thalweg_runtime::{EdgeEntry, EdgeExit, EdgeKind, ExitPlan};
 use super::{Cut, FromSource, Gathers, Isolated, LANES_MAX, Planner, Segment};
 use crate::draft::Label;
 
-/// The splits of a source, and no operator yet.
+/// The splits of a source, without operators.
 pub struct FromSplits<S, W = WatermarkStrategy> {
     pub(crate) splits: Vec<FromSource<S, W>>,
-    /// What a task is called that unites them and holds nothing else.
+    /// Name of a task that unites the splits and holds nothing else.
     pub(crate) label: Label,
 }
 
 impl<S, W> FromSplits<S, W> {
-    /// The split, if it is the only one.
+    /// Returns the split, if it is the only one.
     fn alone(&mut self) -> Option<FromSource<S, W>> {
         if self.splits.len() == 1 { self.splits.pop() } else { None }
     }
@@ -91,14 +91,15 @@ impl<S: Source + 'static, W: Watermarks<S::Item>> Segment<S::Item> for FromSplit
             return source.fuse(planner, tail, tail_name, exit);
         }
         if matches!(P::SHARING, Sharing::Stateless) && exit.kind() != EdgeKind::Ordered {
-            // What each split is put through before it goes into containers, or a lane, is put through where it comes from.
+            // A stateless operator before containers or partitions runs in the task of each split.
             let is_lane = exit.kind() == EdgeKind::Lanes;
             for (source, number) in self.splits.into_iter().zip(0..) {
                 let exit =
                     exit.again(&mut planner.graph).expect("containers and lanes take any number of writers");
                 source.fuse(planner, tail.fork(), tail_name, exit);
                 if is_lane {
-                    // What tells keys apart may remember them; and edges are to know whether they cross.
+                    // The keys of an exchange may remember records, and edges must know whether they cross workers:
+                    // so set a preferred worker.
                     planner.settle(number);
                 }
             }

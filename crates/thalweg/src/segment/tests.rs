@@ -1,5 +1,5 @@
-//! How streams are cut into tasks: by names, since a task is called after its operators. And that it makes no
-//! difference to what comes out.
+//! Cutting of streams into tasks, checked by name, since a task is called after its operators; and equal results for
+//! every cut.
 
 use std::num::NonZeroU64;
 use std::sync::{Arc, Mutex};
@@ -18,7 +18,7 @@ use crate::stream::Stream;
 
 const EVERY_CHAINING: [Chaining; 3] = [Chaining::None, Chaining::Default, Chaining::All];
 
-/// What has come out, sorted.
+/// A sink that collects its records as text.
 #[derive(Clone, Default)]
 struct Seen(Arc<Mutex<Vec<String>>>);
 
@@ -29,15 +29,15 @@ impl<T: std::fmt::Debug> Sink<T> for Seen {
     }
 }
 
-/// Forty numbers, one a second, every fourth stamped five seconds too early, so that it is late for its window.
+/// Forty numbers, one a second. Every fourth is stamped five seconds too early, so that it is late for its window.
 fn numbers(query: &Query) -> Stream<i64, FromSource<Given<i64>>> {
     let at = |number: i64| EventTime::from_secs(if number % 4 == 3 { number - 5 } else { number });
     let records = (0..40).map(|number| Record::new(at(number), number)).collect();
     query.source("source", Given::new(records), WatermarkStrategy::ascending())
 }
 
-/// The tasks of a query under each chaining. Results and counts of operators must be the same under all of them, with
-/// edges of every size.
+/// Checks the tasks of a query under each chaining. Results and counts of operators must be the same under all of
+/// them, with edges of every size.
 fn check(write: impl Fn(&Query, Seen), none: &str, default: &str, all: &str) {
     let tiny = EdgeLimits { block_records: 1, chunk_blocks: 1, chunks_max: 2, marks_max: 1 };
     let mut first: Option<(Vec<String>, Vec<(String, Counts)>)> = None;
@@ -102,7 +102,7 @@ fn chains_break_before_the_first_operator_with_state() {
     check(|query, seen| numbers(query).sink("sink", seen), "source | sink", "source-sink", "source-sink");
 }
 
-/// Behind a window a stream goes on like any other, also into the next window.
+/// Behind a window a stream goes on like any other, also into a further window.
 #[test]
 fn a_chain_goes_on_behind_a_window() {
     check(
@@ -220,7 +220,7 @@ fn names_can_be_given_everywhere_and_others_make_way() {
     );
 }
 
-/// A task's name is made of its operators'; that two of them come to the same is no mistake of the user's.
+/// A task's name consists of its operators' names. If two tasks get the same name, that is not an error of the user.
 #[test]
 fn tasks_that_would_be_called_the_same_are_numbered() {
     check(
@@ -238,10 +238,10 @@ fn tasks_that_would_be_called_the_same_are_numbered() {
     );
 }
 
-/// Splits of which there is one are a source, however the query goes on; several are called by their numbers.
+/// A single split is a source, however the query goes on; several splits are numbered.
 #[test]
 fn a_split_alone_is_a_source() {
-    /// What the tasks of a query are called.
+    /// Returns the names of the tasks of a query.
     fn tasks(write: &dyn Fn(&Query, Vec<Given<i64>>, Seen), splits: usize, layout: Layout) -> Vec<String> {
         let query = Query::new("q");
         let split = |first: i64| {
@@ -291,7 +291,7 @@ fn a_split_alone_is_a_source() {
     goes_on!(numbers: .share().branch().map(|value| value));
 }
 
-/// The tasks of a query over two splits that several workers share, under each chaining.
+/// Checks the tasks of a query over two splits that several workers share, under each chaining.
 fn check_spread(
     write: impl Fn(Stream<i64, FromSplits<Given<i64>>>, Seen),
     none: &str,
@@ -327,7 +327,7 @@ fn check_spread(
     }
 }
 
-/// What has no state is where its split is, up to the first that needs all of them.
+/// Stateless operators run with their split, up to the first operator that needs all splits.
 #[test]
 fn splits_have_lanes_up_to_what_is_serial() {
     check_spread(
@@ -362,7 +362,7 @@ fn splits_have_lanes_up_to_what_is_serial() {
     );
 }
 
-/// Values of each key, one after the other.
+/// Process function that sums the values of each key.
 struct Sums;
 
 impl KeyedProcess<i64, i64> for Sums {
@@ -380,7 +380,7 @@ impl KeyedProcess<i64, i64> for Sums {
     }
 }
 
-/// What works per key has a copy for each worker, which all splits write.
+/// A keyed operator has an instance for each worker, to which all splits write.
 #[test]
 fn what_works_per_key_has_copies() {
     let gap = || SessionGap::new(Span::from_secs(3)).unwrap();
@@ -399,7 +399,7 @@ fn what_works_per_key_has_copies() {
         "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
         "s-1-map-key_by | s-2-map-key_by | process-map-2-filter#1 | process-map-2-filter#2 | sink",
     );
-    // And on, by another key.
+    // A second exchange, by another key.
     check_spread(
         |numbers, seen| {
             let distinct = numbers.isolate().key_by(|value| *value % 7).distinct(seconds(4));
@@ -410,7 +410,7 @@ fn what_works_per_key_has_copies() {
         "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
         "s-1 | s-2 | key_by#1 | key_by#2 | distinct-key_by#1 | distinct-key_by#2 | count_windows#1 | count_windows#2 | sink",
     );
-    // What needs all keys comes behind them, and so does what gathers.
+    // An operator that needs all keys reads all instances, and so does a merging operator.
     check_spread(
         |numbers, seen| {
             let sessions = numbers.key_by(|value| *value % 7).session(gap()).aggregate(Count);
@@ -431,7 +431,7 @@ fn what_works_per_key_has_copies() {
     );
 }
 
-/// Both sides of a join are dealt by key, and all that is united.
+/// Both sides of a join are exchanged by key, and so are all streams of a union.
 #[test]
 fn what_meets_per_key_has_copies() {
     check_spread(
@@ -459,7 +459,7 @@ fn what_meets_per_key_has_copies() {
     );
 }
 
-/// Streams that part and meet are lanes as well.
+/// Streams that split and meet are partitioned as well.
 #[test]
 fn lanes_part_and_meet() {
     check_spread(
@@ -536,7 +536,7 @@ fn boxes_forget_what_a_stream_is_made_of() {
     );
 }
 
-/// Emits each value twice; at a watermark, how many there were since the one before.
+/// Emits each value twice; at a watermark, the number of values since the last one.
 #[derive(Default)]
 struct Twice {
     left: Vec<Record<i64>>,

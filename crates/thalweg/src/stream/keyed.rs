@@ -1,4 +1,4 @@
-//! What can be done with values once they are grouped by a key.
+//! Operations on values that are grouped by a key.
 //!
 //! ```text
 //!   KeyedStream<K, T>  --tumbling, sliding-->   WindowedStream<K, T>  --aggregate, apply-->  Stream<Windowed<K, R>>
@@ -37,13 +37,13 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Hands each record to a function of yours, with state of its own per key and timers of event time.
+    /// Hands each record to a function of yours, which has state per key and timers of event time.
     ///
-    /// Records of a key come in the order of the stream, late ones, too; timers when the watermark reaches them. See
-    /// [`KeyedProcess`]. Memory: the state of every key until the function clears it, and the timers, counted in the
-    /// engine's budget.
+    /// Records of a key come in the order of the stream, including late ones; timers fire when the watermark reaches
+    /// them. See [`KeyedProcess`]. Memory: the state of every key until the function clears it, and the timers,
+    /// counted in the engine's budget.
     ///
-    /// Tells of sensors that were silent for a minute:
+    /// This function reports sensors that were silent for a minute:
     ///
     /// ```
     /// use thalweg::{EventTime, KeyedProcess, ProcessContext, Record, Span};
@@ -87,13 +87,13 @@ where
         stream.follow("process", |head, label| stateful(head, Process::new("", key_of, function), label))
     }
 
-    /// Cuts event time into back-to-back windows; each key has its own.
+    /// Groups the values of each key by back-to-back windows of event time.
     pub fn tumbling(self, windows: TumblingWindows) -> WindowedStream<K, T, C, KeyOf> {
         self.windowed(windows.into())
     }
 
-    /// Cuts event time into windows of one size that begin at even distances, so that a value may count for several;
-    /// each key has its own.
+    /// Groups the values of each key by windows of one size that begin at regular intervals, so that a value may
+    /// count in several.
     ///
     /// ```
     /// # use thalweg::{Count, Segment, SlidingWindows, Span, Stream, WindowError, Windowed};
@@ -106,11 +106,11 @@ where
         self.windowed(windows)
     }
 
-    /// Puts the values of each key that come less than a gap apart into one window: a session, which ends a gap behind its
-    /// last value.
+    /// Groups the values of each key that are less than a gap apart into one window: a session, which ends one gap
+    /// after its last value.
     ///
-    /// A value is late if the session that it would be alone is over by its own stream's watermark, even where others go
-    /// on: so sessions do not depend on how streams mix.
+    /// A value is late if the session that it would form alone is over by its own stream's watermark, even if it
+    /// could join a session that is still open. So sessions do not depend on how streams interleave.
     ///
     /// ```
     /// # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
@@ -123,8 +123,8 @@ where
         SessionStream { keyed: self, gap, allowed: Span::ZERO, late: PhantomData }
     }
 
-    /// Puts so many values of each key, as they come, into one window, whatever their event times. Windows may overlap, or
-    /// leave values out in between.
+    /// Groups the values of each key into windows of a number of values, in their order of arrival, whatever their
+    /// event times. Windows may overlap, or leave out values in between.
     ///
     /// ```
     /// # use std::num::NonZeroU64;
@@ -135,8 +135,9 @@ where
     /// # }
     /// ```
     ///
-    /// Results are stamped with the event time of the value that completes their window; a window that is not complete when
-    /// the stream ends has none. Where streams have come together, it is chance which values share a window.
+    /// Results are stamped with the event time of the value that completes their window; a window that is not
+    /// complete when the stream ends has no result. Behind a union, the values that share a window depend on the
+    /// interleaving.
     pub fn count_windows<F: Fold<T>>(
         self,
         windows: CountWindows,
@@ -150,7 +151,7 @@ where
         stream.follow("count_windows", |head, label| stateful(head, operator, label))
     }
 
-    /// For each key and window the first value makes one result, at once and stamped with the last instant of the
+    /// Emits one result for the first value of each key and window, at once and stamped with the last instant of the
     /// window; the others are counted as filtered.
     ///
     /// Memory: the keys of each open window, counted in the engine's budget.
@@ -165,7 +166,7 @@ where
         stream.follow("distinct", |head, label| stateful(head, Distinct::new("", windows, key_of), label))
     }
 
-    /// Brings the stream together with another, to be joined where their keys are equal.
+    /// Pairs the stream with another, to be joined where their keys are equal.
     ///
     /// ```
     /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
@@ -199,7 +200,7 @@ where
     }
 }
 
-/// Values of type `T`, grouped by a key of type `K` and a window. `Late` says what becomes of late ones.
+/// Values of type `T`, grouped by a key of type `K` and a window. `Late` is the rule for late values.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
@@ -208,7 +209,7 @@ pub struct WindowedStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) ->
     late: PhantomData<fn() -> Late>,
 }
 
-/// What an aggregate over windows is made of.
+/// Segment of an aggregate over windows.
 type Aggregated<K, T, C, KeyOf, F, Late> =
     Stateful<<C as Segment<T>>::BeforeState, T, SlidingAggregate<K, T, KeyOf, F, Late>>;
 
@@ -219,8 +220,8 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Hands late values on instead of dropping them: what follows is a stream of results and late values, which
-    /// [`part`](Stream::part) tells apart. They are counted as late all the same.
+    /// Hands late values on instead of dropping them: the aggregate emits results and late values, which
+    /// [`part`](Stream::part) separates. Late values are still counted as late.
     ///
     /// ```
     /// # use thalweg::{Count, Segment, Span, Stream, TumblingWindows, WindowError};
@@ -239,13 +240,14 @@ where
         WindowedStream { keyed, windows, allowed, late: PhantomData }
     }
 
-    /// Collects the values of each key and window, and makes of them whatever `function` likes: results that need all of
-    /// a window at once, such as a median, or none. They are stamped with the last instant of the window.
+    /// Collects the values of each key and window, and emits whatever `function` makes of them: for results that need
+    /// all values of a window at once, such as a median. Results are stamped with the last instant of the window.
     ///
-    /// Values of one input stand in the order in which they came; where windows slide, those of each
-    /// [pane](SlidingWindows::pane), and panes in the order of their time. Memory: all values of the open windows, counted
-    /// in the engine's budget, but for what they hold on the heap themselves. What can be computed as values come is
-    /// cheaper by [`aggregate`](Self::aggregate); both at once is an aggregate of a pair, such as `(Count, Values)`.
+    /// Values of one input stand in the order in which they came; in sliding windows this holds within each
+    /// [pane](SlidingWindows::pane), and panes stand in the order of their time. Memory: all values of the open
+    /// windows, counted in the engine's budget, except what they hold on the heap themselves. For results that can be
+    /// computed value by value, [`aggregate`](Self::aggregate) is cheaper; for both at once, use a pair of
+    /// aggregates, such as `(Count, Values)`.
     ///
     /// ```
     /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};
@@ -282,8 +284,8 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Lets windows take late values until the watermark is so far behind their end, and update their results: at the
-    /// next watermark, each key that has changed has one more result, marked as an
+    /// Lets windows take late values until the watermark is `allowed` past their end, and update their results. At
+    /// the next watermark, each changed key has one more result, marked as an
     /// [update](thalweg_model::Firing::Update), which replaces the one before.
     pub fn allow_lateness(self, allowed: Span) -> Self {
         WindowedStream { allowed, ..self }
@@ -293,15 +295,16 @@ where
     ///
     /// Results come when the watermark reaches the end of their window: windows in the order of their ends, the keys
     /// of one window in no promised order. A key without values in a window has no result there. A value whose
-    /// windows have all closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this operator,
-    /// and changes no result.
+    /// windows have all closed is late: it is counted, in [`Counts::late`](thalweg_model::Counts::late) of this
+    /// operator, and changes no result.
     ///
-    /// Memory: one accumulator per key and open window, of windows that slide per key and pane, counted in the engine's
-    /// budget; when there is none left, the query fails with
-    /// [`StateLimit`](thalweg_runtime::QueryError::StateLimit). What accumulators hold beyond themselves is counted if the
-    /// aggregate tells it, by [`HOLDS`](Fold::HOLDS) and [`held_bytes`](Fold::held_bytes): [`Values`],
-    /// [`TopN`](thalweg_operators::TopN) and [`DistinctCount`](thalweg_operators::DistinctCount) tell where they keep
-    /// values. What a value or a key holds on the heap itself, such as the letters of a `String`, is not counted.
+    /// Memory: one accumulator per key and open window, or per key and pane for sliding windows, counted in the
+    /// engine's budget. When the budget is used up, the query fails with
+    /// [`StateLimit`](thalweg_runtime::QueryError::StateLimit). Memory that accumulators hold beyond themselves is
+    /// counted if the aggregate reports it, by [`HOLDS`](Fold::HOLDS) and [`held_bytes`](Fold::held_bytes):
+    /// [`Values`], [`TopN`](thalweg_operators::TopN) and [`DistinctCount`](thalweg_operators::DistinctCount) report
+    /// the containers of their values. Memory that a value or a key holds on the heap itself, such as the letters of
+    /// a `String`, is not counted.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,
@@ -315,7 +318,7 @@ where
     }
 }
 
-/// Values of type `T`, grouped by a key of type `K` and its sessions. `Late` says what becomes of late ones.
+/// Values of type `T`, grouped by a key of type `K` and its sessions. `Late` is the rule for late values.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> K, Late = DropLate> {
     keyed: KeyedStream<K, T, C, KeyOf>,
@@ -324,7 +327,7 @@ pub struct SessionStream<K, T: Send + 'static, C = Erased<T>, KeyOf = fn(&T) -> 
     late: PhantomData<fn() -> Late>,
 }
 
-/// What an aggregate over sessions is made of.
+/// Segment of an aggregate over sessions.
 type SessionsOf<K, T, C, KeyOf, F, Late> =
     Stateful<<C as Segment<T>>::BeforeState, T, SessionAggregate<K, T, KeyOf, F, Late>>;
 
@@ -332,8 +335,8 @@ impl<K, T, C, KeyOf> SessionStream<K, T, C, KeyOf>
 where
     T: Send + 'static,
 {
-    /// Hands late values on instead of dropping them: what follows is a stream of results and late values, which
-    /// [`part`](Stream::part) tells apart. They are counted as late all the same.
+    /// Hands late values on instead of dropping them: the aggregate emits results and late values, which
+    /// [`part`](Stream::part) separates. Late values are still counted as late.
     pub fn divert_late(self) -> SessionStream<K, T, C, KeyOf, DivertLate> {
         let SessionStream { keyed, gap, allowed, .. } = self;
         SessionStream { keyed, gap, allowed, late: PhantomData }
@@ -347,13 +350,13 @@ where
     C: Segment<T>,
     KeyOf: Fn(&T) -> K + Send + Sync + 'static,
 {
-    /// Lets sessions take late values until the watermark is so far behind their end. At the next watermark, each session
-    /// that has changed has one more result, marked as an [update](thalweg_model::Firing::Update); what fires on time is
-    /// what fires without.
+    /// Lets sessions take late values until the watermark is `allowed` past their end. At the next watermark, each
+    /// changed session has one more result, marked as an [update](thalweg_model::Firing::Update). Results that fire
+    /// on time are the same as without allowed lateness.
     ///
-    /// A late value may join sessions that have been emitted, or move the start or the end of one. The update then has the
-    /// window of all together, and **nothing takes back what it replaces**: all earlier results of its key whose windows
-    /// lie within its own.
+    /// A late value may merge sessions that have been emitted, or move the start or the end of one. The update then
+    /// has the window of the merged session, and **the results that it replaces are not retracted**: all earlier
+    /// results of its key whose windows lie within its own.
     ///
     /// ```
     /// # use thalweg::{Count, Segment, SessionGap, Span, Stream, WindowError, Windowed};
@@ -366,11 +369,12 @@ where
         SessionStream { allowed, ..self }
     }
 
-    /// Folds the values of each session into one result, stamped with the last instant of the session, when the watermark
-    /// reaches its end: sessions in the order of their ends, those of each worker's keys if several share it.
+    /// Folds the values of each session into one result, stamped with the last instant of the session, when the
+    /// watermark reaches its end. Sessions come in the order of their ends; if several workers share the operator,
+    /// this holds for the keys of each worker.
     ///
-    /// Memory: an accumulator per open session, and with allowed lateness per session that takes updates, counted in the
-    /// engine's budget as those of [windows](WindowedStream::aggregate) are.
+    /// Memory: an accumulator per open session and, with allowed lateness, per session that still takes updates,
+    /// counted in the engine's budget as those of [windows](WindowedStream::aggregate) are.
     pub fn aggregate<F: Fold<T>>(
         self,
         fold: F,

@@ -1,12 +1,12 @@
-//! Two streams that are joined where their keys are equal.
+//! Joins of two streams where their keys are equal.
 //!
 //! ```text
 //!   KeyedPair<K, L, R>  --tumbling, sliding, within-->  MatchedPair<K, L, R>  --inner, left, right, full-->  Stream<U>
 //!                                                                             --co_group (windows)------->  Stream<U>
 //! ```
 //!
-//! Whatever comes in on either side is read, so neither waits for the other; what has met nobody yet is kept, and freed
-//! when the watermark says that nobody will come. A side that is far ahead therefore takes memory, from the engine's
+//! Input of both sides is read as it arrives, so neither side waits for the other. Values are kept while a match may
+//! still come, and freed when the watermark rules it out. So a side that is far ahead takes memory, from the engine's
 //! budget.
 
 use std::hash::Hash;
@@ -20,7 +20,7 @@ use thalweg_operators::{
 use super::{Stream, stateful};
 use crate::segment::{FromEnds, Segment, SidesOf, Stateful};
 
-/// What both streams are read as.
+/// Segment that reads both streams.
 type Sides<L, R, C, D> = FromEnds<SidesOf<C, D, L, R>>;
 
 /// Two streams, of values `L` and `R`, grouped by keys of one type.
@@ -42,24 +42,24 @@ where
     KeyL: Fn(&L) -> K + Send + Sync + 'static,
     KeyR: Fn(&R) -> K + Send + Sync + 'static,
 {
-    /// Values with equal keys meet if they fall into the same window, back-to-back windows of one size. What comes of it
-    /// is stamped with the last instant of the window.
+    /// Matches values with equal keys that fall into the same window, of back-to-back windows. Results are stamped
+    /// with the last instant of the window.
     ///
-    /// A value none of whose windows is open by its own stream's watermark is late: it is counted and meets nobody.
+    /// A value none of whose windows is open by its own stream's watermark is late: it is counted and matches nothing.
     pub fn tumbling(self, windows: TumblingWindows) -> MatchedPair<K, L, R, C, D, KeyL, KeyR, InWindows> {
         self.sliding(windows.into())
     }
 
-    /// Values with equal keys meet if they fall into the same window, windows of one size at even distances; two that
-    /// share several windows meet in each.
+    /// Matches values with equal keys that fall into the same window, of windows of one size at regular intervals.
+    /// Two values that share several windows match in each.
     pub fn sliding(self, windows: SlidingWindows) -> MatchedPair<K, L, R, C, D, KeyL, KeyR, InWindows> {
         MatchedPair { pair: self, matching: InWindows(windows) }
     }
 
-    /// Values with equal keys meet if the right one lies within `interval` of the left one. What comes of it is stamped
-    /// with the later of their times.
+    /// Matches values with equal keys if the right one lies within `interval` of the left one. Results are stamped
+    /// with the later of their event times.
     ///
-    /// A value behind its own stream's watermark is late: it is counted and meets nobody.
+    /// A value behind its own stream's watermark is late: it is counted and matches nothing.
     ///
     /// ```
     /// # use thalweg::{Interval, IntervalError, Segment, Span, Stream};
@@ -75,28 +75,28 @@ where
     }
 }
 
-/// Who meets whom, of values with equal keys.
+/// Rule by which values with equal keys match.
 pub trait Matching<K, L, R, KeyL, KeyR> {
-    /// The operator that brings them together.
+    /// Operator that joins matching values.
     type Join<M: Combine<L, R, Out: Send + 'static> + 'static>: Operator<Either<L, R>, Out = M::Out>
         + Named
         + 'static;
 
-    /// Makes the operator.
+    /// Creates the operator.
     fn join<M>(self, left_key: KeyL, right_key: KeyR, combine: M) -> Self::Join<M>
     where
         M: Combine<L, R, Out: Send + 'static> + 'static;
 }
 
-/// Those that share a window.
+/// Values match if they share a window.
 #[derive(Clone, Copy, Debug)]
 pub struct InWindows(SlidingWindows);
 
-/// Those of which the right one lies within an interval of the left one.
+/// Values match if the right one lies within an interval of the left one.
 #[derive(Clone, Copy, Debug)]
 pub struct Within(Interval);
 
-/// Says by which operator those meet who match.
+/// Implements [`Matching`] for a rule by the join operator that performs it.
 macro_rules! matching {
     ($way:ident, $join:ident) => {
         impl<K, L, R, KeyL, KeyR> Matching<K, L, R, KeyL, KeyR> for $way
@@ -122,14 +122,14 @@ macro_rules! matching {
 matching!(InWindows, WindowJoin);
 matching!(Within, IntervalJoin);
 
-/// Two streams, of which it is settled which values meet.
+/// Two keyed streams with a rule by which their values match.
 #[must_use = "a stream that does not end in a sink is refused when the query is planned"]
 pub struct MatchedPair<K, L: Clone + Send + 'static, R: Clone + Send + 'static, C, D, KeyL, KeyR, W> {
     pair: KeyedPair<K, L, R, C, D, KeyL, KeyR>,
     matching: W,
 }
 
-/// What a join is made of.
+/// Segment of a join.
 type Joined<K, L, R, C, D, KeyL, KeyR, W, M> =
     Stateful<Sides<L, R, C, D>, Either<L, R>, <W as Matching<K, L, R, KeyL, KeyR>>::Join<M>>;
 
@@ -141,7 +141,7 @@ where
     D: Segment<R>,
     W: Matching<K, L, R, KeyL, KeyR>,
 {
-    /// Makes a result of each two that meet, as soon as both are there.
+    /// Emits a result for each two values that match, as soon as both are there.
     pub fn inner<U, F>(self, combine: F) -> Stream<U, Joined<K, L, R, C, D, KeyL, KeyR, W, Inner<F>>>
     where
         U: Send + 'static,
@@ -150,8 +150,8 @@ where
         self.by(Inner(combine))
     }
 
-    /// The same, and a result of each left value that met nobody, when it is sure that nobody will come; in windows, of
-    /// each window in which it met nobody.
+    /// Emits a result for each match as [`inner`](Self::inner) does, and for each left value without a match, when no
+    /// match can come any more; in windows, for each window in which it has no match.
     pub fn left<U, F>(self, combine: F) -> Stream<U, Joined<K, L, R, C, D, KeyL, KeyR, W, LeftOuter<F>>>
     where
         U: Send + 'static,
@@ -160,8 +160,8 @@ where
         self.by(LeftOuter(combine))
     }
 
-    /// As [`inner`](Self::inner), and a result of each right value that met nobody, when it is sure that nobody will
-    /// come; in windows, of each window in which it met nobody.
+    /// Emits a result for each match as [`inner`](Self::inner) does, and for each right value without a match, when
+    /// no match can come any more; in windows, for each window in which it has no match.
     pub fn right<U, F>(self, combine: F) -> Stream<U, Joined<K, L, R, C, D, KeyL, KeyR, W, RightOuter<F>>>
     where
         U: Send + 'static,
@@ -170,9 +170,9 @@ where
         self.by(RightOuter(combine))
     }
 
-    /// As [`inner`](Self::inner), and a result of each value of either side that met nobody, when it is sure that nobody
-    /// will come; in windows, of each window in which it met nobody. One of the two that `combine` is given is always
-    /// there.
+    /// Emits a result for each match as [`inner`](Self::inner) does, and for each value of either side without a
+    /// match, when no match can come any more; in windows, for each window in which it has no match. At least one of
+    /// the two arguments of `combine` is always `Some`.
     pub fn full<U, F>(self, combine: F) -> Stream<U, Joined<K, L, R, C, D, KeyL, KeyR, W, FullOuter<F>>>
     where
         U: Send + 'static,
@@ -191,7 +191,7 @@ where
     }
 }
 
-/// What a co-group is made of.
+/// Segment of a co-group.
 type CoGrouped<K, L, R, C, D, KeyL, KeyR, F, I> =
     Stateful<Sides<L, R, C, D>, Either<L, R>, CoGroup<K, L, R, KeyL, KeyR, F, I>>;
 
@@ -205,9 +205,9 @@ where
     KeyL: Fn(&L) -> K + Send + Sync + 'static,
     KeyR: Fn(&R) -> K + Send + Sync + 'static,
 {
-    /// Brings together, for each key and window, the values of both sides, when the window closes: `function` sees the
-    /// window, the key and the values of each side in the order in which they came, of which one may be empty, and makes
-    /// any number of results, stamped with the last instant of the window.
+    /// Groups the values of both sides for each key and window, when the window closes. `function` gets the window,
+    /// the key and the values of each side in their order of arrival; one side may be empty. It returns any number of
+    /// results, which are stamped with the last instant of the window.
     ///
     /// ```
     /// # use thalweg::{Segment, Span, Stream, TumblingWindows, WindowError};

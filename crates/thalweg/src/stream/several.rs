@@ -1,4 +1,4 @@
-//! Streams that part, and streams that come together.
+//! Streams that separate, and streams that meet.
 //!
 //! ```text
 //!   Stream<T>              --share-->  SharedStream<T>  --branch-->  Stream<T>, as often as asked
@@ -6,8 +6,8 @@
 //!   Stream<T>, Stream<T>   --union-->  Stream<T>
 //! ```
 //!
-//! Branches may meet again: whatever comes in on an edge is read, so no branch waits for another, however small the
-//! memory of edges.
+//! Branches may meet again: input on every edge is read as it arrives, so no branch waits for another, however small
+//! the memory of edges is.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -24,20 +24,20 @@ use crate::segment::{BothOf, Branch, Chaining, FromEnds, Part, Planner, Segment,
 /// The two streams that a stream was split into.
 pub type Parts<A, B> = (Stream<A, FromEnds<Part<A>>>, Stream<B, FromEnds<Part<B>>>);
 
-/// A stream that several others begin with; each [`branch`](SharedStream::branch) sees all of it.
+/// A stream that several others begin with; each [`branch`](SharedStream::branch) sees all its values.
 ///
-/// The values lie in memory once. They are lent to the branches, and cloned where a branch takes them: so `T` is best
-/// plain data. A block of memory is used again when the slowest branch has passed it.
+/// The values lie in memory once. Branches read them in place and clone those that they take, so `T` is best plain
+/// data. A block of memory is reused when the slowest branch has passed it.
 #[must_use = "a shared stream that nobody branches off from is refused when the query is planned"]
 pub struct SharedStream<T: Clone + Send + Sync + 'static> {
     draft: Rc<RefCell<Draft>>,
     edge: Slot<thalweg_runtime::graph::SharedEdge<T>>,
-    /// Whether all branches gather, as far as is known.
+    /// True if all known branches gather.
     all_gather: Rc<Cell<bool>>,
 }
 
 impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
-    /// A stream of all the values, in their order.
+    /// Begins a stream of all the values, in their order.
     pub fn branch(&self) -> Stream<T, FromEnds<Branch<T>>> {
         let (index, label) = self.draft.borrow_mut().begin_branch(&self.all_gather);
         let segment = FromEnds { ends: Branch(self.edge.clone()), label };
@@ -46,7 +46,7 @@ impl<T: Clone + Send + Sync + 'static> SharedStream<T> {
 }
 
 impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
-    /// Ends the stream where others begin: each [`branch`](SharedStream::branch) sees all of its values.
+    /// Ends the stream where others begin: each [`branch`](SharedStream::branch) sees all its values.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -65,7 +65,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         let (edge, all_gather) = (Slot::new(), Rc::new(Cell::new(true)));
         let (filled, do_all_gather) = (edge.clone(), Rc::clone(&all_gather));
         let lower = move |planner: &mut Planner| {
-            // All streams have ended when the first is planned.
+            // All streams have ended when the first is planned, so `all_gather` is final.
             let kind = planner.kind_of_shared(&segment, do_all_gather.get());
             let (exit, edge) = planner.graph.shared_edge(kind);
             planner.end(segment, exit);
@@ -75,8 +75,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         SharedStream { draft, edge, all_gather }
     }
 
-    /// Splits the stream in two: each value goes to the one or to the other, as `choose` says, in its order and with its
-    /// event time. While one of them can take no more, the other waits as well.
+    /// Splits the stream in two: `choose` sends each value to one of them, in its order and with its event time.
+    /// While one of them has no room, the other waits as well.
     ///
     /// ```
     /// # use thalweg::{Either, Segment, Stream};
@@ -100,8 +100,8 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
     }
 
     /// Unites two streams of one query: the values of both, each with its event time. Values of one stream keep their
-    /// order; how those of the two mix is not promised, and no result depends on it: whether a value is late is judged
-    /// by the watermarks of the stream it came from.
+    /// order; the interleaving of the two is not promised. No result depends on it, because lateness is judged by the
+    /// watermarks of the stream that a value came from.
     ///
     /// ```
     /// # use thalweg::{Segment, Stream};
@@ -113,7 +113,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         self.meet(other, "union", BothOf)
     }
 
-    /// Unites this stream with any number of others of the same make.
+    /// Unites this stream with any number of others of the same type.
     pub fn union_all(
         self,
         others: impl IntoIterator<Item = Stream<T, C>>,
@@ -130,7 +130,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
         Stream { draft, index, segment: FromEnds { ends: SeveralOf(segments), label }, value: PhantomData }
     }
 
-    /// Brings two streams together in one that begins with both, whatever it will be called is of this kind.
+    /// Begins a stream with two others; if it needs a name, it is called after `kind`.
     pub(crate) fn meet<R, U, D, E>(
         self,
         other: Stream<R, D>,
@@ -152,7 +152,7 @@ impl<T: Send + 'static, C: Segment<T>> Stream<T, C> {
 }
 
 impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Either<A, B>, C> {
-    /// Lets the values of either kind go separate ways: what an operator with a side output emits, such as results and
+    /// Separates the values of either kind into two streams: for operators with a side output, such as results and
     /// late records.
     pub fn part(self) -> Parts<A, B> {
         let Stream { draft, index, segment, .. } = self;
@@ -183,7 +183,7 @@ impl<A: Send + 'static, B: Send + 'static, C: Segment<Either<A, B>>> Stream<Eith
     }
 }
 
-/// Whether two streams are of one query, as those that meet must be; if not, that is noted.
+/// Returns true if two streams are of one query, as streams that meet must be; otherwise records the error.
 fn is_same(draft: &Rc<RefCell<Draft>>, other: &Rc<RefCell<Draft>>) -> bool {
     let is_same = Rc::ptr_eq(draft, other);
     if !is_same {

@@ -1,8 +1,8 @@
-//! The rule of 1 %, at its border. What becomes of bad lines is tested through the source.
+//! The rule of 1 %, at its limits. The handling of bad lines is tested through the source.
 
 use super::*;
 
-/// Which of the bad lines `numbers` is one too many.
+/// Returns the first of the bad lines `numbers` that exceeds the limit.
 fn first_too_many(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
     let mut recent = RecentBad::new();
     numbers.into_iter().find(|&number| recent.is_one_too_many(number))
@@ -11,7 +11,7 @@ fn first_too_many(numbers: impl IntoIterator<Item = u64>) -> Option<u64> {
 #[test]
 fn a_hundred_in_a_window_are_fine() {
     assert_eq!(first_too_many(1..=100), None);
-    // 100 in every window of 10,000, for ever.
+    // 100 in every window of 10,000 stay within the limit, however long the file.
     assert_eq!(first_too_many((1..=10_000).map(|n| n * 100)), None);
     assert_eq!(first_too_many((0..50).flat_map(|window| window * 10_000 + 1..=window * 10_000 + 100)), None);
 }
@@ -22,7 +22,8 @@ fn a_hundred_and_one_are_not() {
     assert_eq!(first_too_many((1..=200).map(|n| n * 99)), Some(101 * 99));
 }
 
-/// The 101st bad line is one too many if it is the last line of a window that starts at the first, not behind it.
+/// The 101st bad line exceeds the limit if it is the last line of a window that starts at the first bad line, but not
+/// if it is the line after that window.
 #[test]
 fn the_window_is_exact() {
     for first in [1, 77, 123_456] {

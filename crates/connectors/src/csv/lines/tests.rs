@@ -1,11 +1,11 @@
-//! Framing, in the form `number@offset:line`, whatever the sizes of reads.
+//! Framing, in the form `number@offset:line`, with reads of any size.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::testing::{Faults, MemDisk};
 
-/// Lines as `number@offset:bytes`, escaped; a cut one ends in `...`.
+/// Returns lines as `number@offset:bytes`, escaped; a cut line ends in `...`.
 fn framed(file: &[u8], faults: Faults) -> String {
     let disk = MemDisk::with("f", file);
     disk.set(faults);
@@ -55,7 +55,7 @@ fn a_byte_order_mark_is_skipped_at_the_start_only() {
     check(b"\xef\xbb", "1@0:\\xef\\xbb");
 }
 
-/// A line of the longest length is whole; one byte more and it is cut, and the next line is not harmed.
+/// A line of the greatest length is whole; with one byte more it is cut, and the next line is not affected.
 #[test]
 fn over_long_lines() {
     for (length, is_cut) in [(LINE_BYTES_MAX, false), (LINE_BYTES_MAX + 1, true), (3 * LINE_BYTES_MAX, true)]
@@ -63,7 +63,7 @@ fn over_long_lines() {
         let mut file = vec![b'x'; length];
         file.extend_from_slice(b"\nnext\n");
         let disk = MemDisk::with("f", &file);
-        // Parts of an odd size, which doubling would carry past the bound.
+        // Reads of an odd size, with which a plain doubling would exceed the bound.
         disk.set(Faults { read_bytes_max: 100_003, ..Faults::default() });
         let mut lines = Lines::open(disk, Path::new("f")).unwrap();
         let line = lines.next().unwrap().unwrap();
@@ -77,7 +77,7 @@ fn over_long_lines() {
     }
 }
 
-/// What stands before the cut is kept as it is: the `\r` there does not belong to a line end.
+/// The bytes before the cut stay as they are: a `\r` there does not belong to a line end.
 #[test]
 fn a_cut_line_keeps_its_last_byte() {
     let mut file = vec![b'x'; LINE_BYTES_MAX + 5];

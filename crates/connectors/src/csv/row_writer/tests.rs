@@ -45,7 +45,7 @@ fn text_is_quoted_where_it_must_be() {
     }
 }
 
-/// An empty line would not read back as a row, so a lone empty field is quoted; no field at all is no row.
+/// An empty line would not read back as a row, so a single empty field is quoted; a row without fields writes nothing.
 #[test]
 fn rows_of_nothing() {
     check(|row| row.push_str(""), "\"\"\n");
@@ -79,7 +79,7 @@ fn rows_follow_each_other() {
 const COLUMNS: [&str; 4] = ["0", "1", "2", "3"];
 
 proptest! {
-    /// What is written reads back, field by field; only line breaks cannot, since a record is one line.
+    /// Written fields read back the same, except line breaks, since a record is one line.
     #[test]
     fn rows_read_back(fields in prop::collection::vec("[ab,\"\r\u{e4}\u{feff}\0 ]{0,6}", 1..=4)) {
         let mut rows = RowWriter::new();

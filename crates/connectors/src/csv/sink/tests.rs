@@ -1,4 +1,4 @@
-//! When a file is there, and what is in it.
+//! Existence and content of the sink's files.
 
 use thalweg_model::EventTime;
 
@@ -32,7 +32,7 @@ fn a_file_appears_when_it_is_whole() {
     assert_eq!(disk.text("out.csv.inprogress"), None);
 }
 
-/// A kind of result that never occurred gives an empty file, not none.
+/// A sink without records makes an empty file.
 #[test]
 fn no_records_make_an_empty_file() {
     let disk = Arc::new(MemDisk::default());
@@ -50,7 +50,7 @@ fn a_sink_that_is_dropped_leaves_nothing() {
     assert_eq!((disk.text("out.csv.inprogress"), disk.text("out.csv")), (None, None));
 }
 
-/// However many rows: the buffer is written out when it is full.
+/// With any number of rows, the buffer is written out when it is full.
 #[test]
 fn the_buffer_is_bounded() {
     let disk = Arc::new(MemDisk::default());
@@ -62,7 +62,7 @@ fn the_buffer_is_bounded() {
     assert!(disk.text("out.csv").unwrap() == expected);
 }
 
-/// Whatever fails, the fault names the file, nothing is published, and nothing is left behind.
+/// With any failure, the fault names the file, nothing is published, and no file is left.
 #[test]
 fn faults_of_the_disk() {
     let fail = |faults: Faults| {

@@ -1,4 +1,4 @@
-//! Files into records, in the form `key@time=value`, and everything that can be wrong with a file.
+//! Files into records, in the form `key@time=value`, and every defect that a file can have.
 
 mod faults;
 mod position;
@@ -51,7 +51,8 @@ fn drain(
     Ok(output.records)
 }
 
-/// All records of a file, `bad N` behind them if there are bad lines; or code and message of what went wrong.
+/// Returns all records of a file, with `bad N` behind them if there are bad lines; or the code and message of the
+/// error.
 fn read(file: &[u8], header: Header, on_bad: OnBad) -> String {
     let disk = MemDisk::with("f.csv", file);
     let outcome = open(&disk, options(header, on_bad)).map_err(Fault::from).and_then(|mut source| {
@@ -102,7 +103,7 @@ fn headers() {
     assert_eq!(read(long.as_bytes()), told(&format!("`{}`", "x".repeat(HEADER_SHOWN_CHARS_MAX))));
 }
 
-/// Each kind of bad line is named, with its place.
+/// Each kind of bad line is reported with its place.
 #[test]
 fn bad_lines_fail_the_query() {
     let check = |line: &[u8], reason: &str| {
@@ -134,13 +135,13 @@ fn bad_lines_fail_the_query() {
     check(&vec![b'x'; LINE_BYTES_MAX + 1], "over-long: cut after 1048576 bytes");
 }
 
-/// A record is one line: a quoted line break makes two bad lines and harms none of their neighbours.
+/// A record is one line: a quoted line break makes two bad lines and does not affect the lines around them.
 #[test]
 fn a_quoted_line_break_is_two_bad_lines() {
     check(b"1,a,2\n3,\"b\nb\",4\n5,c,6\n", "a@1=2 c@5=6 bad 2");
 }
 
-/// The diverted file is CSV itself: number, reason, and the line to the byte.
+/// The diverted file is CSV itself: line number, reason, and the line, exact to the byte.
 #[test]
 fn bad_lines_are_diverted() {
     let disk = MemDisk::with("f.csv", b"1,a,2\n\"x\n3,b,4\n5,c,-6\n\n");
@@ -158,7 +159,7 @@ fn bad_lines_are_diverted() {
     assert_eq!((disk.text("bad.csv.inprogress"), source.bad_count()), (None, 2));
 }
 
-/// Diverted lines wait in a buffer, but not all of them until the end.
+/// Diverted lines wait in a buffer, which is written before the end if it is full.
 #[test]
 fn diverted_lines_are_written_on_the_way() {
     let disk = MemDisk::with("f.csv", &[vec![b'x'; 2_000], vec![b'\n']].concat().repeat(99));
@@ -175,7 +176,7 @@ fn a_file_without_bad_lines_diverts_none() {
     assert_eq!(disk.text("bad.csv"), None);
 }
 
-/// The first MiB of a line that is too long is kept, and memory stays within bounds meanwhile.
+/// The first MiB of a line that is too long is kept, and memory stays within its bound meanwhile.
 #[test]
 fn an_over_long_line_is_diverted_in_part() {
     let file = [vec![b'"'; 5 * LINE_BYTES_MAX], b"\n1,a,2\n".to_vec()].concat();
@@ -188,12 +189,13 @@ fn an_over_long_line_is_diverted_in_part() {
     assert_eq!(raw.len(), 2 * LINE_BYTES_MAX + 3, "every quote doubled, two around them, and the line end");
 }
 
-/// A file in which the lines with the numbers in `bad` are bad, of `count` lines.
+/// Returns a file of `count` lines, in which the line numbers accepted by `is_bad` are bad.
 fn file_with_bad(count: u64, is_bad: impl Fn(u64) -> bool) -> Vec<u8> {
     (1..=count).flat_map(|n| if is_bad(n) { b"bad\n".to_vec() } else { b"1,a,2\n".to_vec() }).collect()
 }
 
-/// 1 % of any 10,000 lines: 100 are fine, the 101st is not, unless it lies a window behind the first.
+/// 1 % of any 10,000 lines: 100 bad lines are accepted, the 101st is not, unless it lies outside the window of the
+/// first.
 #[test]
 fn too_many_bad_lines_fail_the_query() {
     let check = |last: u64, expected: &str, told_if_diverted: &str| {
@@ -214,7 +216,7 @@ fn too_many_bad_lines_fail_the_query() {
     );
 }
 
-/// A poll reads no more lines than it may, good or bad, and makes no more records than fit.
+/// A poll reads at most `limit` lines, good or bad, and makes no more records than fit.
 #[test]
 fn limit_and_room() {
     let disk = MemDisk::with("f.csv", b"1,a,2\nbad\n3,b,4\n5,c,6\n");
@@ -232,7 +234,7 @@ fn limit_and_room() {
     assert_eq!(poll(9, 9), (String::new(), SourceStatus::Ended));
 }
 
-/// Buffers are made once: reading on holds no more than opening and the first poll did.
+/// Buffers are allocated once: later reads hold no more memory than opening and the first poll did.
 #[test]
 fn memory_does_not_grow_with_the_file() {
     let disk = MemDisk::with("f.csv", &b"1,a,2\n".repeat(300_000));
@@ -248,7 +250,7 @@ fn memory_does_not_grow_with_the_file() {
 }
 
 proptest! {
-    /// Whatever the bytes, every line is a record or counted as bad.
+    /// For any bytes, every line is a record or counted as bad.
     #[test]
     fn every_line_is_accounted_for(file in prop::collection::vec(prop::sample::select(&b"1,a2\"\n\r\xff\0"[..]), 0..200)) {
         let disk = MemDisk::with("f.csv", &file);
@@ -264,7 +266,7 @@ proptest! {
         prop_assert_eq!(records.len() as u64 + source.bad_count(), lines.len() as u64);
     }
 
-    /// What the sink writes, the source reads: every record, in order, to the bit.
+    /// The source reads every record that the sink has written, in order, exact to the bit.
     #[test]
     fn a_sink_s_file_reads_back(
         values in prop::collection::vec((any::<i64>(), "[ab,\"\r\u{e4}\u{feff}\0 ]{0,6}", 0.0..f64::MAX), 0..20),

@@ -1,10 +1,10 @@
-//! Fields of single lines, in the form `a|b|c`, or what is wrong with them.
+//! Fields of single lines, in the form `a|b|c`, or the defect of the line.
 
 use super::*;
 
 fn check(line: &[u8], expected: &str) {
     let mut splitter = Splitter::new(&["a", "b", "c"]);
-    // Whatever a line does to the reader, the next one must not notice: each case runs twice.
+    // A line must not affect the next one through the reader's state, so each case runs twice.
     for pass in 1..=2 {
         let shown = match splitter.split(line) {
             Ok(row) => [row.text(0), row.text(1), row.text(2)].join("|"),
@@ -42,7 +42,7 @@ fn field_counts() {
     check(br#"1,2,3,4,"open"#, "long: more than 3 fields");
 }
 
-/// A quote that is never closed spoils its own line only.
+/// A quote that is never closed spoils only its own line.
 #[test]
 fn lone_quotes() {
     for line in [&b"\""[..], b"1,2,\"3", b"\"1,2,3", b"1,2,\"3\"\""] {
@@ -50,14 +50,14 @@ fn lone_quotes() {
     }
 }
 
-/// Two halves of a letter on either side of a comma are two bad halves, not a letter.
+/// Two halves of a character on either side of a comma are two invalid halves, not a character.
 #[test]
 fn not_utf8() {
     check(b"1,2,\xff", "not UTF-8 after 4 bytes");
     check(b"1,\xc3,\xa4", "not UTF-8 after 2 bytes");
 }
 
-/// None of these has a meaning of its own inside a line; a byte order mark has one at the start of a file only.
+/// None of these bytes has a meaning inside a line; a byte order mark has one only at the start of a file.
 #[test]
 fn bytes_without_meaning_are_text() {
     check(b"\0,\r,\x1a", "\0|\r|\x1a");
@@ -65,7 +65,7 @@ fn bytes_without_meaning_are_text() {
     check("\u{feff}\"1\",2,\"3\"".as_bytes(), "\u{feff}\"1\"|2|3");
 }
 
-/// The buffer grows to the longest line allowed and not beyond.
+/// The buffer grows to the greatest line length allowed and not beyond.
 #[test]
 fn the_longest_line() {
     let mut splitter = Splitter::new(&["a", "b"]);

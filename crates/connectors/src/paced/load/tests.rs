@@ -1,4 +1,4 @@
-//! What a load may be, and what is said of one that may not.
+//! Valid loads, and the errors of invalid ones.
 
 use super::*;
 
@@ -67,7 +67,8 @@ fn what_may_not_be_is_told() {
     check(delayed(Delay::Zipf { exponent: 8.5 }), bounds, "the exponent is 8.5, but must be from 0 to 8");
 }
 
-/// A quarter of three seconds at 100 and the rest at 400; bursts as they were drawn.
+/// The mean over three seconds, a quarter of them at 100/s and the rest at 400/s; and the mean with bursts as they
+/// are drawn.
 #[test]
 fn the_mean_is_that_of_a_part() {
     let load = steps(&[(4, 400)]);

@@ -1,4 +1,5 @@
-//! Sources under a load: what `course` says comes out, whole, in splits, and behind a position.
+//! Sources under a load: they emit the records of their `course`, as one source, in splits, and after going back to a
+//! position.
 
 use super::super::course::Walk;
 use super::*;
@@ -7,12 +8,12 @@ fn messages(records: u64) -> Load {
     Load { message_records: Some(records), ..Load::default() }
 }
 
-/// At this rate from second 10 on, under this load.
+/// Returns a source at this rate from second 10 on, under this load.
 fn under(load: &Load, rate_per_s: u64) -> Paced<Indices<false>> {
     rate(rate_per_s).with_load(load).unwrap()
 }
 
-/// What comes out by an instant, however often it has to be asked, with the markers; and when to ask again.
+/// Returns all records and markers that come by an instant, in as many polls as needed, and the last status.
 fn drained_by(
     source: &mut Paced<impl Generate<Item = (u64, EventTime)>>,
     now_ns: u64,
@@ -35,7 +36,7 @@ fn a_message_comes_whole_with_one_marker() {
     let first = "0@10000000 1@10000000 2@10000000 L10000000000 idle until 11000000000";
     assert_eq!(shown(&mut source, 10 * SECOND - 1, 9), "idle until 10000000000");
     assert_eq!(shown(&mut source, 10 * SECOND, 9), first);
-    // A stall of two seconds: stamped as if there had been none, and by and by as it is taken.
+    // After a stall of two seconds the records have the same stamps as without it, and come as they are taken.
     assert_eq!(shown(&mut source, 13 * SECOND, 2), "3@11000000 4@11000000 due since 11000000000");
     assert_eq!(shown(&mut source, 13 * SECOND, 9), "5@11000000 L11000000000 due since 12000000000");
     assert_eq!(shown(&mut source, 13 * SECOND, 0), "due since 12000000000");
@@ -44,7 +45,8 @@ fn a_message_comes_whole_with_one_marker() {
     assert_eq!(status, SourceStatus::IdleUntil(ProcessingTime::from_nanos(14 * SECOND)));
 }
 
-/// Stamped with when it was to be sent, made when it arrives, and late by the difference.
+/// A delayed record is stamped with the time at which it was sent, comes when it arrives, and is late by the
+/// difference.
 #[test]
 fn what_is_on_its_way_has_not_come() {
     let delay = Delay::Uniform { max: Span::from_millis(40) };
@@ -76,7 +78,7 @@ fn it_ends_as_any_source() {
     assert_eq!(shown(&mut source, 20 * SECOND, 9), "2@11000000 ended");
 }
 
-/// 128 records and their times, and a thousand sums of Zipf's shares.
+/// Memory of 128 records with their times, and a thousand sums of Zipf's shares.
 #[test]
 fn what_is_held_has_a_bound() {
     let load = Load { delay: Delay::Zipf { exponent: 1.0 }, ..messages(1_000) };
@@ -129,7 +131,7 @@ fn any_load() -> impl Strategy<Value = Load> {
 }
 
 proptest! {
-    /// A load that does not change is a steady rate, markers and all.
+    /// A load that does not change is a steady rate, including its markers.
     #[test]
     fn a_steady_load_is_a_rate(
         rate_per_s in prop_oneof![1..50u64, 9_999..10_003u64, 10_000..300_000u64],
@@ -144,8 +146,8 @@ proptest! {
         }
     }
 
-    /// Whatever is asked of which split and when: together they make the records of one source, each once, in order within
-    /// each split, none before it arrives, with as many markers; and whoever checks them can tell their stamps.
+    /// With any sequence of polls, the splits together make the records of one source: each once, in order within
+    /// each split, none before it arrives, and with as many markers. [`Stamps`] gives the same stamps.
     #[test]
     fn splits_make_the_records_of_a_load(
         load in any_load(),

@@ -1,21 +1,21 @@
-//! What messages cost: C_oM where they stand, and C_path on the costliest way from there to a sink.
+//! Costs of messages: C_oM at their operator, and C_path on the costliest path from there to a sink.
 //!
 //! ```text
 //!   C_path(o) = max over the readers r of o of C_oM(r) + C_path(r)         at a sink 0
 //! ```
 //!
-//! Source: Cameo (NSDI 2021), Algorithm 1, PREPAREREPLY; section 6.3, "Effect of Measurement Inaccuracies", for the noise. A
-//! cost that is not above zero, or no number, counts as not measured; one of more than 1000 s as that.
+//! Source: Cameo (NSDI 2021), Algorithm 1, PREPAREREPLY; section 6.3, "Effect of Measurement Inaccuracies", for the
+//! noise. A cost that is not above zero, or is NaN, counts as not measured; costs are limited to 1000 s.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use crate::policy::downstream::Downstream;
 use crate::snapshot::{OperatorId, OperatorState, Snapshot};
 
-/// Above this a cost is not believed, in ns.
+/// Upper bound of a cost, in ns.
 const MAX_COST_NS: f64 = 1e12;
 
-/// The costs of messages, those downstream as of the last round.
+/// Costs of messages; those of downstream operators are as of the last round.
 #[derive(Clone, Debug)]
 pub(super) struct Costs {
     paths: Downstream<Path>,
@@ -31,13 +31,13 @@ struct Path {
 }
 
 impl Costs {
-    /// Measured to within N(0, `noise_ns`).
+    /// Creates costs with noise N(0, `noise_ns`).
     pub(super) fn new(noise_ns: u64, seed: u64) -> Self {
         let noise = Noise { sigma_ns: noise_ns as f64, entropy: SeededEntropy::new(seed), drawn: Vec::new() };
         Costs { paths: Downstream::default(), noise }
     }
 
-    /// At the beginning of each round.
+    /// Draws new noise. Called at the beginning of each round.
     pub(super) fn draw_noise(&mut self, snapshot: &Snapshot) {
         self.noise.draw(snapshot.operators.len());
     }
@@ -54,28 +54,28 @@ impl Costs {
         }
     }
 
-    /// C_oM, in ns.
+    /// Returns C_oM, in ns.
     #[inline]
     pub(super) fn message_ns(&self, state: &OperatorState, operator: OperatorId) -> f64 {
         let cost_ns = state.cost_ns_per_run;
-        // Not a number is not above zero either.
+        // NaN fails the comparison too.
         let measured_ns = if cost_ns > 0.0 { cost_ns } else { OperatorState::ASSUMED_COST_NS_PER_RUN };
         measured_ns.min(MAX_COST_NS) + self.noise.of(operator)
     }
 
-    /// C_path, in ns. An operator that was submitted since the last round counts as if it were a sink.
+    /// Returns C_path, in ns. An operator that was submitted since the last round counts as if it were a sink.
     #[inline]
     pub(super) fn path_ns(&self, operator: OperatorId) -> f64 {
         self.paths.of(operator).map_or(0.0, |path| path.behind_ns)
     }
 }
 
-/// How far costs are off.
+/// Random error of costs.
 #[derive(Clone, Debug)]
 struct Noise {
     sigma_ns: f64,
     entropy: SeededEntropy,
-    /// By [`OperatorId`], of this round; nothing if sigma is zero.
+    /// Errors by [`OperatorId`], of this round; empty if sigma is zero.
     drawn: Vec<f64>,
 }
 
@@ -94,8 +94,8 @@ impl Noise {
     }
 }
 
-/// A number of N(0, 1), but for what lies beyond 6: a sum of twelve uniform ones has variance 1. It follows from the seed to
-/// the bit on every machine, as logarithms do not.
+/// Returns a number of about N(0, 1), never beyond 6: a sum of twelve uniform numbers has variance 1. Unlike with
+/// logarithms, the result is the same to the bit on every machine.
 fn normal(entropy: &mut SeededEntropy) -> f64 {
     (0..12).map(|_| entropy.unit()).sum::<f64>() - 6.0
 }
@@ -128,14 +128,15 @@ mod tests {
         assert_eq!(paths(&mut Costs::new(0, 0), &snapshot(rows)), expected);
     }
 
-    /// The operator itself is not part of it.
+    /// The operator's own cost is not part of its path.
     #[test]
     fn a_path_is_what_stands_downstream() {
         check(&[(7.0, &[])], &[0.0]);
         check(&[(1.0, &[1]), (20.0, &[2]), (300.0, &[])], &[320.0, 300.0, 0.0]);
     }
 
-    /// A diamond: by C, which costs more, not by both; and the longer way, though its first step costs less.
+    /// A diamond: the path goes by C, which costs more, not by both. In the second graph the longer path wins, though
+    /// its first step costs less.
     #[test]
     fn of_several_ways_the_costliest_counts() {
         let diamond: &[Row<'_>] = &[(1.0, &[1, 2]), (5.0, &[3]), (9.0, &[3]), (2.0, &[])];
@@ -143,7 +144,7 @@ mod tests {
         check(&[(1.0, &[1, 2]), (9.0, &[]), (5.0, &[3]), (6.0, &[])], &[11.0, 0.0, 6.0, 0.0]);
     }
 
-    /// What is not measured is assumed, what is beyond belief bounded; so every sum is finite.
+    /// Unmeasured costs are assumed and extreme costs are bounded, so every sum is finite.
     #[test]
     fn costs_are_made_fit() {
         for unmeasured in [0.0, -5.0, f64::NAN, f64::NEG_INFINITY] {
@@ -152,7 +153,7 @@ mod tests {
         check(&[(1.0, &[1]), (f64::INFINITY, &[2]), (1e300, &[])], &[2e12, 1e12, 0.0]);
     }
 
-    /// Who has ended costs nothing, nor does who was never there; an edge back to what was there before is no way.
+    /// Ended and unknown operators cost 0; an edge back to an operator earlier in the order is not a path.
     #[test]
     fn only_who_lives_counts() {
         let mut ended = snapshot(&[(1.0, &[1, 2]), (50.0, &[3]), (9.0, &[77]), (2.0, &[0])]);
@@ -160,12 +161,12 @@ mod tests {
         let mut costs = Costs::new(0, 0);
         assert_eq!(paths(&mut costs, &ended), [9.0, 0.0, 0.0, 0.0]);
         assert_eq!(costs.path_ns(OperatorId(u32::MAX)), 0.0);
-        // Back under its number, it counts again, and what it was does not.
+        // A new operator with the number counts, with its own cost only.
         ended.operators[1] = Some(OperatorState { cost_ns_per_run: 30.0, ..OperatorState::default() });
         assert_eq!(paths(&mut costs, &ended), [32.0, 2.0, 0.0, 0.0]);
     }
 
-    /// Mean 0 and deviation sigma; 68 % within one, 95 % within two, as of no other common shape.
+    /// Mean 0 and deviation sigma; 68 % within one sigma, 95 % within two, as in a normal distribution.
     #[test]
     fn noise_is_normal() {
         let mut noise = Noise { sigma_ns: 1_000.0, entropy: SeededEntropy::new(1), drawn: Vec::new() };
@@ -181,7 +182,8 @@ mod tests {
         }
     }
 
-    /// It is drawn anew in each round, follows from the seed, stays while a round lasts, and is in C_oM and in C_path.
+    /// Noise is drawn anew in each round, follows from the seed, stays while a round lasts, and is in C_oM and in
+    /// C_path.
     #[test]
     fn noise_is_of_a_round_and_a_seed() {
         let snapshot = snapshot(&[(1.0, &[1]), (20.0, &[2]), (300.0, &[])]);

@@ -1,39 +1,40 @@
-//! When a window of a query can be complete: when progress in event time is there at all of its streams.
+//! Prediction of the time at which a window of a query can be complete: when all of its streams have reached its end.
 //!
 //! Source: Cameo (NSDI 2021), section 4.3, PROGRESSMAP, and 4.2.2, "all frontier progresses become available at all sources".
 //!
 //! ```text
-//!   processing time ^            b ___--*      a query waits for the later of its streams; which one that is, is found out
-//!                   |     ___---   ___--       once a round, where something happens in it next, so that a rank asks one
-//!                   | *---  ___--- a           line only
+//!   processing time ^            b ___--*      a query waits for the later of its streams; once a round the
+//!                   |     ___---   ___--       streams are compared at the next instant at which a window rule
+//!                   | *---  ___--- a           fires, so that a rank asks one line only
 //!                   +----------|------->  event time
 //!                            next
 //! ```
 //!
-//! Lines of streams that come in live are parallel, so that the one that is last there is last everywhere. Where they are not,
-//! as of a replay beside a live stream, windows that end further on may wait longer than is said here, until rounds come closer.
+//! Lines of live streams are parallel, so the stream that is last at one instant is last everywhere. With other
+//! lines, as of a replay beside a live stream, a window that ends further on may complete later than predicted, until
+//! rounds come closer to it.
 
 use thalweg_model::{EventTime, ProcessingTime};
 
 use crate::snapshot::{ProgressMap, QueryId, Snapshot, StreamState};
 
-/// How event time goes with processing time in each query, as of the last round.
+/// Relation between event time and processing time in each query, as of the last round.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Progress {
-    /// By [`QueryId`].
+    /// Last streams by [`QueryId`].
     queries: Vec<Last>,
 }
 
 /// The last of the streams of a query.
 #[derive(Clone, Copy, Debug)]
 struct Last {
-    /// The first instant at which something happens in one of its streams. `EventTime::MAX` if none is known.
+    /// The first instant at which a window rule fires in one of its streams. `EventTime::MAX` if none is known.
     next: EventTime,
-    /// The latest of the instants by which their lines are given.
+    /// The latest of the points by which their lines are given.
     known: EventTime,
-    /// When the last of them is there, and its line.
+    /// When the last stream gets there, and its line.
     line: Option<(ProcessingTime, ProgressMap)>,
-    /// Whether there is a stream of which nothing is known.
+    /// True if a stream has no line.
     has_unknown: bool,
 }
 
@@ -61,12 +62,12 @@ impl Progress {
         }
     }
 
-    /// What is known of the query of a stream that it waits for.
+    /// Returns the entry of the stream's query; none if the query does not wait for the stream, or is unknown.
     fn last_of(&mut self, stream: &StreamState) -> Option<&mut Last> {
         if stream.is_away { None } else { self.queries.get_mut(stream.query.0 as usize) }
     }
 
-    /// t_F: when `instant` is, or was, observed by all streams of `query`. None if that cannot be told.
+    /// Returns t_F: when `instant` is, or was, observed by all streams of `query`. None if it cannot be predicted.
     #[inline]
     pub(super) fn observed_at(&self, query: QueryId, instant: EventTime) -> Option<ProcessingTime> {
         let last = self.queries.get(query.0 as usize).filter(|last| !last.has_unknown)?;
@@ -79,7 +80,7 @@ impl Progress {
 }
 
 impl Last {
-    /// Where its streams are compared.
+    /// Returns the instant at which the streams are compared.
     fn compared_at(&self) -> EventTime {
         if self.next < EventTime::MAX { self.next } else { self.known }
     }
@@ -109,11 +110,11 @@ mod tests {
         }
     }
 
-    /// t_F in s of what needs progress so far, in query 0 of two.
+    /// Returns t_F in s for `frontier` in query 0 of two.
     fn frontier_time_s(streams: Vec<StreamState>, frontier: EventTime) -> Option<f64> {
         let queries = vec![Some(QueryState::default()); 2];
         let mut progress = Progress::default();
-        // What was known before does not count.
+        // The state of an earlier round does not count.
         let before = vec![stream(0, (Some(1), Some((0, 10_000, 1.0))))];
         progress.update(&Snapshot { queries: queries.clone(), streams: before, ..Snapshot::default() });
         progress.update(&Snapshot { queries, streams, ..Snapshot::default() });
@@ -121,7 +122,7 @@ mod tests {
         observed.map(|observed| observed.as_nanos() as f64 / 1e9)
     }
 
-    /// The same in either order of the streams.
+    /// Checks t_F with the streams in either order.
     #[track_caller]
     fn check(rows: &[Row], frontier_s: i64, expected_s: Option<f64>) {
         let frontier = EventTime::from_secs(frontier_s);
@@ -139,22 +140,23 @@ mod tests {
         }
     }
 
-    /// A join waits for the stream that is 5 s late, not for the one that is 2 s late, wherever the two stand.
+    /// A join waits for the stream that is 5 s late, not for the one that is 2 s late, in either order.
     #[test]
     fn the_later_of_two_streams_decides() {
         check(&[(Some(11), Some((1, 3, 1.0))), (Some(11), Some((0, 5, 1.0)))], 11, Some(16.0));
         check(&[(Some(21), Some((1, 3, 1.0))), (Some(11), Some((7, 12, 1.0)))], 11, Some(16.0));
     }
 
-    /// Lines that cross at 8: up to there the replay at twice the speed is later, which has begun 4 s late. What happens first
-    /// in any of the streams decides which one is asked, however far the frontier is.
+    /// Lines that cross at 8: before that the replay at twice the speed, which began 4 s late, is later. The first
+    /// rule that fires in any of the streams decides which line is used, however far the frontier is.
     #[test]
     fn streams_are_compared_where_something_happens_next() {
         let (live, replay) = (Some((0, 0, 1.0)), Some((0, 4, 0.5)));
         check(&[(Some(4), live), (Some(10), replay)], 10, Some(9.0));
         check(&[(Some(10), live), (Some(4), replay)], 10, Some(9.0));
         check(&[(Some(9), live), (Some(10), replay)], 10, Some(10.0));
-        // Nothing happens in the one before its end; nor in the other: then at the latest point that is known of a line.
+        // No rule fires in the first stream before its end. If none fires in the other, the latest known point of a
+        // line counts.
         for nothing in [None, Some(i64::MAX)] {
             check(&[(nothing, live), (Some(4), replay)], 10, Some(9.0));
             check(&[(nothing, live), (Some(9), replay)], 10, Some(10.0));
@@ -163,12 +165,12 @@ mod tests {
         }
     }
 
-    /// Without a watermark nobody knows when a stream gets there, nor if there is no stream at all.
+    /// Without a watermark of a stream, or without any stream, nothing is predicted.
     #[test]
     fn what_nobody_can_tell_is_not_told() {
         check(&[(Some(11), Some((1, 3, 1.0))), (Some(11), None)], 11, None);
         check(&[], 11, None);
-        // Only the end of the stream; and later than any clock.
+        // Only the end of the stream completes the window, or the instant is beyond any clock.
         for slope in [0.0, 1.0] {
             check(&[(Some(11), Some((1, 3, slope)))], i64::MAX, None);
         }
@@ -179,7 +181,7 @@ mod tests {
         assert_eq!(Progress::default().observed_at(QueryId(0), EventTime::EPOCH), None);
     }
 
-    /// Nobody waits for who is silent, known or not, nor for the stream of another query, or of one that is not there.
+    /// Streams that are away, streams of another query and of an unknown query do not count.
     #[test]
     fn only_streams_that_the_query_waits_for_count() {
         let own = stream(0, (Some(11), Some((1, 3, 1.0))));

@@ -1,36 +1,38 @@
-//! `cameo_token`: what was let in with a token goes first, by the tags of tokens, so that queries receive in proportion to their
-//! rates.
+//! `cameo_token`: records admitted with a token go first, ordered by the tags of the tokens, so that queries receive
+//! in proportion to their rates.
 //!
 //! Paper      Cameo (NSDI 2021), section 5.4, "Proportional Fair Scheduling"
-//! Class      0: has waited for longer than the starvation bound, the longest first; 1: its head has a token; 2: it has none
+//! Class      0: operators that have waited for longer than the starvation bound, the longest first; 1: the head has
+//!            a token; 2: it has none
 //! Score      in class 1 the earlier the tag, the higher; in class 2 the earlier the head was observed at its source
 //! Eligible   pending > 0 and every output has room
 //! Quantum    one block
-//! Starves    nobody, by class 0; those with a token not without it either, as tags are instants
+//! Starves    none, by class 0; heads with a token would not starve without it either, as tags are instants
 //! Symbols    PRI_global: the tag, `head.token`
-//! Differs    Tags order blocks of all queries, so beyond capacity what all receive shrinks alike, as in the paper; records
-//!            without a token have no order there. Of one operator what came first runs first, where the paper goes by the
-//!            interval of the tag: tags of one source only rise. Class 0 is ours: in the paper traffic without a token may
-//!            starve. Its bound is one interval of tokens, not the 10 ms of other policies: an operator with 12 tokens per
-//!            second has its turn every 83 ms, and counted as starving it would get what those with 24 get. For the same
-//!            reason the grain of 1 ms does not hold here, within which it would take what others have tokens for
+//! Differs    Tags order blocks of all queries, so beyond capacity the shares of all shrink alike, as in the paper;
+//!            records without a token have no order there. Within an operator the first arrival runs first, where the
+//!            paper goes by the interval of the tag: tags of one source only rise. Class 0 is ours: in the paper
+//!            traffic without a token may starve. Its bound is one interval of tokens, not the 10 ms of other
+//!            policies: an operator with 12 tokens per second has its turn every 83 ms, and if it counted as starving
+//!            it would get as much as operators with 24. The grain of 1 ms does not apply here for the same reason:
+//!            within it an operator would take what others have tokens for
 
 use crate::policy::ageing::Patience;
 use crate::policy::{Policy, Scale};
 use crate::rank::{Origin, Rank};
 use crate::snapshot::{Fields, OperatorId, Snapshot};
 
-/// The name by which users choose it.
+/// The name by which users choose the policy.
 pub const NAME: &str = "cameo_token";
 
-/// The classes of its ranks, behind that of the starving.
+/// Classes of ranks, after class 0 of starving operators.
 const WITH_TOKEN: u8 = 1;
 const WITHOUT_TOKEN: u8 = 2;
 
 /// The starvation bound: the interval over which tokens are spread (section 5.4, "e.g., 1 sec").
 const STARVATION_NS: u64 = 1_000_000_000;
 
-/// Tokens first.
+/// Cameo's token policy: records with tokens first.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CameoToken {
     origin: Origin,
@@ -81,7 +83,7 @@ mod tests {
         ProcessingTime::from_nanos(ms * 1_000_000)
     }
 
-    /// Each operator as (tag, observed, waits since) in ms, at 5 s; the order in which they run, with their classes.
+    /// Checks the order and the classes of operators, each (tag, observed, waits since) in ms, at 5 s.
     #[track_caller]
     fn check(operators: &[(Option<u64>, u64, u64)], expected: &[(u8, u32)]) {
         let state = |&(tag_ms, observed_ms, since_ms): &(Option<u64>, u64, u64)| {
@@ -104,7 +106,7 @@ mod tests {
         assert_eq!(policy.quantum(&snapshot, OperatorId(0)), Quantum { records: 384 });
     }
 
-    /// By tag, whenever it was observed; then, without a token, by when it was.
+    /// Heads with a token go by tag, whenever they were observed; then those without go by the time of observation.
     #[test]
     fn tokens_go_first_and_by_their_tags() {
         check(
@@ -117,7 +119,7 @@ mod tests {
         );
     }
 
-    /// After more than a second, with or without a token, who waits longest first.
+    /// Operators that have waited for more than a second come first, with or without a token, the longest wait first.
     #[test]
     fn who_waits_for_an_interval_comes_first() {
         check(
@@ -126,7 +128,7 @@ mod tests {
         );
     }
 
-    /// Today, too, tags and waits are told apart to the nanosecond.
+    /// At present dates, too, tags and waits are distinct to the nanosecond.
     #[test]
     fn instants_of_today_are_exact() {
         const TODAY_NS: u64 = 1_800_000_000_000_000_000;
@@ -136,7 +138,7 @@ mod tests {
             Some(OperatorState { pending: 1, oldest_pending: since, head, ..OperatorState::default() })
         };
         let recent = 5_000_000_000;
-        // Two each that starve, that have a token, and that have none; the second of each is a nanosecond before.
+        // Two starve, two have a token, two have none; the second of each pair is a nanosecond earlier.
         let operators =
             [(None, 9), (None, 8), (Some(9), recent), (Some(8), recent), (None, recent + 1), (None, recent)];
         let operators = operators.map(state).to_vec();
@@ -148,8 +150,9 @@ mod tests {
         assert!([1, 0, 3, 2, 5, 4].map(word).is_sorted());
     }
 
-    /// Records that sources have made in 4 s, one a turn, with so many tokens a second each and one worker that makes a
-    /// record in so many ms. Their tags are spread evenly, and a source whose next tag is to come has no token.
+    /// Returns the records that sources made in 4 s, one per turn. Each source has this many tokens per second, and
+    /// one worker makes a record in `cost_ms`. Tags are spread evenly; a source whose next tag lies in the future has
+    /// no token.
     fn made(tokens: [u64; 3], cost_ms: u64) -> [u64; 3] {
         let source = Task { is_on_demand: true, room_records: 1, ..Task::new(cost_ms * 1_000_000, 1.0, &[]) };
         let give = move |snapshot: &mut Snapshot, runs: &[u64]| {
@@ -167,8 +170,8 @@ mod tests {
         [0, 1, 2].map(|id| bed.tasks[id].records_in)
     }
 
-    /// Fig. 6 with its 12, 24 and 24 tokens. With room for 40 of 60, as 8, 16 and 16 a second; with room for 100 each gets its
-    /// tokens, and the 40 that are left in turns.
+    /// Fig. 6 with its 12, 24 and 24 tokens. With capacity for 40 of the 60 records, the sources make 8, 16 and 16
+    /// per second. With capacity for 100, each gets its tokens, and the 40 that are left go by turns.
     #[test]
     fn beyond_capacity_all_shrink_alike() {
         let is_near = |made: u64, expected: u64| made.abs_diff(expected) <= 2;
@@ -182,7 +185,7 @@ mod tests {
         assert_eq!(ample.into_iter().sum::<u64>(), 400);
     }
 
-    /// Without tokens, beside two who take all there is: a turn in each second.
+    /// A source without tokens, beside two that take all capacity, gets one turn per second.
     #[test]
     fn without_a_token_a_turn_comes_after_an_interval() {
         let beside = made([50, 50, 0], 25);

@@ -1,64 +1,64 @@
 //! Even shares between queries of about equal priority. Ours: the paper has no such rule.
 //!
-//! Take eight equal queries that all have more to do than the workers can. Their priorities differ by what their costs
-//! were measured apart, a few percent. The paper's rule gives everything to the first of them, whatever stands in it
-//! has input, and nothing to the others until the measurements change order; the starvation bound gives each of
-//! them one run in 10 ms.
+//! Take eight equal queries that all have more work than the workers can do. Their priorities differ by the error of
+//! their measured costs, a few percent. The paper's rule gives everything to the first query while any of its
+//! operators has input, and nothing to the others until the measurements change order. The starvation bound gives
+//! each of the others one run in 10 ms.
 //!
-//! So the priorities of all operators of a query are multiplied by one factor, like W, which falls from 1 to 1 / band
-//! as the query gets ahead of the one that received least:
+//! So the priorities of all operators of a query are multiplied by one factor, like W. The factor falls from 1 to 1 /
+//! band as the query gets ahead of the least served query:
 //!
 //! ```text
-//!   received(q)  time of its runs since the last round, over W(q)
-//!   lead(q)      grows by received(q); then the least lead of those that contend is taken off all,
-//!                and what is left is kept between 0 and the lead at which the band is used up
+//!   received(q)  run time since the last round, divided by W(q)
+//!   lead(q)      grows by received(q); then the least lead of the contending queries is subtracted from all leads,
+//!                and the rest is clamped to 0 and the lead at which the band is used up
 //!   factor(q)    1 / (1 + (band - 1) * lead(q) / that lead)
 //! ```
 //!
-//! Inside a query nothing changes order, since the factor is common to it and stands still between rounds. Between
-//! queries whose priorities differ by more than the band the paper's order stays. Within the band, leads come to rest
-//! where the factors make up for the difference in priority; from then on all receive the same, over W: a query
-//! that gets slower still receives up to 22 % more than one that gets faster.
+//! The order inside a query does not change, because the factor is the same for all its operators and constant
+//! between rounds. Between queries whose priorities differ by more than the band the paper's order stays. Within the
+//! band, leads settle where the factors make up for the difference in priority. From then on all queries receive the
+//! same, in proportion to W: a query whose latency rises still receives up to 22 % more than one whose latency falls.
 //!
-//! A query contends while something of it runs or could run. One that does not is carried along with the least: it
-//! comes back with no lead and no claim to what it missed.
+//! A query contends while one of its operators runs or could run. A query that does not contend keeps no lead: it
+//! comes back equal to the least served query, and does not make up for what it missed.
 
 use super::EnjimaSettings;
 
-/// What one query has received.
+/// Processing time that one query has received.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Share {
-    /// Time received beyond what the least served query has, in ns.
+    /// Time received beyond that of the least served query, in ns.
     lead_ns: f64,
-    /// Since the last round, in ns.
+    /// Time received since the last round, in ns.
     received_ns: u64,
-    /// Since the last round.
+    /// True if the query contended since the last round.
     contends: bool,
 }
 
 impl Share {
-    /// Takes note of a run.
+    /// Adds the time of a run.
     pub(super) fn receive(&mut self, run_ns: u64) {
         self.received_ns = self.received_ns.saturating_add(run_ns);
     }
 
-    /// Takes note that something of the query runs or could run.
+    /// Records that an operator of the query runs or could run.
     pub(super) fn contend(&mut self) {
         self.contends = true;
     }
 
-    /// Adds what was received since the last round. Its lead, if it contends; else more than any.
+    /// Adds the time received since the last round to the lead. Returns the lead if the query contends, else infinity.
     pub(super) fn settle(&mut self, weight: f64) -> f64 {
         self.lead_ns += self.received_ns as f64 / weight;
         self.received_ns = 0;
         if std::mem::take(&mut self.contends) { self.lead_ns } else { f64::INFINITY }
     }
 
-    /// The factor of its priorities, where `least_ns` is the least lead of those that contend.
+    /// Returns the factor of the query's priorities; `least_ns` is the least lead of the contending queries.
     pub(super) fn factor(&mut self, settings: &EnjimaSettings, least_ns: f64) -> f64 {
         let most_ns = settings.share_lead_ns.max(1.0);
         let band = settings.share_band.max(1.0);
-        // If nobody contends, nobody waits for anybody: leads are as good as gone.
+        // If no query contends, `least_ns` is infinite and every lead becomes 0.
         self.lead_ns = (self.lead_ns - least_ns).clamp(0.0, most_ns);
         1.0 / (1.0 + (band - 1.0) * self.lead_ns / most_ns)
     }
@@ -68,8 +68,8 @@ impl Share {
 mod tests {
     use super::*;
 
-    /// Two queries and a third that comes later; what each has received in ms and whether it contends, round by
-    /// round, and the leads in ms that are left.
+    /// Three queries, of which the third joins later. Each round gives (received ms, contends) per query, and the
+    /// leads in ms after it.
     fn check(rounds: &[([(u64, bool); 3], [f64; 3])]) {
         let settings = EnjimaSettings::default();
         let mut shares = [Share::default(); 3];
@@ -94,18 +94,18 @@ mod tests {
             ([(1, yes), (0, yes), (0, no)], [1.0, 0.0, 0.0]),
             ([(1, yes), (0, yes), (0, no)], [2.0, 0.0, 0.0]),
             ([(0, yes), (3, yes), (0, no)], [0.0, 1.0, 0.0]),
-            // The third joins as if it had received as little as the least served, and no less.
+            // The third joins with the lead of the least served query, and no less.
             ([(0, yes), (0, yes), (0, yes)], [0.0, 1.0, 0.0]),
             ([(2, yes), (2, yes), (1, yes)], [1.0, 2.0, 0.0]),
-            // Alone, nobody is ahead of anybody; whoever comes back owes nothing and is owed nothing.
+            // While a query is alone it has no lead; a query that comes back owes nothing and is owed nothing.
             ([(9, yes), (0, no), (0, no)], [0.0, 0.0, 0.0]),
-            // A lead is forgotten beyond the band: so long may another catch up, and no longer.
+            // A lead beyond the band is forgotten: this bounds how long another query may catch up.
             ([(90, yes), (0, yes), (0, no)], [5.0, 0.0, 0.0]),
             ([(0, no), (0, no), (0, no)], [0.0, 0.0, 0.0]),
         ]);
     }
 
-    /// Settings that make no sense switch it off rather than turn priorities round.
+    /// Settings out of range disable sharing rather than invert priorities.
     #[test]
     fn factors_stay_within_the_band() {
         for (share_band, share_lead_ns) in

@@ -7,7 +7,7 @@ use crate::policy::min_latency::MinLatency;
 use crate::test_bed::{Bed, Task, run_of};
 
 /// Table 1 of section 3.2.1: A -> B -> {C, D} -> E, with the selectivities of C and D exchanged (as printed, no form
-/// of the output cost gives the paper's order). One worker, .5 ms a record, blocks of 4.
+/// of the output cost gives the paper's order). One worker, .5 ms per record, blocks of 4.
 fn table_1(policy: impl Policy + 'static) -> Bed {
     let task = |selectivity: f64, readers: &[u32]| Task::new(500_000, selectivity, readers);
     let tasks = vec![task(1.0, &[1]), task(1.0, &[2, 3]), task(0.3, &[4]), task(0.25, &[4]), task(1.0, &[])];
@@ -29,7 +29,7 @@ fn table_1_settings(output_cost: OutputCost) -> EnjimaSettings {
     }
 }
 
-/// Five decisions for 18 records, as the paper says, in 9 ms.
+/// Takes five decisions for 18 records, as the paper says, in 9 ms.
 #[test]
 fn table_1_runs_c_d_e_b_a() {
     for policy in [Enjima::new, Enjima::strict] {
@@ -40,7 +40,7 @@ fn table_1_runs_c_d_e_b_a() {
     }
 }
 
-/// As Eq. 2 is printed, A, which is two steps from what is expensive, costs less than B.
+/// With Eq. 2 as printed, A, which is two steps before the expensive operators, costs less than B.
 #[test]
 fn table_1_as_printed_runs_a_before_b() {
     for policy in [Enjima::new, Enjima::strict] {
@@ -48,7 +48,7 @@ fn table_1_as_printed_runs_a_before_b() {
     }
 }
 
-/// Without eligibility the same work, but for A, takes eight decisions.
+/// Without eligibility the same work, except for A's, takes eight decisions.
 #[test]
 fn table_1_takes_min_latency_eight_decisions() {
     let mut bed = table_1(MinLatency::default());
@@ -56,8 +56,8 @@ fn table_1_takes_min_latency_eight_decisions() {
     assert_eq!(bed.steps(1), "A");
 }
 
-/// What each of the queries received of one worker in 2 s, where an even share is 1. Each is a source on demand, a
-/// filter and a sink; all cost the same, but are measured up to `noise` apart.
+/// Returns the share that each query received of one worker in 2 s, where an even share is 1. Each query is a source
+/// on demand, a filter and a sink. All cost the same, but measured costs differ by up to `noise`.
 fn shares(policy: Enjima, noise: f64, gradients: &[f64]) -> Vec<f64> {
     let mut entropy = SeededEntropy::new(7);
     let tasks = (0..gradients.len() as u32).flat_map(|query| {
@@ -80,8 +80,8 @@ fn shares(policy: Enjima, noise: f64, gradients: &[f64]) -> Vec<f64> {
     received_ns.into_iter().map(|received_ns| received_ns as f64 / even_ns).collect()
 }
 
-/// Measured 50 % apart, equal queries still receive the same. Without the band one of them receives six shares, and
-/// the starvation bound leaves a quarter each to the others; the literal form leaves them nothing.
+/// Equal queries receive the same even if measured 50 % apart. Without the band one of them receives six shares, and
+/// the starvation bound leaves a quarter share to each of the others; the literal form leaves them nothing.
 #[test]
 fn equal_queries_share_evenly_however_they_are_measured() {
     let banded = |share_band| Enjima::new(EnjimaSettings { share_band, ..EnjimaSettings::default() });
@@ -98,15 +98,15 @@ fn equal_queries_share_evenly_however_they_are_measured() {
     }
 }
 
-/// Shares are even over W: 1.1 and 0.9.
+/// Shares are even in proportion to W: 1.1 and 0.9.
 #[test]
 fn a_query_that_gets_slower_receives_more() {
     let shares = shares(Enjima::default(), 0.1, &[3.0, -3.0]);
     assert!((1.09..1.11).contains(&shares[0]) && (0.89..0.91).contains(&shares[1]), "{shares:?}");
 }
 
-/// A sink of cost 10 ns and whatever else `change` makes of it, beside another of the same query that does nothing;
-/// at 1 s, the round ends 1 ms later. Idle for 0.5 ms, like all that it is asked about.
+/// A sink of cost 10 ns, modified by `change`, beside an operator of the same query that has no work. The instant is
+/// 1 s, and the round ends 1 ms later. Both have been idle for 0.5 ms.
 fn one(change: impl Fn(&mut OperatorState)) -> Snapshot {
     let now = ProcessingTime::from_nanos(1_000_000_000);
     let idle = OperatorState { cost_ns_per_record: 10.0, ..state_at(now, 500_000) };
@@ -134,13 +134,13 @@ fn rank_in(policy: &mut Enjima, snapshot: &Snapshot) -> Option<Rank> {
     policy.rank(snapshot, OperatorId(0))
 }
 
-/// The classes in `enjima` and `enjima_strict`.
+/// Returns the operator's class in `enjima` and in `enjima_strict`.
 fn classes(change: impl Fn(&mut OperatorState)) -> (Option<u8>, Option<u8>) {
     let class = |mut policy: Enjima| rank_in(&mut policy, &one(&change)).map(|rank| rank.class);
     (class(Enjima::default()), class(Enjima::strict(EnjimaSettings::default())))
 }
 
-/// Algorithm 1, with what is mended: at ET it is eligible, and an idle operator needs something pending.
+/// Algorithm 1 with its corrections: an operator is eligible at ET, and an idle operator needs pending input.
 #[test]
 fn who_is_eligible() {
     let idle = |state: &mut OperatorState, idle_ns: u64| {
@@ -164,8 +164,8 @@ fn who_is_eligible() {
     );
 }
 
-/// Not eligible or not, and early or late: the score is the priority, so that work is conserved in its order, and words
-/// of different instants compare.
+/// The score is the priority whether the operator is eligible or not, and at any instant. So ineligible work runs in
+/// the same order, and words of different instants compare.
 #[test]
 fn the_score_is_the_priority_whatever_the_class_and_the_instant() {
     let mut policy = Enjima::default();
@@ -179,7 +179,7 @@ fn the_score_is_the_priority_whatever_the_class_and_the_instant() {
     assert_eq!(policy.rank(&snapshot, OperatorId(0)), Some(eligible));
 }
 
-/// Eq. 3: a tenth of the gradient, which counts up to one second per second.
+/// Eq. 3: a tenth of the gradient, which is clamped to one second per second.
 #[test]
 fn a_query_that_gets_slower_weighs_more() {
     let score = |latency_gradient| {
@@ -192,7 +192,7 @@ fn a_query_that_gets_slower_weighs_more() {
     assert_eq!(gradients.map(score), [1.0, 1.05, 1.1, 1.1, 1.1, 0.95, 0.9, 0.9, 0.9, 1.0]);
 }
 
-/// As in the paper's program: with a worker for everybody there is nothing to choose.
+/// As in the paper's program: with a worker for every operator there is nothing to choose.
 #[test]
 fn without_more_operators_than_workers_all_are_alike() {
     for mut policy in [Enjima::default(), Enjima::strict(EnjimaSettings::default())] {
@@ -203,7 +203,8 @@ fn without_more_operators_than_workers_all_are_alike() {
     }
 }
 
-/// Eq. 4, upright: what fits the rest of the round, and at least N_min. No cost gives an endless quantum.
+/// Eq. 4, corrected: the records that fit into the rest of the round, and at least N_min. A cost of zero does not
+/// make the quantum endless.
 #[test]
 fn a_quantum_fits_the_rest_of_the_round() {
     let quantum = |left_ns: u64, cost_ns_per_record: f64| {
@@ -223,8 +224,8 @@ fn a_quantum_fits_the_rest_of_the_round() {
     assert_eq!(Enjima::default().quantum(&late, OperatorId(9)), Quantum { records: 1_000 });
 }
 
-/// Past the bound, class 0, the longest first; the wait begins with the oldest input or with the end of the last run,
-/// whichever is later. The literal form knows no bound.
+/// Operators that have waited for longer than the bound are class 0, the longest first. The wait begins with the
+/// oldest input or with the end of the last run, whichever is later. The literal form has no bound.
 #[test]
 fn who_waits_for_too_long_comes_first() {
     let ago = |ms_ago: u64| ProcessingTime::from_nanos(1_000_000_000 - ms_ago * 1_000_000);
@@ -245,8 +246,8 @@ fn who_waits_for_too_long_comes_first() {
     assert_eq!(waits(&mut strict, 300, 400), Rank { class: 1, score: 0.1, tie: 0 });
 }
 
-/// Submitted since the last round, beyond the table or under the number of one that has ended: as urgent as a sink,
-/// until the round that is due.
+/// An operator submitted since the last round ranks like a sink until the next round, both beyond the table and under
+/// the number of an ended operator.
 #[test]
 fn a_newcomer_is_ranked_before_its_first_round() {
     let mut snapshot = one(|_| ());
@@ -266,12 +267,12 @@ fn a_newcomer_is_ranked_before_its_first_round() {
     snapshot.operators[2] = Some(OperatorState { pending: 1, ..newcomer });
     assert_eq!(policy.rank(&snapshot, OperatorId(2)).map(|rank| rank.class), Some(2));
     assert_eq!(policy.rank(&snapshot, OperatorId(3)), None);
-    // No round has seen anything yet.
+    // No round has been prepared yet.
     assert_eq!(Enjima::default().rank(&snapshot, OperatorId(1)).map(|rank| rank.class), Some(1));
 }
 
-/// ET follows the gradient of the query, every ten samples, and starts anew with whoever gets its number next, whether
-/// a round saw the number free or not.
+/// ET follows the gradient of the query, every ten samples. It starts anew for the next query with the same number,
+/// whether or not a round saw the number free.
 #[test]
 fn thresholds_belong_to_a_query() {
     let mut policy = Enjima::default();
@@ -289,7 +290,7 @@ fn thresholds_belong_to_a_query() {
     assert_eq!((class_after(None), class_after(slower(9))), (1, 1));
 }
 
-/// What is told about operators and queries that nobody knows is not taken note of.
+/// Reports about unknown operators and queries are ignored.
 #[test]
 fn runs_of_unknown_queries_are_left_out() {
     let mut policy = Enjima::default();

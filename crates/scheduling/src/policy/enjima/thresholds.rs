@@ -1,15 +1,15 @@
-//! The two thresholds of eligibility of one query, and how they follow its latency.
+//! Eligibility thresholds of one query, and their adaptation to its latency.
 //!
 //! Enjima section 3.2.1, Eq. 5: T becomes T + dT, dT = min(gradient * T, step), if that lies between 0 and a maximum;
-//! else T stays. If an adjustment raised the gradient, it is reverted. Where that says too little:
+//! else T stays. If an adjustment raised the gradient, it is reverted. Where the paper is not specific:
 //!
-//! - An adjustment is judged when the thresholds are adapted next, by the gradient then against the gradient by which it
-//!   was made. If it is reverted, that is all that happens this time; the next time adjusts anew.
+//! - An adjustment is judged at the next adaptation: the gradient at that time is compared with the gradient at which
+//!   it was made. A revert is the only change of that adaptation; the next one adjusts anew.
 //! - Both thresholds are adjusted and reverted together. An adjustment that changed neither is not judged.
-//! - The paper's program compares gradients also when there is nothing to revert, so while they rise it adapts
-//!   nothing; and it adds a negative step as an unsigned number. Here all of it is signed floating point.
-//! - A step down has no bound but the gradient itself. So that thresholds that shrank can grow again, as they do by a
-//!   fraction of what they are, the least is not 0 but 1 record and 1 µs: less would change nothing.
+//! - The paper's program compares gradients also when there is nothing to revert, so it adapts nothing while they
+//!   rise. It also adds a negative step as an unsigned number. Here all arithmetic is signed floating point.
+//! - A step down is bounded only by the gradient. Thresholds grow by a fraction of their value, so that one at 0
+//!   could never grow again: the minimum is 1 record and 1 µs. Less would change nothing.
 
 use super::EnjimaSettings;
 use crate::snapshot::QueryState;
@@ -17,18 +17,18 @@ use crate::snapshot::QueryState;
 /// The range of a threshold.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct ThresholdRange {
-    /// What it starts with.
+    /// The initial value.
     pub start: f64,
-    /// It does not go below this, which is above zero.
+    /// The threshold does not go below this, which is above zero.
     pub min: f64,
-    /// It stays below this.
+    /// The threshold stays below this.
     pub max: f64,
-    /// It grows by this at most, at once.
+    /// Greatest growth in one step.
     pub max_step: f64,
 }
 
 impl ThresholdRange {
-    /// Where a threshold goes that stands at `value`, by Eq. 5.
+    /// Returns the threshold that follows `value`, by Eq. 5.
     fn adjusted(&self, value: f64, gradient: f64) -> f64 {
         let next = value + (gradient * value).min(self.max_step);
         if self.min <= next && next < self.max { next } else { value }
@@ -40,13 +40,13 @@ impl ThresholdRange {
 pub(super) struct Thresholds {
     event_records: f64,
     idle_ns: f64,
-    /// What the last adjustment has changed, until it is judged.
+    /// The last adjustment, until it is judged.
     unjudged: Option<Adjustment>,
-    /// Samples of the gradient at the last adaptation.
+    /// Number of gradient samples at the last adaptation.
     samples: u64,
 }
 
-/// An adjustment: what was before it.
+/// State before an adjustment, and the gradient at which it was made.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Adjustment {
     event_records: f64,
@@ -60,13 +60,14 @@ impl Thresholds {
         Thresholds { event_records, idle_ns: settings.idle_threshold_ns.start, unjudged: None, samples: 0 }
     }
 
-    /// Whether they belong to a query that has ended, whose number `query` has got: its samples begin anew.
+    /// Returns true if the thresholds belong to an ended query whose number `query` now has: its sample count
+    /// restarted.
     pub(super) fn are_of_another(&self, query: &QueryState) -> bool {
         query.gradient_samples < self.samples
     }
 
-    /// Adapts them to the latency gradient of `query`, if enough new samples are in. A gradient that is no number is
-    /// left out.
+    /// Adapts the thresholds to the latency gradient of `query`, if enough new samples are in. A gradient that is NaN
+    /// is ignored.
     pub(super) fn adapt(&mut self, settings: &EnjimaSettings, query: &QueryState) {
         let gradient = query.latency_gradient;
         if query.gradient_samples < self.samples + settings.adapt_every_samples.max(1) || gradient.is_nan() {
@@ -86,12 +87,12 @@ impl Thresholds {
         self.unjudged = has_changed.then_some(before);
     }
 
-    /// The least number of records that reaches ET.
+    /// Returns the least number of records that reaches ET.
     pub(super) fn event_records(&self) -> u64 {
         self.event_records.ceil() as u64
     }
 
-    /// The greatest number of nanoseconds that does not exceed IT.
+    /// Returns the greatest number of nanoseconds that does not exceed IT.
     pub(super) fn idle_ns(&self) -> u64 {
         self.idle_ns as u64
     }
@@ -101,12 +102,12 @@ impl Thresholds {
 mod tests {
     use super::*;
 
-    /// Adapts with every sample.
+    /// Settings that adapt with every sample.
     fn settings() -> EnjimaSettings {
         EnjimaSettings { adapt_every_samples: 1, ..EnjimaSettings::default() }
     }
 
-    /// ET and IT in µs after each gradient, with a sample each.
+    /// Checks ET and IT in µs after each gradient, with one sample each.
     fn check(gradients: &[f64], expected: &[(u64, u64)]) {
         let mut thresholds = Thresholds::new(&settings());
         let mut seen = Vec::new();
@@ -127,15 +128,15 @@ mod tests {
         check(&[0.0], &[(1_000, 1_000)]);
     }
 
-    /// The step is at most 1,000 records; IT has room for 10 ms and is not held back.
+    /// The step of ET is at most 1,000 records; the step of IT is at most 10 ms, which is not reached here.
     #[test]
     fn steps_up_are_bounded() {
         check(&[3.0, 2.0], &[(2_000, 4_000), (3_000, 12_000)]);
         check(&[f64::INFINITY], &[(2_000, 11_000)]);
     }
 
-    /// Below the maximum and not below the minimum: a step that would leave the range is not made at all, of one
-    /// threshold as of the other.
+    /// Thresholds stay below the maximum and not below the minimum. A step that would leave the range is not made at
+    /// all, for each threshold by itself.
     #[test]
     fn a_step_out_of_the_range_is_none() {
         check(&[-1.0, -7.0, f64::NEG_INFINITY], &[(1_000, 1_000); 3]);
@@ -152,14 +153,14 @@ mod tests {
         }
     }
 
-    /// What raised the gradient is taken back, and no more is done this time; the next time adjusts anew.
+    /// An adjustment that raised the gradient is reverted, and nothing else happens; the next adaptation adjusts anew.
     #[test]
     fn an_adjustment_that_raised_the_gradient_is_reverted() {
         check(&[0.5, 0.6, 0.6, 0.5], &[(1_500, 1_500), (1_000, 1_000), (1_600, 1_600), (2_400, 2_400)]);
         check(&[-0.5, -0.4, -0.4], &[(500, 500), (1_000, 1_000), (600, 600)]);
     }
 
-    /// Nothing was changed at a gradient of zero, so there is nothing to judge: the next step is made at once.
+    /// At a gradient of zero nothing changes, so there is nothing to judge: the next step is made at once.
     #[test]
     fn what_changed_nothing_is_not_reverted() {
         check(&[0.0, 0.5], &[(1_000, 1_000), (1_500, 1_500)]);
@@ -181,7 +182,7 @@ mod tests {
         assert!(thresholds.event_records() > 5_000);
     }
 
-    /// A gradient counts once; without a new sample, or with no number, nothing happens.
+    /// A gradient counts once; without a new sample, or with NaN, nothing happens.
     #[test]
     fn they_are_adapted_once_per_so_many_samples() {
         let settings = EnjimaSettings { adapt_every_samples: 3, ..settings() };

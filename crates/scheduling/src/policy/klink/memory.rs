@@ -1,4 +1,4 @@
-//! Memory mode: while memory is short, those operators run first that take the most records out of it.
+//! Memory mode: while memory is short, the operators that free the most memory run first.
 //!
 //! Source: Klink (SIGMOD 2021), section 3.4.
 //!
@@ -6,11 +6,12 @@
 //!   p(k) = sum over i <= k of pending(i) (1 - s(i) s(i+1) ... s(k))     records that are gone once 1..k have run
 //!   C(k) = sum over i <= k of pending(i) (c(i) + s(i) c(i+1) + ... )    the time that this takes
 //!
-//!   best: the query and the k with the most p(k) min(1, r / C(k)); of several queries the one with the least slack
+//!   best: the query and the k with the greatest p(k) min(1, r / C(k)); between equal queries the least slack
 //! ```
 //!
-//! 1, 2, ... are the operators of the query, sources apart, upstream first. The paper prints p(k) as if all that is
-//! pending stood before the first of them. What leaves the engine at a sink is not counted, as there. k is an operator with s < 1, as there: another adds nothing to p.
+//! 1, 2, ... are the operators of the query without its sources, upstream first. The paper prints p(k) as if all
+//! pending records stood at the first operator. As in the paper, records that leave the engine at a sink do not count
+//! as released, and k is an operator with s < 1: any other adds nothing to p.
 
 use thalweg_model::ProcessingTime;
 
@@ -18,15 +19,15 @@ use super::{KlinkSettings, MOST};
 use crate::policy::output_cost::{cost_ns, selectivity};
 use crate::snapshot::{OperatorState, QueryId, Snapshot};
 
-/// The part of what was used on entering at which it is enough: "half of the consumed memory".
+/// Memory mode ends when the use has fallen to this part of the use on entry: "half of the consumed memory".
 const LEFT_ON_LEAVING: f64 = 0.5;
 
-/// Whether memory is short. It changes with an evaluation, and is left for one cycle at least.
+/// State of memory mode. It changes only at an evaluation, and once left is not entered for at least one cycle.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum MemoryMode {
-    /// It is not, or it has been for as long as may be: not again until then.
+    /// Memory mode is off and is not entered before `until`.
     Relaxed { until: ProcessingTime },
-    /// It is.
+    /// Memory mode is on.
     Pressed { since: ProcessingTime, used_bytes: u64 },
 }
 
@@ -37,12 +38,12 @@ impl Default for MemoryMode {
 }
 
 impl MemoryMode {
-    /// What comes after it at `snapshot.now`.
+    /// Returns the mode that follows at `snapshot.now`.
     pub(super) fn next(self, settings: &KlinkSettings, snapshot: &Snapshot) -> MemoryMode {
         let Snapshot { now, memory_used_bytes: used, memory_limit_bytes: limit, .. } = *snapshot;
         match self {
             MemoryMode::Relaxed { until } => {
-                // A share that is no number is never reached.
+                // A share that is NaN is never reached.
                 let is_short = limit > 0 && used as f64 >= settings.memory_share * limit as f64;
                 let is_entered = is_short && until <= now;
                 if is_entered { MemoryMode::Pressed { since: now, used_bytes: used } } else { self }
@@ -62,27 +63,28 @@ impl MemoryMode {
     }
 }
 
-/// The operators that run first: those of the query but its sources, down to the one at this place from its end.
+/// The operators that run first: those of the query without its sources, down to this place from its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Pipeline {
     pub(super) query: QueryId,
     pub(super) place: u32,
 }
 
-/// What running a query's operators would release, one after the other from its sources on.
+/// Records that a query's operators would release, run one after the other from the sources on.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Release {
     pending: f64,
-    /// What would be left of them.
+    /// Records left of `pending` after the operators so far.
     left: f64,
     cost_ns: f64,
-    /// The most that a part of the pipeline releases in a cycle, zero if none does, and where that part ends.
+    /// The greatest release of a prefix of the pipeline in a cycle, zero if none releases; `place` is the end of that
+    /// prefix.
     pub(super) most: f64,
     pub(super) place: u32,
 }
 
 impl Release {
-    /// Goes on by one operator, which stands at this place from the end.
+    /// Adds the next operator, which has this place from the end.
     pub(super) fn pass(&mut self, settings: &KlinkSettings, state: &OperatorState, place: u32) {
         let pending = state.pending as f64;
         let selectivity = selectivity(state, 0.0);

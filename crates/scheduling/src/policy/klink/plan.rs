@@ -1,4 +1,4 @@
-//! What an evaluation finds of a query: what it holds, since when, what that costs, and what time that leaves.
+//! Result of an evaluation for one query: its pending work, the age and the cost of that work, and the slack.
 
 use thalweg_model::ProcessingTime;
 
@@ -6,25 +6,25 @@ use super::memory::Release;
 use super::slack::{Known, from_now_ns};
 use crate::snapshot::OperatorState;
 
-/// What an evaluation finds of a query.
+/// Result of an evaluation for one query.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QueryPlan {
-    /// The least over its streams.
+    /// The least slack over its streams.
     pub(super) slack_ns: f64,
-    /// What it takes to process all that it holds.
+    /// Time to process all pending input.
     cost_ns: f64,
-    /// Operators that have got a place.
+    /// Number of operators that have a place so far.
     pub(super) operators: u32,
-    /// When the oldest of what its operators hold came in, and of what waits at its sources.
+    /// Arrival of the oldest input of its operators; the next field is that of its sources alone.
     oldest: Option<ProcessingTime>,
     oldest_at_sources: Option<ProcessingTime>,
-    /// The last of its sweeping watermarks to come in.
+    /// Ingestion of the last sweeping watermark.
     pub(super) swept: Option<ProcessingTime>,
     pub(super) release: Release,
 }
 
 impl QueryPlan {
-    /// Takes note of what one of its operators has to do, where a record costs so much from there on.
+    /// Adds the pending work of one operator, from which a record costs `cost_ns` down to the sinks.
     pub(super) fn hold(&mut self, state: &OperatorState, cost_ns: f64) {
         self.cost_ns += state.pending as f64 * cost_ns;
         if state.pending == 0 {
@@ -39,13 +39,13 @@ impl QueryPlan {
         }
     }
 
-    /// What its streams need to know of it.
+    /// Returns the facts that the slack of its streams depends on.
     pub(super) fn known(&self, now: ProcessingTime) -> Known {
         let unseen_since_ns = self.oldest_at_sources.map_or(0.0, |oldest| from_now_ns(oldest, now).min(0.0));
         Known { now, unseen_since_ns, cost_ns: self.cost_ns }
     }
 
-    /// The slack of a query that waits for no watermark: what it holds is late since it came.
+    /// Returns the slack of a query that waits for no watermark: it counts from the arrival of its oldest input.
     pub(super) fn slack_without_deadlines_ns(&self, now: ProcessingTime) -> f64 {
         from_now_ns(self.oldest.unwrap_or(now), now) - self.cost_ns
     }

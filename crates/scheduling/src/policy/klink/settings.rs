@@ -1,42 +1,44 @@
-//! What the paper leaves open or calls a parameter.
+//! Parameters that the paper names or leaves open.
 
 /// The duration r of a cycle, in ns: section 6.2.
 pub const CYCLE_NS: u64 = 120_000_000;
 
-/// The parameters of [`Klink`](super::Klink).
+/// Parameters of [`Klink`](super::Klink).
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct KlinkSettings {
     /// r, in ns; with 0 every round is a cycle. [`CYCLE_NS`].
     pub cycle_ns: u64,
-    /// How the next sweeping watermark is foreseen.
+    /// How the next sweeping watermark is predicted.
     pub estimate: Estimate,
-    /// Whether a query with positive slack is not eligible, as in Algorithm 1.
+    /// True if a query with positive slack is not eligible, as in Algorithm 1.
     pub is_lazy: bool,
-    /// Whether a sweeping watermark that has come in begins a cycle. Ours.
+    /// True if the ingestion of a sweeping watermark begins a cycle. Ours.
     pub evaluates_sweeps: bool,
-    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. It waits since its oldest
-    /// input arrived or its last run ended, whichever is later. Ours: a minute, more than the windows of the paper last.
+    /// The starvation bound, in ns: an operator that has waited for longer comes before all others. The wait begins
+    /// when its oldest input arrived or when its last run ended, whichever is later. Ours: one minute, more than the
+    /// windows of the paper last.
     pub starvation_ns: u64,
-    /// b: the share of its limit from which on memory is short. The paper never gives it; ours: 0.8. Infinite switches memory
-    /// mode off.
+    /// b: the share of the memory limit from which on memory is short. The paper does not give it; ours: 0.8. An
+    /// infinite share disables memory mode.
     pub memory_share: f64,
-    /// How long memory mode lasts at most, in ns. Section 3.4: "three seconds".
+    /// Longest duration of memory mode, in ns. Section 3.4: "three seconds".
     pub memory_ns: u64,
 }
 
-/// How the next sweeping watermark is foreseen.
+/// Prediction of the next sweeping watermark.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Estimate {
-    /// By the mean and the variance of delays, in closed form.
+    /// Mean and variance of delays, in closed form.
     ClosedForm,
-    /// The same, summed up in steps of r (Eq. 8).
+    /// Mean and variance of delays, summed in steps of r (Eq. 8).
     Sum {
-        /// So many deviations on either side of the mean are looked at, 8 at most: 2 for f = 95 % (Algorithm 1), 1.645 for 90 %.
+        /// Range of the sum in deviations on either side of the mean, at most 8: 2 for f = 95 % (Algorithm 1), 1.645
+        /// for 90 %.
         reach_deviations: f64,
     },
-    /// In closed form, with the variance of the mean of all epochs (Eq. 6 as printed).
+    /// Closed form with the variance of the mean over all epochs (Eq. 6 as printed).
     LiteralVariance,
-    /// By [`progress`](crate::StreamState::progress), as if that were exact.
+    /// Regression line [`progress`](crate::StreamState::progress), taken as exact.
     Regression,
 }
 

@@ -1,19 +1,20 @@
-//! How long a query may idle, as its streams have it: pure functions of numbers, all in ns from now on.
+//! Slack of a query with respect to one stream: pure functions of numbers, all in ns counted from now.
 //!
 //! ```text
-//!   slack = w - t - cost                              Eq. 1; w: when the next sweeping watermark comes in
+//!   slack = w - t - cost                              Eq. 1; w: ingestion of the next sweeping watermark
 //!
-//!   it has come in at w, and is on its way            w - t - cost, which falls below zero and goes on falling
-//!   nothing to go by: no delay seen, no deviation     max(w - t, 0) - cost
+//!   ingested at w and on its way to the sinks         w - t - cost, which falls below zero and goes on falling
+//!   no delay seen, or no deviation                    max(w - t, 0) - cost
 //!   w normal, with mean m and deviation d             E[w | w >= t] - t - cost  =  m - t + d h(z) - cost,
 //!                                                     z = (t - m) / d,  h(z) = phi(z) / Q(z),  Q(z) = 1 - Phi(z)
 //! ```
 //!
-//! The third line is the mean of a normal distribution of which the part before t is cut off. Long after m it becomes
-//! d / z - cost, so that a query which is overdue has no time left, but never less than none.
+//! The third line is the mean of a normal distribution truncated to the part after t. Long after m it becomes d / z -
+//! cost: an overdue query has almost no time left, but never less than none.
 //!
-//! Source: Klink (SIGMOD 2021), Eqs. 1 to 10. The closed form is ours; Eq. 8 sums the same expectation up in steps, see
-//! [`Expected::summed_slack_ns`]. "Before t" is more exactly "before somebody looked": see [`Known::unseen_since_ns`].
+//! Source: Klink (SIGMOD 2021), Eqs. 1 to 10. The closed form is ours; Eq. 8 computes the same expectation by a sum
+//! over steps, see [`Expected::summed_slack_ns`]. The distribution is not truncated at t exactly, but at the last
+//! time at which the sources were read: see [`Known::unseen_since_ns`].
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI};
 
@@ -22,24 +23,26 @@ use thalweg_model::{EventTime, ProcessingTime};
 use super::{Estimate, KlinkSettings};
 use crate::snapshot::StreamState;
 
-/// Into how many steps Eq. 8 is cut at most: with a longer range the steps get longer than r.
+/// Most steps of the sum in Eq. 8: with a longer range the steps get longer than r.
 const MOST_STEPS: f64 = 256.0;
 
-/// The farthest from the mean that Eq. 8 looks, in deviations: beyond, a double knows no probability to divide by.
+/// Greatest range of Eq. 8, in deviations from the mean: beyond it the probability to divide by is too small for a
+/// double.
 const MOST_REACH: f64 = 8.0;
 
-/// What is known of a query before its streams are asked.
+/// Facts about a query that hold for all its streams.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Known {
     pub(super) now: ProcessingTime,
-    /// Since when nobody has looked what its sources have; zero or less. A watermark that has not been seen by now may have
-    /// come since then, but not before.
+    /// Since when the input of its sources has not been read; zero or less. A watermark that was not seen by now may
+    /// have arrived since then, but not before.
     pub(super) unseen_since_ns: f64,
-    /// What it takes to process all that it holds.
+    /// Time to process all input that the query holds.
     pub(super) cost_ns: f64,
 }
 
-/// How long the query may idle if this is its only stream. None if nobody waits for a watermark of it.
+/// Returns how long the query may idle if this is its only stream. None if no operator waits for a watermark of the
+/// stream.
 pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamState) -> Option<f64> {
     let Known { now, unseen_since_ns, cost_ns } = known;
     if stream.is_away {
@@ -49,7 +52,7 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
         return Some(from_now_ns(swept, now) - cost_ns);
     }
     let expected = expected(settings.estimate, now, stream)?;
-    // From here on counted from the instant before which it has not come.
+    // From here on, instants are counted from the time before which the watermark has not arrived.
     let expected = Expected { mean_ns: expected.mean_ns - unseen_since_ns, ..expected };
     let charge_ns = cost_ns - unseen_since_ns;
     Some(match settings.estimate {
@@ -60,11 +63,11 @@ pub(super) fn slack_ns(settings: &KlinkSettings, known: Known, stream: &StreamSt
     })
 }
 
-/// When the stream's next sweeping watermark is expected. None if it has no deadline before its end.
+/// Returns when the stream's next sweeping watermark is expected. None if it has no deadline before its end.
 fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Option<Expected> {
     let deadline = stream.deadline.filter(|deadline| *deadline < EventTime::MAX)?;
     if let (Estimate::Regression, Some(progress)) = (estimate, stream.progress) {
-        // A line gives an instant and says nothing of how far from it the truth lies.
+        // A regression line gives an instant without a deviation.
         return Some(Expected {
             mean_ns: from_now_ns(progress.observed_at(deadline), now),
             deviation_ns: 0.0,
@@ -76,25 +79,26 @@ fn expected(estimate: Estimate, now: ProcessingTime, stream: &StreamState) -> Op
         Estimate::LiteralVariance => delays.variance_ns2 / f64::from(delays.epochs),
         _ => delays.variance_ns2,
     };
-    // Without history both are zero, by a division of nothing through nothing too.
+    // Without history mean and deviation are zero: `max` turns the NaN of 0 / 0 into 0.
     Some(Expected { mean_ns: deadline_ns + delays.mean_ns, deviation_ns: variance_ns2.max(0.0).sqrt() })
 }
 
-/// How far an instant lies ahead; below zero if it is past.
+/// Returns how far an instant lies ahead of `now`; below zero if it is past.
 pub(super) fn from_now_ns(instant: ProcessingTime, now: ProcessingTime) -> f64 {
     (i128::from(instant.as_nanos()) - i128::from(now.as_nanos())) as f64
 }
 
-/// When a watermark is expected that has not come by instant zero: normally distributed, less what lies before zero.
+/// Expected arrival of a watermark that has not arrived by instant zero: a normal distribution, truncated to what
+/// lies after zero.
 #[derive(Clone, Copy, Debug)]
 struct Expected {
     mean_ns: f64,
-    /// Zero or more. With zero it is known when it comes, or it was due before and comes at any moment.
+    /// Zero or more. With zero, the watermark arrives at the mean exactly, or at any moment if the mean is past.
     deviation_ns: f64,
 }
 
 impl Expected {
-    /// How long that will be, on the average.
+    /// Returns the expected time until the arrival.
     fn wait_ns(self) -> f64 {
         if self.deviation_ns > 0.0 {
             self.deviation_ns * mean_excess(-self.mean_ns / self.deviation_ns)
@@ -103,18 +107,18 @@ impl Expected {
         }
     }
 
-    /// Eq. 7: t_min and t_max, so many deviations around the mean.
+    /// Eq. 7: returns t_min and t_max, which lie `reach_deviations` deviations around the mean.
     fn range_ns(self, reach_deviations: f64) -> (f64, f64) {
         let reach_ns = reach_deviations * self.deviation_ns;
         (self.mean_ns - reach_ns, self.mean_ns + reach_ns)
     }
 
-    /// Eq. 8: the sum over x, from t_min or zero on, in steps of r up to t_max, of
+    /// Eq. 8: returns the sum over x, from max(t_min, 0) to t_max in steps of r, of
     /// P(x <= w < x + r | w >= 0) (x + r - charge).
     ///
-    /// Kept of the paper: the right end of each step, which makes the slack longer by up to r; what lies beyond t_max, which
-    /// counts as nothing; and so the sum without a term, which is 0, of a watermark that is overdue. Mended: Eq. 9 has its
-    /// condition inverted, Eq. 10 divides by the variance.
+    /// Kept from the paper: the right end of each step, which makes the slack longer by up to r; arrivals beyond
+    /// t_max count as nothing; so an overdue watermark gets the empty sum, 0. Corrected: Eq. 9 has its condition
+    /// inverted, Eq. 10 divides by the variance.
     fn summed_slack_ns(self, charge_ns: f64, step_ns: f64, reach_deviations: f64) -> f64 {
         let (least_ns, most_ns) = self.range_ns(reach_deviations.clamp(0.0, MOST_REACH));
         let from_ns = least_ns.max(0.0);
@@ -138,18 +142,18 @@ impl Expected {
     }
 }
 
-/// Where the series below ends and the continued fraction begins. Here both are exact to 12 digits.
+/// Limit between the series and the continued fraction below. At this point both are exact to 12 digits.
 const SERIES_END: f64 = 2.0;
 
-/// Terms of either: enough for that, where they are used.
+/// Number of terms of either: enough for 12 digits in the range where each is used.
 const TERMS: u32 = 80;
 
-/// phi(z): the density of the normal distribution.
+/// Returns phi(z): the density of the normal distribution.
 fn density(z: f64) -> f64 {
     (-0.5 * z * z).exp() * (0.5 * FRAC_2_SQRT_PI * FRAC_1_SQRT_2)
 }
 
-/// Q(z): how much of the normal distribution lies beyond z; to 12 digits of its own.
+/// Returns Q(z): the probability of the normal distribution beyond z, to a relative precision of 12 digits.
 /// Source: Abramowitz and Stegun, "Handbook of Mathematical Functions" (1964), 26.2.11 near zero, 26.2.14 in the tails.
 fn upper_tail(z: f64) -> f64 {
     if z.abs() > SERIES_END {
@@ -165,13 +169,13 @@ fn upper_tail(z: f64) -> f64 {
     0.5 - density(z) * sum
 }
 
-/// phi(z) / Q(z) - z: by how much a normal variable that is beyond z is beyond it on the average. Above zero.
+/// Returns phi(z) / Q(z) - z: the mean distance beyond z of a normal variable that exceeds z. Above zero.
 fn mean_excess(z: f64) -> f64 {
-    // In the tail it is a small difference of large numbers, unless it is written as what is left of them.
+    // In the tail the difference of two large numbers loses digits, so the continued fraction computes it directly.
     if z > SERIES_END { excess_in_tail(z) } else { density(z) / upper_tail(z) - z }
 }
 
-/// The same for large z: 1 / (z + 2 / (z + 3 / (z + ...))), whose first term is the asymptote 1 / z.
+/// Returns the mean excess for large z: 1 / (z + 2 / (z + 3 / (z + ...))), whose first term is the asymptote 1 / z.
 fn excess_in_tail(z: f64) -> f64 {
     1.0 / (2..=TERMS).rev().fold(z, |rest, count| z + f64::from(count) / rest)
 }

@@ -1,5 +1,5 @@
-//! Who is first, from snapshots written as text: `A>B` an edge between operators, `A!` watermark work, `A@7` blocks of an
-//! epoch that ends at 7 s, `A` input on an edge in order, `A*` a source on demand; `A-` nothing to do.
+//! Order of operators, from snapshots written as text: `A>B` an edge between operators, `A!` watermark work, `A@7`
+//! blocks of an epoch that ends at 7 s, `A` input on an edge in order, `A*` a source on demand, `A-` no work.
 
 use thalweg_model::SeededEntropy;
 
@@ -31,7 +31,7 @@ fn state(act: &str) -> OperatorState {
     }
 }
 
-/// Operators and edges in the order of the letters, which is upstream first; all of query 0.
+/// Parses operators and edges, in the order of the letters, which is upstream first; all belong to query 0.
 fn snapshot(text: &str) -> Snapshot {
     let (edges, operators): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.contains('>'));
@@ -50,7 +50,7 @@ fn snapshot(text: &str) -> Snapshot {
     }
 }
 
-/// Who is ranked, the most urgent first, with the class in front of each group.
+/// Returns the ranked operators, the most urgent first, with the class in front of each group.
 fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
     let ids = (0..snapshot.operators.len() as u32).map(OperatorId);
     let mut ranked: Vec<(u64, u32)> =
@@ -68,7 +68,7 @@ fn order(policy: &StreamBox, snapshot: &Snapshot) -> String {
     shown.trim_start().to_owned()
 }
 
-/// Which order operators come in when the next window ends at `next` seconds.
+/// Checks the order of operators when the next window ends at `next` seconds.
 fn check(next: Option<i64>, text: &str, expected: &str) {
     let mut snapshot = snapshot(text);
     snapshot.queries[0].as_mut().unwrap().next_window_end = next.map(EventTime::from_secs);
@@ -81,7 +81,7 @@ fn check(next: Option<i64>, text: &str, expected: &str) {
     }
 }
 
-/// Before NEM from the top on, behind it from the end on, sources last.
+/// Work up to NEM runs from the top down, work after NEM from the end up, sources last.
 #[test]
 fn the_first_pass_goes_down_and_the_second_up() {
     check(Some(10), "A>B B>C C>D A* B@10 C@10 D@10", "1:BCD 3:A");
@@ -90,34 +90,34 @@ fn the_first_pass_goes_down_and_the_second_up() {
     check(Some(10), "A>B B>C C>D A* B- C@20 D-", "2:C 3:A");
 }
 
-/// Two copies of one operator, which both feed what is behind it.
+/// Two instances of one operator, which both feed the operator behind it.
 #[test]
 fn of_one_operator_the_oldest_epoch_is_first() {
     check(Some(30), "A>B A>C B>D C>D A* B@20 C@10 D-", "1:CB 3:A");
     check(Some(5), "A>B A>C B>D C>D A* B@20 C@10 D-", "2:CB 3:A");
-    // Those upstream come first, however young their epoch is.
+    // Upstream operators come first, however young their epoch is.
     check(Some(90), "A>B B>C A* B@90 C@10", "1:BC 3:A");
-    // Farther apart than words tell: by number.
+    // Epochs too far from NEM for distinct words: the lower number goes first.
     check(Some(100_000), "A>B A>C A* B@20 C@10", "1:BC 3:A");
 }
 
-/// What watermarks have to do, and what they have put out, comes before both passes.
+/// Watermark tasks, and the operators that read their output, come before both passes.
 #[test]
 fn watermark_tasks_come_first() {
     check(Some(10), "A>B B>C C>D A* B@10 C! D", "0:DC 1:B 3:A");
     check(Some(10), "A>B B>C C>D A* B! C! D", "0:DCB 3:A");
-    // A copy that claims blocks again does not make what it feeds a watermark's.
+    // An instance that claims blocks again does not make its readers' input a watermark's output.
     check(Some(10), "A>B B>C A* B@10 C@10", "1:BC 3:A");
 }
 
-/// A serial query knows no epochs: the sink's side is first.
+/// A serial query has no epochs: operators near the sink come first.
 #[test]
 fn edges_in_order_are_left_to_the_second_pass() {
     check(Some(10), "A>B B>C C>D A* B C D", "2:DCB 3:A");
     check(None, "A>B B>C A* B@10 C", "2:CB 3:A");
 }
 
-/// NEM: watermarks that sinks have seen one after the other, in seconds; where it lies after each.
+/// Checks NEM after each watermark that the sinks have seen, given in seconds.
 fn check_moments(seen: &[Option<i64>], next: &[Option<i64>], expected_us: &[Option<i64>]) {
     let mut moment = Moment::default();
     for ((&seen, &next), &expected) in seen.iter().zip(next).zip(expected_us) {
@@ -133,26 +133,26 @@ fn check_moments(seen: &[Option<i64>], next: &[Option<i64>], expected_us: &[Opti
 
 #[test]
 fn the_next_moment_is_a_window_end_or_predicted() {
-    // By windows, before and after sinks have seen anything.
+    // By window ends, before and after the sinks have seen a watermark.
     check_moments(
         &[None, None, Some(10)],
         &[None, Some(10), Some(20)],
         &[None, Some(10_000_000), Some(20_000_000)],
     );
-    // By history: at least a microsecond, then the mean advance.
+    // By history: first one microsecond, then the mean advance.
     check_moments(
         &[None, Some(10), Some(12), Some(12)],
         &[None; 4],
         &[None, Some(10_000_001), Some(14_000_000), Some(14_000_000)],
     );
     check_moments(&[Some(0), Some(8), Some(24)], &[None; 3], &[Some(1), Some(16_000_000), Some(33_000_000)]);
-    // Another query under the number begins anew.
+    // Another query with the same number begins anew.
     check_moments(
         &[Some(10), Some(20), Some(3)],
         &[None; 3],
         &[Some(10_000_001), Some(30_000_000), Some(3_000_001)],
     );
-    // Instants that are no finite times.
+    // The extreme instants must not overflow.
     let mut moment = Moment::default();
     for instant in [EventTime::MIN, EventTime::MAX] {
         moment.advance(&QueryState { sink_watermark: Some(instant), ..QueryState::default() });
@@ -160,7 +160,7 @@ fn the_next_moment_is_a_window_end_or_predicted() {
     }
 }
 
-/// Whatever an operator has, from the one that ran last on; sources last.
+/// Operators run in network order, starting at the one that ran last; sources come last.
 #[test]
 fn without_priority_whatever_is_next_runs() {
     let snapshot = snapshot("A>B B>C C>D A* B@10 C! D@90");
@@ -172,7 +172,7 @@ fn without_priority_whatever_is_next_runs() {
     assert_eq!(order(&policy, &snapshot), "0:CDB 3:A");
 }
 
-/// The longest that anybody waits in 5,000 decisions while sources make as much as they are asked for.
+/// Returns the longest wait of any operator in 5,000 decisions, with sources that make as much as they are asked for.
 fn longest_wait_ns(policy: StreamBox, tasks: Vec<Task>) -> u64 {
     let mut bed = Bed::new(Box::new(policy), BLOCK_RECORDS, tasks);
     for _ in 0..5_000 {
@@ -181,8 +181,9 @@ fn longest_wait_ns(policy: StreamBox, tasks: Vec<Task>) -> u64 {
     bed.tasks.iter().map(|live| live.longest_wait_ns).max().expect("there are tasks")
 }
 
-/// Decision 18: with any graphs behind sources on demand, some of which cost a thousand times what others do, all that can
-/// run is run once around what everybody holds, with as much again for what comes in meanwhile.
+/// Decision 18: graphs behind sources on demand, in which some operators cost a thousand times what others do. Every
+/// operator that can run does run within the time to process once all that the others hold, with as much again for
+/// records that arrive meanwhile.
 #[test]
 fn nobody_starves_behind_sources_that_never_rest() {
     for seed in 0..100 {

@@ -1,4 +1,4 @@
-//! A file that is not what it was, or cannot be read: always an error by name and place, never a shorter file.
+//! Files that change, or that cannot be read: always an error with code and place, never a shorter file.
 
 use std::io::Write;
 
@@ -8,10 +8,10 @@ use flate2::write::GzEncoder;
 use super::*;
 use crate::testing::Faults;
 
-/// More than one read buffer, so that opening does not see the end; 6 bytes a line.
+/// Number of lines of 6 bytes: more than one read buffer, so that opening does not read to the end.
 const LINES: usize = 100_000;
 
-/// Opens `path`, lets `happen` happen, reads to the end; code and message.
+/// Opens `path`, calls `happen`, reads to the end; returns code and message.
 fn after(path: &str, file: &[u8], happen: impl FnOnce(&MemDisk)) -> String {
     let disk = MemDisk::with(path, file);
     let options = CsvOptions { path: path.into(), ..options(Header::None, OnBad::Fail) };
@@ -56,12 +56,12 @@ fn a_file_that_changes_fails_the_query() {
     check(|disk| disk.remove("f.csv".as_ref()).unwrap(), &removed);
 }
 
-/// Also if the file system then swears that nothing happened.
+/// A file that ends early is an error even if the file system reports that nothing changed.
 #[test]
 fn a_file_that_ends_early_fails_the_query() {
     check(
         |disk| {
-            // Shorter for the open reader, and as long as ever, with the same times, for who asks.
+            // Shorter for the open reader, but with the same length and times as before in its metadata.
             disk.hide("f.csv", 300);
         },
         "SOURCE_CHANGED: f.csv, line 43691 (byte 262140): the file changed while it was read: it ends after 262144 of \
@@ -69,7 +69,7 @@ fn a_file_that_ends_early_fails_the_query() {
     );
 }
 
-/// A long file is not read to its end before a change is noticed.
+/// A change of a long file is noticed before it is read to its end.
 #[test]
 fn a_change_is_noticed_on_the_way() {
     let file = b"1,a,2\n".repeat(1_000_000);
@@ -102,7 +102,7 @@ fn a_file_that_cannot_be_opened_or_read() {
     check(|disk| disk.set(Faults { fails_read: true, ..Faults::default() }), on_the_way);
 }
 
-/// Diverting fails loudly at the first bad line or at the end, and never over the file that is read.
+/// Diverting fails at the first bad line or at the end, and never overwrites the file that is read.
 #[test]
 fn a_diverted_file_that_cannot_be_written() {
     for (what, faults) in [
@@ -129,8 +129,8 @@ fn a_diverted_file_that_cannot_be_written() {
     assert_eq!(error.to_string(), told);
 }
 
-/// Reads `file`, of which `happen` happens to the disk after the first `lines`, to the failure that comes;
-/// returns its code and the diverted file.
+/// Reads `lines` lines of `file`, calls `happen` on the disk, and reads on to the failure; returns its code and the
+/// diverted file.
 fn diverted_at_failure(
     file: &[u8],
     lines: usize,
@@ -146,7 +146,7 @@ fn diverted_at_failure(
     (fault.code(), disk.text("bad.csv"))
 }
 
-/// When a source fails, its bad lines are what people want to see: all of them, up to the one too many.
+/// When a source fails, all bad lines up to the one over the limit are published.
 #[test]
 fn what_was_diverted_up_to_a_failure_is_published() {
     let (code, diverted) = diverted_at_failure(&b"bad\n".repeat(200), 1, |_| {});
@@ -159,7 +159,7 @@ fn what_was_diverted_up_to_a_failure_is_published() {
     assert_eq!(changed, ("SOURCE_CHANGED", Some("1,short: 1 of 3 fields,bad\n".to_owned())));
 }
 
-/// What cannot be published is removed, and the failure that is told stays the first one.
+/// A diverted file that cannot be published is removed, and the reported failure stays the first one.
 #[test]
 fn a_failure_is_told_also_if_what_was_diverted_cannot_be_published() {
     let fails_sync = |disk: &MemDisk| disk.set(Faults { fails_sync: true, ..Faults::default() });
@@ -169,7 +169,7 @@ fn a_failure_is_told_also_if_what_was_diverted_cannot_be_published() {
     }
 }
 
-/// A diverted file that refused a line lacks it, and so is no file of all bad lines.
+/// A diverted file lacks a line that could not be written, so it is not published.
 #[test]
 fn a_diverted_file_that_refused_a_line_is_not_published() {
     let file = [b"bad\n".to_vec(), [vec![b'x'; 10_000], vec![b'\n']].concat().repeat(50)].concat();
@@ -177,7 +177,8 @@ fn a_diverted_file_that_refused_a_line_is_not_published() {
     assert_eq!(diverted_at_failure(&file, 1, fails_once), ("DIVERT_FAILED", None));
 }
 
-/// A source that is dropped on its way belongs to a query that was cancelled, or failed elsewhere.
+/// A source that is dropped before its end belongs to a query that was cancelled, or failed elsewhere: its file is
+/// removed.
 #[test]
 fn a_source_that_is_dropped_takes_its_diverted_file_away() {
     let disk = MemDisk::with("f.csv", b"bad\n1,a,2\n");
@@ -213,7 +214,7 @@ fn gzip_files() {
     check_gzip(&gzip(b""), "0 records");
 }
 
-/// An early end, wherever it falls, and damage are never taken for the end of the data.
+/// Damage and an early end, wherever it falls, are never taken for the end of the data.
 #[test]
 fn damaged_gzip_files() {
     let text: Vec<u8> =
@@ -229,7 +230,7 @@ fn damaged_gzip_files() {
     check_gzip(b"1,a,2\n", "SOURCE_CORRUPT");
 }
 
-/// What was cut off while it was read is called changed, not corrupt.
+/// A file that was truncated while it was read is reported as changed, not as corrupt.
 #[test]
 fn a_gzip_file_that_is_truncated_on_the_way() {
     let mut entropy = thalweg_model::SeededEntropy::new(1);

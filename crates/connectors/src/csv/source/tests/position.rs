@@ -1,4 +1,4 @@
-//! Saving and going back: what follows is what an uninterrupted reading gives.
+//! Saving a position and going back to it: the records that follow are those of an uninterrupted run.
 
 use super::*;
 
@@ -40,7 +40,7 @@ fn going_back_to_any_position_gives_the_rest() {
     }
 }
 
-/// The position of one file means nothing in another, nor under other rules for bad lines.
+/// The position of one file is refused for another file, and under another rule for bad lines.
 #[test]
 fn another_file_is_refused() {
     let disk = MemDisk::with("f.csv", FILE);
@@ -61,7 +61,7 @@ fn another_file_is_refused() {
     assert_eq!(load(&mut source, &bytes).unwrap_err().to_string(), told);
 }
 
-/// A run that cannot go on from where it was must not replace what an earlier one has diverted.
+/// A run that cannot go on from its position must not replace the lines that an earlier run has diverted.
 #[test]
 fn going_back_in_vain_leaves_the_diverted_file_alone() {
     let disk = MemDisk::with("f.csv", &b"bad\n1,a,2\n".repeat(100_000));

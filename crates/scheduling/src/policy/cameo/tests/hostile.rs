@@ -1,11 +1,11 @@
-//! Snapshots that no engine would make.
+//! Snapshots with invalid and extreme values.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::policy::{by_name, fcfs, orleans};
 
-/// Cameo's, and the baselines of its paper.
+/// The forms of Cameo, and the baselines of its paper.
 const NAMES: [&str; 8] = [
     LLF_NAME,
     UNAWARE_NAME,
@@ -17,8 +17,7 @@ const NAMES: [&str; 8] = [
     orleans::NAME,
 ];
 
-/// Whatever is measured or claimed, nobody panics, no score is other than a number, and a rank says the same at any instant
-/// until the next round.
+/// With any values no policy panics, no score is NaN, and a rank stays the same at any instant until the next round.
 #[test]
 fn hostile_snapshots_do_no_harm() {
     let mut entropy = SeededEntropy::new(11);
@@ -33,7 +32,7 @@ fn hostile_snapshots_do_no_harm() {
         }
         for id in (0..12).chain([u32::MAX]).map(OperatorId) {
             let early: Vec<_> = policies.iter().map(|policy| policy.rank(&snapshot, id)).collect();
-            // Not so late that anybody starves.
+            // The step is short, so that no operator starts to starve.
             snapshot.now = snapshot.now.plus_nanos(1_000);
             for (policy, early) in policies.iter().zip(early) {
                 let late = policy.rank(&snapshot, id);
@@ -47,7 +46,7 @@ fn hostile_snapshots_do_no_harm() {
     assert!(ranked > 20_000, "{ranked}");
 }
 
-/// What a policy does not read may hold anything: it answers the same.
+/// Fields that a policy does not read may hold anything: its answers stay the same.
 #[test]
 fn what_is_not_read_does_not_matter() {
     let mut entropy = SeededEntropy::new(12);
@@ -66,7 +65,7 @@ fn what_is_not_read_does_not_matter() {
     }
 }
 
-/// With something else wherever a policy that reads so much does not look.
+/// Returns the snapshot with other values in all fields that are not in `reads`.
 fn scrambled(mut snapshot: Snapshot, reads: Fields) -> Snapshot {
     for state in snapshot.operators.iter_mut().flatten() {
         if !reads.contain(Fields::OLDEST_PENDING) {

@@ -1,12 +1,12 @@
-//! Who waits how long, on the bed.
+//! Tests of waits, on the test bed.
 
 use super::*;
 use crate::policy::ageing::Ageing;
 use crate::snapshot::Completion;
 use crate::test_bed::{Bed, Task};
 
-/// Two pairs of a source on demand and a sink that share a worker: how long one of the first pair waits within 1 s, when this is
-/// told of them. Between equals the first pair goes first, so it waits for nothing but what is told.
+/// Two pairs of a source on demand and a sink share a worker. Returns the longest wait of the first pair within 1 s,
+/// when `tell` changes the snapshots. Between equals the first pair goes first, so it waits only because of `tell`.
 fn longest_wait_ns(policy: impl Policy + 'static, tell: fn(&mut Snapshot, &[u64])) -> u64 {
     let pair = |query: u32| {
         let source = Task { is_on_demand: true, ..Task::new(20, 1.0, &[2 * query + 1]) };
@@ -20,7 +20,8 @@ fn longest_wait_ns(policy: impl Policy + 'static, tell: fn(&mut Snapshot, &[u64]
     bed.tasks[..2].iter().map(|live| live.longest_wait_ns).max().expect("there are two")
 }
 
-/// Targets of 60 ms and 10 ms: the first query waits for the difference, and a little more; not for ever, as deadlines age.
+/// Targets of 60 ms and 10 ms: the first query waits for the difference and a little more, not for ever, as deadlines
+/// age.
 #[test]
 fn deadlines_make_who_has_time_wait_for_so_long() {
     for form in [CameoForm::LeastLaxity, CameoForm::EarliestDeadline] {
@@ -33,7 +34,7 @@ fn deadlines_make_who_has_time_wait_for_so_long() {
     }
 }
 
-/// The shortest job first starves whose runs cost more, and its variant bounds that.
+/// Shortest job first starves the pair whose runs cost more; its variant bounds the wait.
 #[test]
 fn the_longer_job_starves_without_a_bound() {
     let tell = |snapshot: &mut Snapshot, _: &[u64]| {
@@ -47,7 +48,7 @@ fn the_longer_job_starves_without_a_bound() {
     assert!((10 * MS..13 * MS).contains(&waited_ns), "{waited_ns}");
 }
 
-/// A policy that is told what the bed does not know. It is told how often each operator ran, too.
+/// A policy with a hook that changes its snapshots. The hook also gets the number of runs of each operator.
 pub(in crate::policy::cameo) struct Told<P, F> {
     policy: P,
     runs: Vec<u64>,

@@ -1,11 +1,11 @@
-//! When memory is short, and what a pipeline releases: by hand, and against the sum as the paper defines it.
+//! Entry and exit of memory mode, and the release of a pipeline: by hand, and against the sum as the paper defines it.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 use crate::policy::output_cost::{cost_ns, selectivity};
 
-/// What is used at which millisecond, of a limit of 1,000, and whether memory is short from then on.
+/// Checks at each millisecond, with the used bytes out of a limit of 1,000, whether memory mode is on from then on.
 #[track_caller]
 fn check_mode(settings: &KlinkSettings, moments: &[(u64, u64, bool)]) {
     let mut mode = MemoryMode::default();
@@ -24,11 +24,11 @@ fn memory_is_short_from_the_bound_on_until_half_is_freed() {
         &paper,
         &[(0, 790, false), (120, 800, true), (240, 401, true), (360, 400, false), (480, 790, false)],
     );
-    // Half of what was used on entering, not of the limit or of the most.
+    // Half of the use on entry counts, not half of the limit or of the maximum.
     check_mode(&paper, &[(0, 900, true), (120, 1_000, true), (240, 451, true), (360, 450, false)]);
 }
 
-/// After three seconds slack decides for a cycle, short or not.
+/// After three seconds slack decides for one cycle, even if memory is still short.
 #[test]
 fn memory_mode_lasts_for_three_seconds_and_pauses_for_a_cycle() {
     let moments = [
@@ -71,7 +71,7 @@ fn released(cycle_ns: u64, rows: &[Row]) -> Release {
     release
 }
 
-/// What is released at most in a cycle, and by how many operators from the first on.
+/// Checks the greatest release in a cycle, and the number of operators from the first on that give it.
 #[track_caller]
 fn check(cycle_ns: u64, rows: &[Row], most: f64, operators: u32) {
     let release = released(cycle_ns, rows);
@@ -81,25 +81,26 @@ fn check(cycle_ns: u64, rows: &[Row], most: f64, operators: u32) {
 
 #[test]
 fn the_part_of_a_pipeline_that_releases_most_is_found() {
-    // 1: 100 - 50; 1..2: 110 - 60 / 5. The third makes of one record one record: it releases none.
+    // 1: 100 - 50; 1..2: 110 - 60 / 5. The third has selectivity 1: it releases none.
     let rows = [(100, 1.0, 0.5), (10, 1.0, 0.2), (5, 1.0, 1.0)];
     check(1_000, &rows, 98.0, 2);
-    // The second takes 100 + 60 ns: in 80 ns half of that.
+    // The first two take 100 + 60 ns: in 80 ns they release half.
     check(80, &rows, 49.0, 2);
-    // It costs ten times as much: 700 ns for 98, while the first releases 4 of 5 of its 50 by then.
+    // The second costs ten times as much: 700 ns for 98. In 80 ns the first alone releases 4 of 5 of its 50.
     check(80, &[(100, 1.0, 0.5), (10, 10.0, 0.2)], 40.0, 1);
-    // What makes more of them is worth it for what comes behind: 100 become 200 and then 20.
+    // An operator that multiplies records is worth running for the operator behind it: 100 become 200 and then 20.
     check(1_000, &[(100, 1.0, 2.0), (0, 1.0, 0.1)], 80.0, 2);
-    // What is waiting behind counts by itself: as the paper prints it, 50 more would stand at the first one.
+    // Pending records of a later operator count from there on: as the paper prints it, 50 more would stand at the
+    // first one.
     check(1_000, &[(0, 1.0, 1.0), (50, 1.0, 0.5)], 25.0, 2);
     check(1_000, &[(100, 1.0, 1.0), (50, 1.0, 3.0)], 0.0, 0);
     check(1_000, &[], 0.0, 0);
-    // Where every round is a cycle, a nanosecond tells the order.
+    // A cycle of 0 counts as 1 ns, which is enough for the order.
     check(0, &rows, 0.6125, 2);
 }
 
-/// Each of a hundred operators makes a million of one record, and the last one none of them: all are gone, and nothing is lost in
-/// numbers that are none. Of a cycle it takes more than there is.
+/// Each of a hundred operators makes a million records out of one, and the last one drops all: everything is
+/// released, without overflow. It takes far more than a cycle, so the released share is tiny.
 #[test]
 fn pipelines_that_make_more_than_a_double_holds_release_what_they_end_in() {
     let mut rows = vec![(1, 1.0, f64::INFINITY); 100];
@@ -108,7 +109,7 @@ fn pipelines_that_make_more_than_a_double_holds_release_what_they_end_in() {
     assert!(0.0 < release.most && release.most < 1e-20 && release.place == 0, "{release:?}");
 }
 
-/// p(k) min(1, r / C(k)), recomputed with loops within loops.
+/// Returns p(k) min(1, r / C(k)), computed with nested loops.
 fn defined(cycle_ns: f64, rows: &[Row], last: usize) -> f64 {
     let states: Vec<OperatorState> = rows.iter().map(state).collect();
     let product = |from: usize, to: usize| {

@@ -1,10 +1,10 @@
-//! Snapshots that nobody should make.
+//! Snapshots with invalid and extreme values.
 
 use thalweg_model::{Entropy, SeededEntropy};
 
 use super::*;
 
-/// Anything that a snapshot may hold, in any place of it.
+/// Returns a snapshot with random values, valid or not, in every field.
 fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
     const NUMBERS: [f64; 10] =
         [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -1.0, 1e-320, 0.3, 2.0, 1e9, f64::MAX];
@@ -59,7 +59,7 @@ fn hostile(entropy: &mut SeededEntropy) -> Snapshot {
     }
 }
 
-/// No panic, no score that is no number, and no endless cost: whatever was measured.
+/// No snapshot causes a panic, a score that is NaN, or an infinite cost.
 #[test]
 fn scores_are_finite_whatever_a_snapshot_holds() {
     let mut entropy = SeededEntropy::new(5);
