@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(error.to_string(), "line 2, column 8: there is no column `prise`; did you mean `price`?");
     }
 
-    /// Of a line of a megabyte, only the part around the place is shown.
+    /// A line of a megabyte is cut to the part around the place.
     #[test]
     fn a_long_line_is_cut_around_its_place() {
         let check = |column: usize, width: usize, expected: [&str; 2]| {

@@ -39,7 +39,7 @@ pub fn rescale(value: i128, from_scale: i32, to_scale: i32, precision: u8) -> Op
     fits(scaled, precision).then_some(scaled)
 }
 
-/// Does for a number of 256 bits what [`rescale`] does.
+/// Rescales a number of 256 bits as [`rescale`] does one of 128 bits.
 pub fn rescale_wide(value: i256, from_scale: i32, to_scale: i32, precision: u8) -> Option<i128> {
     let difference = from_scale.abs_diff(to_scale);
     let scaled = if from_scale <= to_scale {

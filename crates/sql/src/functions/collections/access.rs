@@ -1,6 +1,5 @@
 //! Functions from arrays and maps to single values: CARDINALITY, ELEMENT, element access, ARRAY_CONTAINS,
-//! ARRAY_POSITION, ARRAY_MAX,
-//! ARRAY_MIN, ARRAY_JOIN.
+//! ARRAY_POSITION, ARRAY_MAX, ARRAY_MIN, ARRAY_JOIN.
 
 use arrow::array::{Array, AsArray};
 use arrow::datatypes::{Int32Type, Int64Type};

@@ -7,7 +7,6 @@
 //! `LogicalTypeMerging.findRoundDecimalType`, `DecimalDataUtils.floor` and `ceil`.
 //!
 //! Differs from Flink: NaN and infinities stay unchanged, where Flink fails.
-//! Differs from Flink: NaN and infinities stay what they are, where Flink fails.
 
 use std::fmt::Write;
 use std::sync::Arc;
