@@ -1,9 +1,9 @@
 //! Typed expressions: the computations of a query over columns.
 //!
 //! An [`Expression`] is a tree of kernels ([`crate::functions`]) and of the few operators which do not evaluate all
-//! their operands for all rows: AND, OR and CASE. In Flink these skip irrelevant operands row by row: `d <> 0 AND n /
-//! d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is evaluated only for the
-//! rows which need it.
+//! their operands for all rows: AND, OR and CASE. In Flink these skip irrelevant operands row by row:
+//! `d <> 0 AND n / d > 1` never divides by zero. Evaluation here does the same: an operand which can fail is
+//! evaluated only for the rows which need it.
 
 use std::fmt;
 use std::sync::Arc;

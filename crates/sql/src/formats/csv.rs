@@ -8,7 +8,7 @@
 //! | `csv.field-delimiter` | `,` | one ASCII character; escapes such as `\t` are accepted |
 //! | `csv.quote-character` | `"` | one ASCII character |
 //! | `csv.disable-quote-character` | false | quotes are ordinary characters |
-//! | `csv.escape-character` | none | makes the next character literal, inside and outside quotes |
+//! | `csv.escape-character` | none | escapes the next character, inside and outside quotes |
 //! | `csv.allow-comments` | false | lines which begin with `#` are skipped |
 //! | `csv.ignore-parse-errors` | false | fields which do not fit or are missing are NULL, broken records are left out |
 //! | `csv.array-element-delimiter` | `;` | between the elements of an ARRAY and the fields of a ROW |

@@ -243,8 +243,8 @@ proptest! {
     }
 }
 
-/// Measures the cost of a row. The figure is printed, not judged: `cargo test -p thalweg-sql --lib -- --ignored
-/// --nocapture what_a_key_costs`.
+/// Measures the cost of a row. The figure is printed, not judged:
+/// `cargo test -p thalweg-sql --lib -- --ignored --nocapture what_a_key_costs`.
 #[test]
 #[ignore = "measures"]
 fn what_a_key_costs() {

@@ -246,8 +246,8 @@ fn table_argument(parser: &mut Parser) -> Result<Expr, ParserError> {
         let is_bracketed = parser.consume_token(&Token::LParen);
         loop {
             arguments.push(name_as_expression(parser.parse_object_name(false)?));
-            // After a comma comes the next key, or the next argument of the window function, which is a call or `NAME
-            // => ..`.
+            // After a comma comes the next key, or the next argument of the window function, which is a call or
+            // `NAME => ..`.
             let is_key = parser.peek_token_ref().token == Token::Comma
                 && (is_bracketed
                     || !matches!(parser.peek_nth_token_ref(2).token, Token::LParen | Token::RArrow));

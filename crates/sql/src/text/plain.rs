@@ -5,8 +5,9 @@
 //! so on). A query with such a part would run and mean something else. So every part of a query which is not known
 //! here is an error. These forms are rewritten:
 //!
-//! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`, `SUBSTRING(a FROM b FOR
-//!   c)`, `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`, `a[i]`: calls of functions;
+//! * `EXTRACT(unit FROM x)`, `FLOOR(x TO unit)`, `POSITION(a IN b)`, `TRIM(BOTH a FROM b)`,
+//!   `SUBSTRING(a FROM b FOR c)`, `OVERLAY(a PLACING b FROM c)`, `TIMESTAMPADD(unit, n, x)`, `ARRAY[..]`,
+//!   `a[i]`: calls of functions;
 //! * `TIMESTAMP '..'`: a cast to as many digits as are written; numbers with an exponent: a cast to DOUBLE;
 //! * `INTERVAL '1' HOUR` in the frame of an OVER window: its milliseconds, because the planner accepts only numbers
 //!   there;
