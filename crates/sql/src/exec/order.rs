@@ -1,4 +1,4 @@
-//! The order of rows: by some columns, then as they came.
+//! The order of rows: by some columns, then by arrival.
 
 use std::sync::Arc;
 
@@ -10,7 +10,8 @@ use super::operator::Outcome;
 use crate::expression::arrow_error;
 use crate::plan::SortKey;
 
-/// The places of the rows of a batch in an order; equal ones as they came, or the other way round.
+/// Returns the places of the rows of a batch in sorted order. Equal rows are in the order of arrival, or
+/// reversed if `is_last_first`.
 pub(super) fn sorted(
     rows: &RecordBatch,
     first: &[ArrayRef],
@@ -32,13 +33,13 @@ pub(super) fn sorted(
     lexsort_to_indices(&columns, None).map_err(arrow_error)
 }
 
-/// Those rows of a batch, in that order.
+/// Returns the rows of a batch at `places`, in that order.
 pub(super) fn taken(rows: &RecordBatch, places: &UInt32Array) -> Outcome<RecordBatch> {
     let columns = rows.columns().iter().map(|column| take(column, places, None)).collect::<Result<_, _>>();
     super::calc::batch_of(&rows.schema(), columns.map_err(arrow_error)?, places.len())
 }
 
-/// Bytes that a batch holds.
+/// Returns the bytes that a batch holds.
 pub(super) fn bytes_of(rows: &RecordBatch) -> usize {
     rows.get_array_memory_size()
 }
