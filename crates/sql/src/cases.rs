@@ -58,7 +58,7 @@ use crate::session::{Action, Job, Session};
 /// The processing time of every run. The clock stands still, so that no result depends on it.
 const BEGIN: ProcessingTime = ProcessingTime::from_nanos(1_700_000_000_000_000_000);
 
-/// A query with so many steps without work in a row counts as stuck.
+/// A query counts as stuck after this many consecutive steps without work.
 const IDLE_STEPS_MAX: usize = 10_000;
 
 /// One query of a file and its expected result.
@@ -147,7 +147,7 @@ impl Default for Manner {
 }
 
 impl Cases {
-    /// Reads a file.
+    /// Parses a file.
     ///
     /// # Errors
     /// A fault of the file with its line. A file that would test nothing, or less than it says, is refused.
@@ -263,7 +263,7 @@ impl Cases {
     /// applied, or the code and the message of the error.
     ///
     /// # Errors
-    /// A fault of the file, or changes that take away a row that is not there.
+    /// A fault of the file, or a retraction of a row that is not present.
     pub fn outcome(
         &self,
         case: &Case,

@@ -22,7 +22,7 @@ pub struct Table {
     pub columns: Vec<TableColumn>,
     /// The event time and its watermark; `None` if the table has no event time.
     pub rowtime: Option<Rowtime>,
-    /// The places of the columns of its primary key.
+    /// The places of the primary key columns.
     pub primary_key: Vec<usize>,
     /// The places of the columns by which the table is partitioned.
     pub partitioned_by: Vec<usize>,
@@ -39,7 +39,7 @@ pub struct TableColumn {
     pub name: String,
     /// The type of the column.
     pub of: SqlType,
-    /// Whether it may be NULL.
+    /// Whether the column may be NULL.
     pub is_nullable: bool,
     /// The origin of the values.
     pub kind: TableColumnKind,

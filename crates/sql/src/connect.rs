@@ -335,7 +335,7 @@ pub struct Abilities {
     pub is_bounded: bool,
     /// Whether its rows may change earlier rows.
     pub gives_changes: bool,
-    /// Whether it accepts updates and deletes.
+    /// Whether the table accepts updates and deletes.
     pub takes_changes: bool,
 }
 

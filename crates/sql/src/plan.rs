@@ -30,7 +30,7 @@ pub struct Column {
     pub name: String,
     /// The type of the column.
     pub of: SqlType,
-    /// Whether it may be NULL.
+    /// Whether the column may be NULL.
     pub is_nullable: bool,
     /// The role of the column for windows and watermarks.
     pub role: Role,
@@ -83,32 +83,32 @@ impl Windows {
 pub enum WindowSpec {
     /// Tumbling windows, back to back.
     Tumble {
-        /// Above zero.
+        /// The size of each window, above zero.
         size_ms: i64,
         /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
     /// Sliding windows of one size, one every slide.
     Hop {
-        /// Above zero, and a multiple of the slide.
+        /// The size of each window, above zero and a multiple of the slide.
         size_ms: i64,
-        /// Above zero.
+        /// The distance between the starts of windows, above zero.
         slide_ms: i64,
         /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
     /// Cumulative windows: they begin together, each is one step longer, up to a size.
     Cumulate {
-        /// Above zero, and a multiple of the step.
+        /// The size of the longest window, above zero and a multiple of the step.
         size_ms: i64,
-        /// Above zero.
+        /// The difference in size between windows, above zero.
         step_ms: i64,
         /// Distance from the epoch to the start of one window.
         offset_ms: i64,
     },
     /// Session windows: the rows of a key which follow each other within a gap.
     Session {
-        /// Above zero.
+        /// The gap which ends a session, above zero.
         gap_ms: i64,
         /// The places of the keys in the input.
         keys: Vec<usize>,
@@ -140,16 +140,16 @@ pub enum Node {
     Calc {
         /// The input.
         input: Box<Plan>,
-        /// Over the columns of the input.
+        /// Conditions over the columns of the input.
         conditions: Vec<Typed>,
-        /// Over the columns of the input.
+        /// Expressions over the columns of the input.
         outputs: Vec<Typed>,
     },
     /// Each row several times, each time in a different form: grouping sets.
     Expand {
         /// The input.
         input: Box<Plan>,
-        /// Over the columns of the input; each list makes one row.
+        /// Expressions over the columns of the input; each list makes one row.
         forms: Vec<Vec<Typed>>,
     },
     /// Each row once for each of its windows; the window's start, end and time follow its columns.
@@ -172,9 +172,9 @@ pub enum Node {
         /// The aggregates.
         calls: Vec<AggregateCall>,
     },
-    /// The rows of several inputs.
+    /// The union of the rows of several inputs.
     Union(Vec<Plan>),
-    /// The first rows.
+    /// A limited number of rows, after skipping some.
     Limit {
         /// The input.
         input: Box<Plan>,

@@ -96,7 +96,7 @@ pub(super) fn refusal_to_replace(files: &dyn Files, path: &Path) -> io::Result<O
 pub struct Entry {
     /// The path of the entry.
     pub path: PathBuf,
-    /// Whether it is a directory, or a link to one.
+    /// Whether the entry is a directory, or a link to a directory.
     pub is_directory: bool,
 }
 

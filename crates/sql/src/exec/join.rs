@@ -47,9 +47,9 @@ use shape::Shape;
 /// One of the two inputs of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Side {
-    /// The first.
+    /// The left input, which is the first.
     Left,
-    /// The second.
+    /// The right input, which is the second.
     Right,
 }
 

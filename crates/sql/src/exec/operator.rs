@@ -107,7 +107,7 @@ pub trait BatchOperator: Send {
 
 /// The way in which workers share an operator, as a type.
 pub trait Way: Send + Sync + 'static {
-    /// The same, as a value for the engine.
+    /// The engine's value for this way.
     const SHARING: Sharing;
 }
 

@@ -9,7 +9,7 @@
 //! Cost       sorting, each time the number of rows has doubled
 //! Source     Flink, "Window Top-N" and "Window Deduplication"
 //!
-//! Of rows that are equal by the order, the first to arrive is first. The exception is a request for the last
+//! Among rows that are equal by the order, the first to arrive is first. The exception is a request for the last
 //! row by time only, as deduplication makes it: then the last to arrive is first.
 
 use std::collections::BTreeMap;

@@ -1,4 +1,5 @@
-//! Kinds of changes: which operators only add rows, which change or take back rows, and which inputs each operator accepts.
+//! Kinds of changes: which operators only add rows, which update or retract rows, and which inputs each
+//! operator accepts.
 //!
 //! [`Rule::of`] is the only place that decides this. It matches every operator and every join without a
 //! wildcard, so an operator that is added later does not compile until its rule is written. All other code
@@ -59,24 +60,24 @@ impl Changes {
 /// The row of each key that a top-N of one row by time keeps.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Keep {
-    /// The first that came.
+    /// The first row to arrive.
     First,
-    /// The last that came.
+    /// The last row to arrive.
     Last,
-    /// The first by the time column at this place.
+    /// The first row by the time column at this place.
     FirstBy(usize),
-    /// The last by the time column at this place.
+    /// The last row by the time column at this place.
     LastBy(usize),
 }
 
 /// Inputs that an operator accepts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Accepts {
-    /// All kinds of changes.
+    /// Inputs with all kinds of changes.
     All,
-    /// Updates that are whole, and deletes.
+    /// Inputs with whole updates, and deletes.
     WholeUpdates(Refusal),
-    /// Rows that are only added.
+    /// Inputs whose rows are only added.
     Inserts(Refusal),
 }
 
@@ -160,7 +161,7 @@ impl Rule {
 fn rank_accepts(plan: &Plan) -> Accepts {
     let Node::Rank { input, order, function, from, to, .. } = &plan.node else { return Accepts::All };
     if (*from, *to) == (1, u64::MAX) {
-        // All ranks are wanted: an aggregate over the rows before.
+        // All ranks are requested: an aggregate over the rows before.
         let message = match function {
             RankFunction::RowNumber => "ROW_NUMBER OVER takes rows that are only added",
             RankFunction::Rank => "RANK OVER takes rows that are only added",

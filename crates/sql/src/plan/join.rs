@@ -19,18 +19,18 @@ pub struct Join {
 /// bits.
 #[derive(Clone, Debug)]
 pub struct JoinKey {
-    /// Over the columns of the left input.
+    /// The expression over the columns of the left input.
     pub left: Typed,
-    /// Over the columns of the right input.
+    /// The expression over the columns of the right input.
     pub right: Typed,
-    /// Whether NULL equals NULL (IS NOT DISTINCT FROM); otherwise it equals nothing.
+    /// Whether NULL equals NULL (IS NOT DISTINCT FROM); otherwise NULL equals no value.
     pub is_null_equal: bool,
 }
 
 /// The rows that come out of a join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JoinKind {
-    /// Pairs.
+    /// Matching pairs.
     Inner,
     /// Pairs, and rows of the left without a match, padded with NULL.
     Left,

@@ -33,7 +33,7 @@ const ITEMS: u32 = 3;
 pub(super) struct Moment {
     /// Milliseconds since the epoch.
     millis: i64,
-    /// The same time as local time in the session's zone, in milliseconds.
+    /// Milliseconds of the same moment in local time of the session's zone.
     local_millis: i64,
 }
 

@@ -86,7 +86,7 @@ fn options_that_are_wrong() {
     check("a ROW<b INT>", "'fields.a.c.min' = '1'", "did you mean 'fields.a.b.min'?");
 }
 
-/// Every type, within its bounds.
+/// Values of every type are within its bounds.
 #[test]
 fn random_values_of_every_type() {
     let of = |of: &str, options: &str| {

@@ -34,7 +34,7 @@ fn a_poll_ends_without_rows() {
         }
         assert_eq!(polled.status, SourceStatus::Ready);
     }
-    // Two without rows, and the end.
+    // Two polls without rows, and the end.
     assert_eq!((empty, rows), (3, 2));
 }
 

@@ -34,7 +34,7 @@ const AUCTIONS_AHEAD: u64 = 10;
 const PEOPLE_ACTIVE: u64 = 1_000;
 const PEOPLE_AHEAD: u64 = 10;
 
-/// One of so many consecutive ids is hot: the first auction, the first seller, the second bidder.
+/// In each group of this many consecutive ids, one is hot: the first auction, the first seller, the second bidder.
 const HOT_GROUP: u64 = 100;
 
 /// A field of an event.
@@ -151,7 +151,7 @@ pub(super) struct Figures {
     pub schedule: Schedule,
     /// The event time of the first event, in milliseconds.
     pub base_millis: i64,
-    /// One in so many bids is for another auction than the hot one; the same for bidders and sellers below.
+    /// One in `hot_auctions` bids is for another auction than the hot one; likewise for bidders and sellers.
     pub hot_auctions: u64,
     pub hot_bidders: u64,
     pub hot_sellers: u64,
@@ -218,7 +218,7 @@ impl Figures {
             Field::AuctionId => ids(&events.auctions, |auctions| auctions.saturating_sub(1)),
             Field::DateTime => self.times(numbers.iter().map(|event| self.schedule.millis_at(*event))),
             Field::Expires => {
-                // The average time until so many more auctions are opened.
+                // The average time until `AUCTIONS_IN_FLIGHT` more auctions are opened.
                 let ahead = (AUCTIONS_IN_FLIGHT * self.mix.round())
                     .checked_div(self.mix.auctions())
                     .unwrap_or_default();

@@ -15,7 +15,7 @@ use crate::expression::arrow_error;
 use crate::keys::KeyIndex;
 use crate::plan::JoinKind;
 
-/// Ends a list of rows.
+/// Marks the end of a list of rows.
 const NOBODY: u32 = u32::MAX;
 
 /// Right rows by key.

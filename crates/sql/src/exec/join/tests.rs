@@ -54,11 +54,11 @@ type Pair = (Option<Row>, Option<Row>);
 /// The condition on two rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum On {
-    /// Their keys are equal.
+    /// The keys are equal.
     Key,
     /// The keys are equal, and the value of the left is less.
     KeyAndLess,
-    /// Their keys are equal, and NULL equals NULL.
+    /// The keys are equal, and NULL equals NULL.
     KeyOrNull,
     /// The keys are not known to differ: NOT IN.
     NotFalse,

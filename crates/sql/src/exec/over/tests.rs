@@ -46,7 +46,7 @@ fn over(
     of_readers(true, frame, time, calls, ttl_ms)
 }
 
-/// The same behind one reader or several.
+/// Creates the operator behind one reader or several.
 fn of_readers(
     is_single: bool,
     frame: Frame,

@@ -12,7 +12,7 @@
 //!            `ProcTimeDeduplicateKeepLastRowFunction`, `RowTimeDeduplicateKeepFirstRowFunction`,
 //!            `RowTimeDeduplicateFunction`
 //!
-//! Of several rows with the same time, the first to arrive is the first, and the last to arrive is the last.
+//! Among several rows with the same time, the first to arrive is the first, and the last to arrive is the last.
 //! A row that waits for the watermark does not expire.
 
 use std::collections::BTreeMap;

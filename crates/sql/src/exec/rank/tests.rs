@@ -135,7 +135,7 @@ proptest! {
                 bed.reload(&make);
             }
         }
-        // In other batches, the same changes.
+        // The same changes in other batches.
         let mut bed = Bed::new(&make);
         let mut again = Vec::new();
         for part in changes.chunks(cut) {

@@ -65,7 +65,7 @@ impl Lender for Purse {
     }
 }
 
-/// Of many windows that fire at once only one is merged at a time, and its memory is not asked for again for
+/// When many windows fire at once, only one is merged at a time, and its memory is not asked for again for
 /// each.
 #[test]
 fn a_firing_asks_for_what_it_holds_at_once() {

@@ -206,7 +206,7 @@ fn timestamps_of_96_bits() {
     check(&far, "ts TIMESTAMP(9)", Err(&format!("in/x, column `ts`: {beyond}TIMESTAMP(9)")));
     check(&far, "r ROW<x TIMESTAMP(9)>", Err(&format!("in/x, column `r`: {beyond}ROW<")));
     check(&[(200_000_000, 0)], "ts TIMESTAMP(6)", Err("is beyond the range of TIMESTAMP(6)"));
-    // In a later batch, and behind a position.
+    // The value is in a later batch, and behind a position.
     let rows = [vec![before[0]; 6_000], far.to_vec()].concat();
     check(&rows, "ts TIMESTAMP(9)", Err(beyond));
     let of = table(&format!("CREATE TABLE t (ts TIMESTAMP(9)) WITH ('connector' = 'filesystem', {PARQUET})"));
@@ -242,7 +242,7 @@ fn partitions_share_what_is_gathered() {
     assert_eq!(rows_of(&of, &world, 4_096).unwrap().len(), lines);
 }
 
-/// Any number of rows at a time, from any position.
+/// Files are read with any number of rows at a time, from any position.
 #[test]
 fn positions_in_files_of_columns() {
     let folder = Folder::new();

@@ -92,7 +92,7 @@ fn emissions_go_on() {
 }
 
 /// Watermarks are held back by the distance at which rows may lie behind them; marks of single inputs decide
-/// who is late, and end here.
+/// which rows are late, and end here.
 #[test]
 fn marks_are_forwarded() {
     let mut stage = interval();

@@ -65,7 +65,7 @@ fn expected(kind: JoinKind, on: On, counts: Counted, script: &[Event]) -> Vec<Pa
     out
 }
 
-/// The same scripts, in which some rows of the right end versions.
+/// Scripts as in [`scripts`], in which some rows of the right end versions.
 fn changing() -> impl Strategy<Value = Vec<Event>> {
     (scripts(), proptest::collection::vec(0..8u8, 50)).prop_map(|(mut script, draws)| {
         for (event, draw) in script.iter_mut().zip(draws) {
