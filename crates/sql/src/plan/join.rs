@@ -73,8 +73,8 @@ pub enum JoinMethod {
         /// Whether the windows are cut by local time of the session's zone; their time is then TIMESTAMP_LTZ.
         is_local: bool,
     },
-    /// Rows wait until the watermark rules out a match in time. A left row at `l` matches right rows from `l
-    /// + lower_ms` to `l + upper_ms`, both included.
+    /// Rows wait until the watermark rules out a match in time. A left row at `l` matches right rows from
+    /// `l + lower_ms` to `l + upper_ms`, both included.
     Interval {
         /// The place of event time in the left input.
         left_time: usize,

@@ -5,9 +5,9 @@
 //! complete lists of rows and share no code with the engine. Changes are materialised first: a retracted row
 //! must be present.
 //!
-//! `THALWEG_SEEDS` is the number of runs of each pair, each time over other rows, as in `cargo xtask deep
-//! crosses`. Unless it is set, only a sample of the pairs runs, which the seed selects. `THALWEG_SEED_BASE`
-//! is the first seed, and `THALWEG_SEED` runs all pairs with one seed.
+//! `THALWEG_SEEDS` is the number of runs of each pair, each time over other rows, as in
+//! `cargo xtask deep crosses`. Unless it is set, only a sample of the pairs runs, which the seed selects.
+//! `THALWEG_SEED_BASE` is the first seed, and `THALWEG_SEED` runs all pairs with one seed.
 
 mod aggregates;
 mod inputs;
