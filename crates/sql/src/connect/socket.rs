@@ -1,4 +1,4 @@
-//! `socket`, an own connector: records of a format from an outgoing TCP connection, or to one.
+//! `socket`, which Flink does not have: records of a format, read from or written to an outgoing TCP connection.
 //!
 //! | option | default | |
 //! |---|---|---|

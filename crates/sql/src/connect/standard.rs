@@ -1,4 +1,4 @@
-//! `stdin` and `stdout`, own connectors: records of a format from the standard input, and to the standard
+//! `stdin` and `stdout`, which Flink does not have: records of a format from the standard input, and to the standard
 //! output.
 //!
 //! | option | default | |

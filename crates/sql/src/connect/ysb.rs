@@ -1,4 +1,4 @@
-//! `ysb`, an own connector: events of the Yahoo streaming benchmark. Each event is the contact of a user with
+//! `ysb`, which Flink does not have: events of the Yahoo streaming benchmark. Each event is the contact of a user with
 //! an ad.
 //!
 //! | option | default | |

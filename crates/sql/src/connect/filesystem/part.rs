@@ -255,7 +255,7 @@ pub(super) fn publish_empty(disk: Arc<dyn Disk>, path: &Path, unique_name: &str)
     Ok(published.map_err(|error| failed(&path.display().to_string(), error))?)
 }
 
-/// Returns the hidden name of a file until it is complete; readers of its directory ignore that name.
+/// Returns the name of a file until it is complete, `.NAME.inprogress`; readers of its directory ignore it.
 pub(super) fn hidden(path: &Path) -> std::path::PathBuf {
     let mut name = std::ffi::OsString::from(".");
     name.push(path.file_name().unwrap_or_default());
