@@ -51,6 +51,7 @@ mod tally;
 mod tests;
 mod values;
 mod variance;
+mod wide;
 
 pub use catalogue::{aggregate, aggregates};
 

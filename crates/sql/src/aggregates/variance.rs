@@ -1,6 +1,9 @@
 //! VAR_POP, VAR_SAMP, VARIANCE, STDDEV_POP, STDDEV_SAMP, STDDEV. The state is the count, the mean and the sum of
 //! squared distances from the mean. None of these cancels out where values are large and close together.
 //!
+//! Mean and squares are [wide](super::wide), so that the order of rows and of merges does not show in the result. Flink's are
+//! doubles, and differ in the last bits from run to run.
+//!
 //! The result has the type that AVG has: for integers it is cut toward zero, for decimals it is rounded. It is NULL
 //! if there is no value; the sample forms are NULL of one value, too.
 //!
@@ -21,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use super::average::decimal_of_double;
 use super::fold::Fold;
 use super::values::{Kind, Number, number_column};
+use super::wide::Wide;
 
 /// A variance or a standard deviation.
 pub(super) struct Variance {
@@ -36,8 +40,8 @@ pub(super) struct Variance {
 #[derive(Clone, Copy, Default, Serialize, Deserialize)]
 pub(super) struct VarianceState {
     count: i64,
-    mean: f64,
-    squares: f64,
+    mean: Wide,
+    squares: Wide,
 }
 
 impl Fold for Variance {
@@ -59,47 +63,51 @@ impl Fold for Variance {
         if state.count <= 0 {
             return;
         }
-        let before = value - state.mean;
-        state.mean += before / state.count as f64;
-        state.squares += before * (value - state.mean);
+        let value = Wide::from(value);
+        let before = value.minus(state.mean);
+        state.mean = state.mean.plus(before.over(state.count as f64));
+        state.squares = state.squares.plus(before.times(value.minus(state.mean)));
     }
 
     #[inline(always)]
     fn remove(state: &mut VarianceState, value: f64) {
         state.count -= 1;
         if state.count <= 0 {
-            (state.mean, state.squares) = (0.0, 0.0);
+            (state.mean, state.squares) = (Wide::ZERO, Wide::ZERO);
             return;
         }
-        let after = value - state.mean;
-        state.mean -= after / state.count as f64;
+        let value = Wide::from(value);
+        let after = value.minus(state.mean);
+        state.mean = state.mean.minus(after.over(state.count as f64));
         // A single value equals its mean, so its sum of squares is 0; a sum below zero is a rounding error.
-        let squares = state.squares - after * (value - state.mean);
-        state.squares = if state.count == 1 || squares < 0.0 { 0.0 } else { squares };
+        let squares = state.squares.minus(after.times(value.minus(state.mean)));
+        state.squares = if state.count == 1 || squares.to_double() < 0.0 { Wide::ZERO } else { squares };
     }
 
     fn merge(state: &mut VarianceState, other: &VarianceState) {
         let count = state.count + other.count;
         match (state.count > 0, other.count > 0) {
             (true, true) => {
-                let apart = other.mean - state.mean;
-                let share = other.count as f64 / count as f64;
-                state.mean += share * apart;
-                state.squares += other.squares + state.count as f64 * share * apart * apart;
+                let apart = other.mean.minus(state.mean);
+                let share = Wide::from(other.count as f64).over(count as f64);
+                let moved = share.times(apart);
+                state.mean = state.mean.plus(moved);
+                let between = Wide::from(state.count as f64).times(moved).times(apart);
+                state.squares = state.squares.plus(other.squares).plus(between);
             }
             (false, true) => (state.mean, state.squares) = (other.mean, other.squares),
             _ => {}
         }
         state.count = count;
         if count <= 0 {
-            (state.mean, state.squares) = (0.0, 0.0);
+            (state.mean, state.squares) = (Wide::ZERO, Wide::ZERO);
         }
     }
 
     fn results(&self, states: &[VarianceState]) -> ArrayRef {
         let results = states.iter().map(|state| {
             let divisor = if self.is_sample { state.count - 1 } else { state.count };
-            let variance = (divisor > 0).then(|| state.squares / divisor as f64)?;
+            let variance = (divisor > 0).then(|| state.squares.over(divisor as f64).to_double())?;
             Some(if self.is_deviation { variance.sqrt() } else { variance })
         });
         match self.of {
