@@ -97,6 +97,15 @@ fn mutated(text: &str, entropy: &mut SeededEntropy) -> String {
     words.concat()
 }
 
+/// Texts that made planning panic: each is refused now.
+#[test]
+fn texts_that_panicked_are_refused() {
+    for text in ["SELECTx * FROM C1 AS x';\n'", "SELECT x'1\n0'"] {
+        let error = Session::new(Arc::new(VirtualClock::default())).read(text).err().expect("it is wrong");
+        assert!(!error.message.contains("a reason of ours"), "planning panicked: {text}");
+    }
+}
+
 #[test]
 fn nearly_sql_is_refused_and_nothing_more() {
     let mut paths: Vec<_> = fs::read_dir(Path::new("tests/queries"))

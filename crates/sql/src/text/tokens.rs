@@ -51,9 +51,11 @@ pub(super) fn tokens(text: &str) -> Result<Vec<TokenWithSpan>, SqlError> {
                 }
                 _ => split.push(token),
             },
-            // Matches `0x10`, and not `x'10'`, whose quotes make it longer.
+            // Matches `0x10`, and not `x'10'`, whose quotes make it longer. What has quotes may end on a later line.
             Token::HexStringLiteral(digits)
-                if token.span.end.column - token.span.start.column == digits.chars().count() as u64 + 2 =>
+                if token.span.end.line == token.span.start.line
+                    && token.span.end.column - token.span.start.column
+                        == digits.chars().count() as u64 + 2 =>
             {
                 let error = SqlError::new(Code::Syntax, format!("0x{digits} is no number"));
                 return Err(error.at(place_of(&token.span)).help(format!("write x'{digits}' for bytes")));
