@@ -6,11 +6,13 @@
 //!
 //! - [`cases`]: the files of queries, as far as another engine needs them;
 //! - [`gateway`]: sessions and statements of Flink's SQL gateway;
+//! - [`changes`]: tables of changes, as Flink reads them;
 //! - [`answers`]: what was answered, written down;
 //! - [`compare`]: whether an answer is the expected one, and the list of those that are not meant to be.
 
 mod answers;
 mod cases;
+mod changes;
 mod compare;
 mod gateway;
 
@@ -155,8 +157,15 @@ fn ask_file(file: &CaseFile, client: &Client, inputs: &Path) -> Result<Vec<Answe
             None => statement.clone(),
             Some(table) => {
                 let path = inputs.join(format!("{table}.csv"));
-                fs::write(&path, file.input(&table))?;
-                format!("{statement} {}", cases::connector(&path))
+                if let Some(declaration) = changes::declaration(statement) {
+                    let records = changes::records(declaration, &file.fields(&table));
+                    let records = records.map_err(|reason| anyhow!("{}: {table}: {reason}", file.name))?;
+                    fs::write(&path, records)?;
+                    format!("{declaration} {}", changes::connector(&path))
+                } else {
+                    fs::write(&path, file.input(&table))?;
+                    format!("{statement} {}", cases::connector(&path))
+                }
             }
         };
         session.set_up(&sql).with_context(|| format!("{}: the setup", file.name))?;

@@ -125,6 +125,16 @@ impl CaseFile {
         rows.iter().map(|row| with_nulls(row) + "\n").collect()
     }
 
+    /// The fields of the rows of a table, without their quotes; none for NULL.
+    pub(crate) fn fields(&self, table: &str) -> Vec<Vec<Option<String>>> {
+        let field = |field: String| match field.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')) {
+            Some(quoted) => Some(quoted.replace("\"\"", "\"")),
+            None => (field != "NULL").then_some(field),
+        };
+        let rows = self.inputs.get(table).map_or(&[][..], Vec::as_slice);
+        rows.iter().map(|row| fields_of(row).into_iter().map(field).collect()).collect()
+    }
+
     /// A number that changes when the question of a case does: its setup, input, settings or query.
     pub(crate) fn digest(&self, case: &Case) -> u64 {
         let mut question = format!("{}\n", self.setup);
@@ -205,6 +215,14 @@ fn rows(lines: &[String]) -> Vec<String> {
 
 /// A row with the word NULL outside of quotes replaced by [`NULL_WORD`].
 fn with_nulls(row: &str) -> String {
+    let fields = fields_of(row);
+    let fields: Vec<&str> =
+        fields.iter().map(|field| if field == "NULL" { NULL_WORD } else { field.as_str() }).collect();
+    fields.join(",")
+}
+
+/// The fields of a row as they stand there, with their quotes.
+fn fields_of(row: &str) -> Vec<String> {
     let mut fields = vec![String::new()];
     let mut is_quoted = false;
     for character in row.chars() {
@@ -214,9 +232,7 @@ fn with_nulls(row: &str) -> String {
             _ => fields.last_mut().into_iter().for_each(|field| field.push(character)),
         }
     }
-    let fields: Vec<&str> =
-        fields.iter().map(|field| if field == "NULL" { NULL_WORD } else { field.as_str() }).collect();
-    fields.join(",")
+    fields
 }
 
 #[cfg(test)]
