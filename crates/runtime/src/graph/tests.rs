@@ -1,5 +1,6 @@
 //! Which edges come from the same sources.
 
+use super::build::families_of;
 use super::*;
 
 /// Tasks as `what it reads>what it writes`, edges by their numbers; the family of each edge is the first edge that has it.
@@ -7,17 +8,9 @@ fn check(tasks: &str, expected: &[usize]) {
     let edges_of = |list: &str| -> Vec<usize> { list.split(',').flat_map(str::parse).collect() };
     let plan = |task: &str| {
         let (inputs, outputs) = task.split_once('>').unwrap();
-        TaskPlan {
-            name: task.to_owned(),
-            is_copy: false,
-            home: None,
-            strategy: None,
-            inputs: edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect(),
-            outputs: edges_of(outputs),
-            horizon: Horizon::NONE,
-            may_queue: true,
-            making: Making::Single(Box::new(|_| unreachable!("it is not built"))),
-        }
+        let inputs = edges_of(inputs).into_iter().map(|edge| ReaderOf { edge, reader: 0 }).collect();
+        let making = Making::Single(Box::new(|_| unreachable!("it is not built")));
+        TaskPlan::new(task.to_owned(), inputs, edges_of(outputs), making)
     };
     let tasks: Vec<TaskPlan> = tasks.split_whitespace().map(plan).collect();
     assert_eq!(families_of(&tasks, expected.len()), expected);
