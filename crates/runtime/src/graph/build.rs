@@ -389,7 +389,7 @@ fn open_containers(
     pool: &Arc<Pool>,
     (limits, ablations): (EdgeLimits, Ablations),
     horizon: &Horizon,
-) -> Result<(), (usize, thalweg_memory::edge::EdgeError)> {
+) -> Result<(), (usize, EdgeError)> {
     for place in (0..tasks.len()).rev() {
         let writes =
             |from: &TaskPlan| tasks[place].inputs.iter().filter(|of| from.outputs.contains(&of.edge)).count();

@@ -1,4 +1,4 @@
-//! Which edges come from the same sources.
+//! Edges that come from the same sources; ids of operators.
 
 use super::build::families_of;
 use super::*;
@@ -44,4 +44,11 @@ fn lanes_of_copies_are_one() {
 #[test]
 fn what_meets_is_apart_from_what_it_is_made_of() {
     check(">0 >1 0,1>2 2>3", &[0, 1, 2, 2]);
+}
+
+/// Test vectors of FNV-1a (draft-eastlake-fnv, appendix C).
+#[test]
+fn ids_are_stable() {
+    let id = |name: &str| OperatorId::of(name).to_string();
+    assert_eq!([id(""), id("a"), id("foobar")], ["cbf29ce484222325", "af63dc4c8601ec8c", "85944171f73967e8"]);
 }
