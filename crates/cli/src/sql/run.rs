@@ -182,8 +182,7 @@ pub fn run_until_end(
         .collect();
     let clock: Arc<dyn Clock> = Arc::new(SystemClock::default());
     let engine = engine(&Wanted { workers: Some(workers), ..Wanted::default() }, &jobs, &clock)?;
-    let streams =
-        Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(std::io::sink()) };
+    let streams = Streams { stdin: Some(Box::new(std::io::empty())), stdout, stderr: Box::new(sink()) };
     let planned = prepare(Shape::Text, script, &jobs, world(script, &clock, streams), &engine)?;
     let running = start(script, &jobs, planned, &engine)?;
     let started = Instant::now();
